@@ -1,0 +1,1 @@
+"""Engines: what clusters a table. `base` says what one must do."""

@@ -1,0 +1,75 @@
+"""What an engine knows: tables. What it does not know: mathematics.
+
+An engine looks at columns, ranks an attribute into clusters and returns their summaries, and
+spreads one value per cluster back over the records. Every formula sees summaries only, so that
+every engine gives the same answers.
+"""
+
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from microveil.clusters import ClusterSummary
+from microveil.grid import Grid, Integers, Reals
+from microveil.plan import Derived, Kind
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column as its schema describes it; `kind` is None where it does not hold numbers."""
+
+    kind: Kind | None
+    type_name: str
+    least: float = float("-inf")
+    most: float = float("inf")
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What checking a plan needs to know of the values in a numeric column."""
+
+    nulls: int
+    not_finite: int
+    fractional: int
+    smallest: float
+    largest: float
+    outside: int
+
+
+class Engine(Protocol):
+    """A table that can be clustered one attribute at a time."""
+
+    @property
+    def records(self) -> int:
+        """Number of records."""
+
+    @property
+    def columns(self) -> dict[str, Column]:
+        """Columns in table order."""
+
+    def not_numbers(self, attribute: str) -> int:
+        """Count the values of a non-numeric column that are not numbers written as text."""
+
+    def drop_missing(self, attributes: list[str]) -> None:
+        """Leave out the records with a null in any of these attributes."""
+
+    def facts(self, attribute: str, lower: float, upper: float) -> Facts:
+        """Look at a numeric column once; `outside` counts values not in [lower, upper]."""
+
+    def observed_grid(self, attribute: str) -> Grid:
+        """Grid of the last decimal seen in a numeric column."""
+
+    def summarise(self, attribute: str, grid: Grid, k: int | None) -> ClusterSummary:
+        """Rank an attribute into clusters of k; without k every record is its own cluster."""
+
+    def spread(self, attribute: str, masked: Reals) -> None:
+        """Give every record of the clusters last summarised its cluster's masked value."""
+
+    def derive(self, attribute: str, derived: Derived) -> int:
+        """Recompute an attribute from masked ones; count records with no finite result."""
+
+    def finish(self, attributes: list[str]) -> Any:  # noqa: ANN401 - a table of the user's kind
+        """Return the masked table with these columns, of the kind and types that came in."""
+
+    @property
+    def positions(self) -> Integers:
+        """Where each record stood in the table that came in."""

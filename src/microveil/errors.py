@@ -1,0 +1,35 @@
+"""Every exception and warning of microveil.
+
+::
+
+    Exception
+    └── MicroveilError            anything a user can put right; one line, no data values
+        ├── PlanError             the plan is wrong in itself (also a ValueError)
+        ├── DataError             the table is wrong, or does not fit its plan (also a ValueError)
+        └── FileError             a file cannot be read or written as asked (also an OSError)
+
+    UserWarning
+    └── PrivacyWarning            something weakens the guarantee; the certificate records it too
+
+Messages name attributes, counts and line numbers. They never contain a value from the data.
+"""
+
+
+class MicroveilError(Exception):
+    """Base of every error a user can put right."""
+
+
+class PlanError(MicroveilError, ValueError):
+    """The plan contradicts itself or cannot be read."""
+
+
+class DataError(MicroveilError, ValueError):
+    """The table is unusable, or does not fit the plan."""
+
+
+class FileError(MicroveilError, OSError):
+    """A file cannot be read or written as asked."""
+
+
+class PrivacyWarning(UserWarning):
+    """A choice that weakens the guarantee was made; it is also written on the certificate."""

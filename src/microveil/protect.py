@@ -1,0 +1,163 @@
+"""The straight line: read → settle → cluster → summarise → sensitivity → noise → spread."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from microveil.accounting import noise_scales
+from microveil.certificate import certify
+from microveil.clusters import ClusterSummary
+from microveil.engines.base import Engine
+from microveil.engines.memory import MemoryEngine
+from microveil.errors import DataError
+from microveil.formats import read_table
+from microveil.grid import Integers, Reals
+from microveil.noise import LARGEST_SCALE, WordSource, add_discrete_laplace, open_words
+from microveil.plan import Plan
+from microveil.release import Detail, Release
+from microveil.settle import Masking, settle
+
+
+def protect(
+    data: Any,  # noqa: ANN401 - a table of the user's kind
+    plan: Plan,
+    *,
+    seed: int | None = None,
+    progress: Callable[[str], None] | None = None,
+) -> Release:
+    """Protect a table of people.
+
+    Guarantee
+    ---------
+    With clusters and noise scales held, the masked values of a table and of any neighbour are
+    within a factor exp(ε) of each other in probability: attribute a pays its share ε_a, and the
+    shares add up to ε. The certificate says what happens when clusters are formed again, and what
+    the released table shows besides.
+
+    Parameters
+    ----------
+    data
+        A Polars or pandas DataFrame, a PyArrow Table, or the path of a CSV or Parquet file. A
+        pandas index is left behind.
+    plan
+        What to do with each attribute.
+    seed
+        For experiments only: repeatable noise. The certificate then says «not for publication».
+    progress
+        Called with an attribute's name when it has been masked.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> people = pl.DataFrame({"age": [31, 35, 38, 52, 57, 58]})
+    >>> plan = Plan(epsilon=1.0, k=3, attributes={"age": "confidential"})
+    >>> release = protect(people, plan)
+    >>> release.data["age"].n_unique() <= 2
+    True
+    >>> release.certificate.attributes[0].epsilon
+    1.0
+    """
+    source = Path(data) if isinstance(data, str | Path) else None
+    engine: Engine = MemoryEngine(data if source is None else read_table(source))
+    settled = settle(plan, engine)
+    details = []
+    for masking in settled.maskings:
+        summary = engine.summarise(
+            masking.name, masking.grid, masking.k if masking.method.clustered else None
+        )
+        masked = mask(summary, masking, open_words(seed, masking.name))
+        engine.spread(masking.name, masked.published)
+        details.append(_detail(summary, masking, masked))
+        if progress:
+            progress(masking.name)
+    _derive(plan, engine)
+    return Release(
+        data=engine.finish(list(settled.columns)),
+        certificate=certify(settled, records=engine.records, seeded=seed is not None),
+        detail=Detail(clusters=pl.concat(details), positions=engine.positions),
+        plan=plan,
+        source=source,
+        seed=seed,
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class Masked:
+    """Clusters after masking; all but `published` in grid units."""
+
+    centroid: Integers
+    reach: Integers
+    scale: Integers
+    published: Reals
+
+
+def mask(summary: ClusterSummary, masking: Masking, source: WordSource) -> Masked:
+    """Mask the centroids of one attribute.
+
+    Guarantee
+    ---------
+    One record moves the sum of its cluster by at most its reach, so the rounded centroid by at
+    most ⌈reach/n⌉ grid units; discrete Laplace noise of scale t ≥ (reach/n + 1)/ε makes that a
+    loss of at most ε. What follows (leaving the grid, clamping, rounding) is post-processing.
+    """
+    if not summary.fits():
+        raise DataError(
+            f"attribute {masking.name!r}: values too large for its noise grid when {masking.k} of "
+            "them are added; declare lower and upper, a larger resolution, or a smaller k"
+        )
+    centroid = masking.method.centroid(summary)
+    reach = masking.method.reach(summary, masking.domain_units)
+    scale = noise_scales(reach, summary.size, masking.epsilon_per_record)
+    if scale.max() > LARGEST_SCALE:
+        raise DataError(
+            f"attribute {masking.name!r}: epsilon is too small for its noise grid; "
+            "raise epsilon, or declare a narrower domain or a larger resolution"
+        )
+    noisy = add_discrete_laplace(centroid, scale, source)
+    return Masked(centroid, reach, scale, published=_publish(noisy, masking))
+
+
+def _publish(noisy: Integers, masking: Masking) -> Reals:
+    values = masking.grid.to_values(noisy)
+    if masking.kind == "integer":
+        values = np.rint(values)
+    elif masking.decimals is not None:
+        values = np.round(values, masking.decimals)
+    return np.clip(values, masking.published_lower, masking.published_upper)
+
+
+def _derive(plan: Plan, engine: Engine) -> None:
+    for name in plan.derivation_order:
+        undefined = engine.derive(name, plan.derived[name])
+        if undefined:
+            raise DataError(
+                f"attribute {name!r}: its expression has no finite result in {undefined:,} of "
+                f"{engine.records:,} records (a division by zero?); change the expression"
+            )
+
+
+def _detail(summary: ClusterSummary, masking: Masking, masked: Masked) -> pl.DataFrame:
+    """Describe every cluster; where none are formed one row says it all."""
+    grid, clustered = masking.grid, masking.method.clustered
+    detail = pl.DataFrame(
+        {
+            "attribute": pl.repeat(masking.name, len(summary), eager=True),
+            "cluster": np.arange(len(summary)),
+            "records": summary.size,
+            "smallest": grid.to_values(summary.smallest),
+            "largest": grid.to_values(summary.largest),
+            "centroid": grid.to_values(masked.centroid),
+            "sensitivity": masked.reach / summary.size * grid.step,
+            "scale": masked.scale * grid.step,
+        }
+    )
+    if clustered:
+        return detail
+    of_a_cluster = pl.col("cluster", "smallest", "largest", "centroid")
+    return detail.head(1).with_columns(
+        pl.when(False).then(of_a_cluster), records=pl.lit(masking.records)
+    )

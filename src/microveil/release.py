@@ -1,0 +1,165 @@
+"""A release: the protected table, its public certificate, and the private detail kept apart."""
+
+import io
+import json
+import zipfile
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import narwhals as nw
+import polars as pl
+
+from microveil.certificate import Certificate, ProtectedFile
+from microveil.errors import FileError
+from microveil.formats import check_output, moved_into_place, sha256_of, write_table
+from microveil.grid import Integers
+from microveil.noise import open_words, random_order
+from microveil.plan import Plan
+
+
+@dataclass(frozen=True, eq=False)
+class Detail:
+    """What the data holder may know and nobody else: functions of the data that ε does not cover.
+
+    Attributes
+    ----------
+    clusters
+        One row per cluster: attribute, cluster, records, smallest, largest, centroid, sensitivity,
+        scale. An attribute masked by DP, which forms no clusters, has one row.
+    positions
+        For every released record its position in the original table.
+    """
+
+    clusters: pl.DataFrame
+    positions: Integers
+
+    def write(self, path: Path, *, plan: Plan, protected_sha256: str) -> None:
+        """Write one zip file: clusters.parquet, rows.parquet, plan.toml and about.json."""
+        about = {"private": "do not publish", "protected_sha256": protected_sha256}
+        with zipfile.ZipFile(path, "w", zipfile.ZIP_STORED) as archive:
+            archive.writestr("about.json", json.dumps(about, indent=2))
+            archive.writestr("plan.toml", plan.to_toml())
+            archive.writestr("clusters.parquet", _as_parquet(self.clusters))
+            rows = pl.DataFrame({"position": self.positions})
+            archive.writestr("rows.parquet", _as_parquet(rows))
+
+    @classmethod
+    def read(cls, path: str | Path) -> "Detail":
+        """Read a detail file."""
+        try:
+            with zipfile.ZipFile(path) as archive:
+                clusters = pl.read_parquet(archive.read("clusters.parquet"))
+                rows = pl.read_parquet(archive.read("rows.parquet"))
+        except (OSError, KeyError, zipfile.BadZipFile, pl.exceptions.PolarsError):
+            raise FileError(f"{path}: not a detail file that can be read") from None
+        return cls(clusters=clusters, positions=rows["position"].to_numpy())
+
+
+@dataclass(frozen=True)
+class Written:
+    """The files a release was written to."""
+
+    protected: Path
+    certificate: Path
+    detail: Path | None
+
+
+@dataclass(frozen=True, eq=False)
+class Release:
+    """A protected table.
+
+    Attributes
+    ----------
+    data
+        The protected table, of the kind that came in, in the order that came in.
+    certificate
+        Public: plan facts and what they promise.
+    detail
+        Private: clusters, sensitivities, scales.
+    plan
+        What was done.
+    """
+
+    data: Any
+    certificate: Certificate
+    detail: Detail = field(repr=False)
+    plan: Plan = field(repr=False)
+    source: Path | None = field(default=None, repr=False)
+    seed: int | None = field(default=None, repr=False)
+
+    def write(
+        self,
+        path: str | Path,
+        *,
+        detail: bool = False,
+        keep_order: bool = False,
+        overwrite: bool = False,
+    ) -> Written:
+        """Write the protected table and its certificate, and the private detail if asked.
+
+        Parameters
+        ----------
+        path
+            A file ending in .csv or .parquet. The certificate goes beside it, with the ending
+            .certificate.json, and the detail with .detail.zip.
+        detail
+            Also write the private detail.
+        keep_order
+            Keep the records in their original order, instead of a random one.
+        overwrite
+            Replace files that exist.
+        """
+        written = release_paths(path, detail=detail)
+        check_paths(written, overwrite=overwrite, source=self.source)
+        targets = [written.protected, written.certificate]
+        targets += [written.detail] if written.detail else []
+        order = None if keep_order else self._random_order()
+        with moved_into_place(targets) as temporary:
+            write_table(_in_order(self.data, order), temporary[0])
+            file = ProtectedFile(
+                name=written.protected.name,
+                sha256=sha256_of(temporary[0]),
+                row_order="as in the original" if keep_order else "random",
+            )
+            certificate = self.certificate.model_copy(update={"file": file})
+            temporary[1].write_text(certificate.to_json(), encoding="utf-8")
+            if written.detail:
+                positions = self.detail.positions if order is None else self.detail.positions[order]
+                Detail(self.detail.clusters, positions).write(
+                    temporary[2], plan=self.plan, protected_sha256=file.sha256
+                )
+        return written
+
+    def _random_order(self) -> Integers:
+        return random_order(self.certificate.records, open_words(self.seed, "row order"))
+
+
+def check_paths(written: Written, *, overwrite: bool, source: Path | None) -> None:
+    """Refuse paths that could not, or should not, be written, before any work is done."""
+    check_output(written.protected, overwrite=overwrite, source=source)
+    for path in (written.certificate, written.detail):
+        if path is not None and path.exists() and not overwrite:
+            raise FileError(f"{path}: the file exists; choose another path or overwrite it")
+
+
+def release_paths(path: str | Path, *, detail: bool) -> Written:
+    """Where a release written to this path goes."""
+    path = Path(path)
+    return Written(
+        protected=path,
+        certificate=path.with_suffix(".certificate.json"),
+        detail=path.with_suffix(".detail.zip") if detail else None,
+    )
+
+
+def _in_order(data: Any, order: Integers | None) -> Any:  # noqa: ANN401 - the user's kind
+    if order is None:
+        return data
+    return nw.from_native(data, eager_only=True)[order].to_native()
+
+
+def _as_parquet(frame: pl.DataFrame) -> bytes:
+    buffer = io.BytesIO()
+    frame.write_parquet(buffer)
+    return buffer.getvalue()

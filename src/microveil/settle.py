@@ -1,0 +1,271 @@
+"""The plan meets the table: everything is checked here, before any work is done."""
+
+import math
+import warnings
+from dataclasses import dataclass
+from typing import Literal
+
+from microveil.accounting import budget_shares
+from microveil.engines.base import Column, Engine, Facts
+from microveil.errors import DataError, PlanError, PrivacyWarning
+from microveil.grid import Grid, grid_of_decimals, grid_of_domain, power_of_two_below
+from microveil.methods import METHODS, Method
+from microveil.plan import Confidential, Kind, Plan
+from microveil.sensitivity import DomainUnits
+
+DomainSource = Literal["declared", "data", "none"]
+GridSource = Literal["declared", "data", "default"]
+
+
+@dataclass(frozen=True)
+class Masking:
+    """Everything that is settled about a confidential attribute before clusters are formed.
+
+    `lower` and `upper` are infinite where there is no domain. `published_lower` and
+    `published_upper` also respect whole numbers and the column's type.
+    """
+
+    name: str
+    kind: Kind
+    method: Method
+    k: int
+    records: int
+    epsilon: float
+    epsilon_per_record: float
+    lower: float
+    upper: float
+    domain_source: DomainSource
+    published_lower: float
+    published_upper: float
+    decimals: int | None
+    grid: Grid
+    grid_source: GridSource
+
+    @property
+    def clusters(self) -> int:
+        """Number of clusters; every record is one where the method forms none."""
+        return self.records // self.k
+
+    @property
+    def domain_units(self) -> DomainUnits:
+        """The domain in grid units; (0, 0) for a method that needs none."""
+        if not self.method.needs_domain:
+            return DomainUnits(0, 0)
+        step, origin = self.grid.step, self.grid.origin
+        return DomainUnits(round((self.lower - origin) / step), round((self.upper - origin) / step))
+
+
+@dataclass(frozen=True)
+class Settled:
+    """A plan that fits its table."""
+
+    plan: Plan
+    maskings: tuple[Masking, ...]
+    columns: tuple[str, ...]
+    notes: tuple[str, ...]
+
+
+def settle(plan: Plan, engine: Engine) -> Settled:
+    """Check the plan against the table and settle what it leaves open.
+
+    Raises
+    ------
+    DataError
+        With the first thing that does not fit and how to put it right.
+    """
+    _check_columns(plan, engine)
+    names = list(plan.confidential)
+    for name in names:
+        _check_kind(name, plan.confidential[name], engine)
+    if plan.missing == "drop":
+        engine.drop_missing(names)
+    if engine.records < 2:
+        raise DataError(
+            f"a table needs at least 2 records, found {engine.records}"
+            + (" after dropping missing values" if plan.missing == "drop" else "")
+        )
+    weights = [attribute.weight for attribute in plan.confidential.values()]
+    shares = budget_shares(plan.epsilon, weights)
+    notes: list[str] = []
+    maskings = tuple(
+        _settle_attribute(plan, name, share, engine, notes)
+        for name, share in zip(names, shares, strict=True)
+    )
+    notes += _notes_on_persons(plan)
+    for note in notes:
+        warnings.warn(note, PrivacyWarning, stacklevel=3)
+    released = tuple(n for n in engine.columns if plan.attributes[n].role != "identifier")
+    return Settled(plan, maskings, released, tuple(notes))
+
+
+def _check_columns(plan: Plan, engine: Engine) -> None:
+    if not engine.columns:
+        raise DataError("the table has no columns")
+    unknown = [name for name in plan.attributes if name not in engine.columns]
+    if unknown:
+        raise DataError(
+            f"attribute {unknown[0]!r} of the plan is not in the data "
+            f"(columns: {', '.join(engine.columns)}); correct the name or remove it from the plan"
+        )
+    unlisted = [name for name in engine.columns if name not in plan.attributes]
+    if unlisted:
+        raise DataError(
+            f"every column needs a role, and the plan has none for {', '.join(map(repr, unlisted))}"
+            '; add it to the plan\'s attributes as "confidential", "identifier" (dropped) '
+            'or "kept" (published as it is)'
+        )
+
+
+def _check_kind(name: str, attribute: Confidential, engine: Engine) -> None:
+    column = engine.columns[name]
+    if column.kind is None:
+        count = engine.not_numbers(name)
+        found = f"{column.type_name} ({count:,} of {engine.records:,} records are not numbers)"
+        raise DataError(
+            f"attribute {name!r}: a confidential attribute must be numeric, found {found}; "
+            "correct the data (leave missing values empty), or make its role identifier or kept"
+        )
+    if attribute.kind == "real" and column.kind == "integer":
+        raise DataError(
+            f"attribute {name!r}: kind is real but the column's type is integer, and a release "
+            "keeps its types; remove kind from the plan or convert the column"
+        )
+    if attribute.decimals is not None and column.kind == "integer":
+        raise DataError(
+            f"attribute {name!r}: decimals are for real values, found an integer column"
+        )
+
+
+def _settle_attribute(
+    plan: Plan, name: str, share: float, engine: Engine, notes: list[str]
+) -> Masking:
+    attribute, method, k = plan.confidential[name], METHODS[plan.method_of(name)], plan.k_of(name)
+    column = engine.columns[name]
+    kind = attribute.kind or column.kind or "real"
+    lower = -math.inf if attribute.lower is None else attribute.lower
+    upper = math.inf if attribute.upper is None else attribute.upper
+    facts = engine.facts(name, lower, upper)
+    records = engine.records - facts.nulls
+    _check_values(plan, name, kind, facts, records)
+    if method.clustered and records < k:
+        raise DataError(
+            f"attribute {name!r}: k must be at most the number of records with a value, "
+            f"found {records:,} records for k = {k}; choose a smaller k"
+        )
+    domain_source: DomainSource = "declared" if attribute.has_domain else "none"
+    if method.needs_domain and domain_source == "none":
+        domain_source = "data"
+        lower, upper = _domain_from_data(name, method, lower, upper, facts)
+        notes.append(_note_on_domain(name, method))
+    grid, grid_source = _grid(name, attribute, kind, lower, upper, engine)
+    if domain_source == "data":
+        grid_source = "data"
+    elif grid_source == "data":
+        notes.append(
+            f"attribute {name!r}: its noise grid follows the last decimal seen in the data; "
+            "declare decimals, resolution or a domain"
+        )
+    if not grid.holds(facts.smallest, facts.largest):
+        raise DataError(
+            f"attribute {name!r}: values too large for its noise grid, expected within 2^60 steps "
+            f"of {grid.step:g}; declare lower and upper, or a larger resolution"
+        )
+    published = _published_range(name, kind, lower, upper, column)
+    return Masking(
+        name=name, kind=kind, method=method, k=k, records=records,
+        epsilon=share, epsilon_per_record=share / plan.records_per_person,
+        lower=lower, upper=upper, domain_source=domain_source,
+        published_lower=published[0], published_upper=published[1], decimals=attribute.decimals,
+        grid=grid, grid_source=grid_source,
+    )  # fmt: skip
+
+
+def _check_values(plan: Plan, name: str, kind: Kind, facts: Facts, records: int) -> None:
+    where = f"attribute {name!r}"
+    if records == 0:
+        raise DataError(f"{where}: every value is missing; make its role identifier, or remove it")
+    if facts.nulls and plan.missing == "error":
+        raise DataError(
+            f"{where}: {facts.nulls:,} of {facts.nulls + records:,} values are missing; "
+            'set missing = "keep" (nulls stay null) or "drop" (their records are left out)'
+        )
+    if facts.not_finite:
+        raise DataError(
+            f"{where}: values must be finite, found {facts.not_finite:,} that are infinite or NaN; "
+            "correct them or make them missing"
+        )
+    if facts.outside:
+        raise DataError(
+            f"{where}: {facts.outside:,} of {records:,} values lie outside the declared domain; "
+            "widen lower and upper, or correct the data"
+        )
+    if kind == "integer" and facts.fractional:
+        raise DataError(
+            f"{where}: kind is integer but {facts.fractional:,} of {records:,} values are not "
+            'whole; set kind = "real" or correct the data'
+        )
+
+
+def _domain_from_data(
+    name: str, method: Method, lower: float, upper: float, facts: Facts
+) -> tuple[float, float]:
+    lower = lower if math.isfinite(lower) else facts.smallest
+    upper = upper if math.isfinite(upper) else facts.largest
+    if lower >= upper:
+        raise DataError(
+            f"attribute {name!r}: every value is the same, so no domain can be read from the data, "
+            f"and {method.name} needs one; declare lower and upper"
+        )
+    return lower, upper
+
+
+def _note_on_domain(name: str, method: Method) -> str:
+    if method.promise == "DP":
+        return (
+            f"attribute {name!r}: its domain was read from the data, which voids the claim of "
+            "differential privacy for it; declare lower and upper"
+        )
+    return (
+        f"attribute {name!r}: its domain was read from the data, so the guarantee covers only "
+        "values inside the observed range; declare lower and upper"
+    )
+
+
+def _notes_on_persons(plan: Plan) -> list[str]:
+    if plan.records_per_person == 1:
+        return []
+    return [
+        f"attribute {name!r}: iDP-CBLS covers one record per cluster, so a person with "
+        f"{plan.records_per_person} records is covered only while no two of them share a cluster; "
+        "use iDP-LS or DP-UM where that cannot be ruled out"
+        for name in plan.confidential
+        if plan.method_of(name) == "iDP-CBLS"
+    ]
+
+
+def _grid(
+    name: str, attribute: Confidential, kind: Kind, lower: float, upper: float, engine: Engine
+) -> tuple[Grid, GridSource]:
+    if math.isfinite(lower) and math.isfinite(upper):
+        if upper - lower == math.inf:
+            raise PlanError(f"attribute {name!r}: the domain is too wide; narrow lower and upper")
+        return grid_of_domain(lower, upper), "declared"
+    if attribute.resolution is not None:
+        return Grid(power_of_two_below(attribute.resolution)), "declared"
+    if attribute.decimals is not None:
+        return grid_of_decimals(attribute.decimals), "declared"
+    if kind == "integer":
+        return grid_of_decimals(0), "default"
+    return engine.observed_grid(name), "data"
+
+
+def _published_range(
+    name: str, kind: Kind, lower: float, upper: float, column: Column
+) -> tuple[float, float]:
+    least, most = max(lower, column.least), min(upper, column.most)
+    if kind == "integer":
+        least = math.ceil(least) if math.isfinite(least) else least
+        most = math.floor(most) if math.isfinite(most) else most
+        if least > most:
+            raise PlanError(f"attribute {name!r}: no whole number lies between lower and upper")
+    return least, most
