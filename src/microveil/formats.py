@@ -13,7 +13,7 @@ import polars as pl
 
 from microveil.errors import DataError, FileError
 
-_SUFFIXES = (".csv", ".parquet")
+TABLES = (".csv", ".parquet")
 
 
 def read_table(path: str | Path) -> pl.DataFrame:
@@ -23,7 +23,7 @@ def read_table(path: str | Path) -> pl.DataFrame:
     stay text.
     """
     path = Path(path)
-    suffix = _suffix(path)
+    suffix = _suffix(path, TABLES)
     if not path.is_file():
         raise FileError(f"{path}: no such file")
     if path.stat().st_size == 0:
@@ -37,15 +37,17 @@ def read_table(path: str | Path) -> pl.DataFrame:
 def write_table(data: Any, path: Path) -> None:  # noqa: ANN401 - a table of the user's kind
     """Write a Polars, pandas or PyArrow table as CSV or Parquet, by the path's ending."""
     frame = nw.from_native(data, eager_only=True)
-    if _suffix(path) == ".csv":
+    if _suffix(path, TABLES) == ".csv":
         frame.write_csv(path)
     else:
         frame.write_parquet(path)
 
 
-def check_output(path: Path, *, overwrite: bool, source: Path | None) -> None:
+def check_output(
+    path: Path, *, overwrite: bool, source: Path | None, suffixes: tuple[str, ...] = TABLES
+) -> None:
     """Refuse an output path that could not, or should not, be written."""
-    _suffix(path)
+    _suffix(path, suffixes)
     if source is not None and path.exists() and source.exists() and path.samefile(source):
         raise FileError(f"{path}: the output would replace the input; choose another path")
     if path.exists() and not overwrite:
@@ -78,10 +80,10 @@ def sha256_of(path: Path) -> str:
         return file_digest(file, "sha256").hexdigest()
 
 
-def _suffix(path: Path) -> str:
+def _suffix(path: Path, expected: tuple[str, ...]) -> str:
     suffix = path.suffix.lower()
-    if suffix not in _SUFFIXES:
-        raise FileError(f"{path}: expected a file ending in {' or '.join(_SUFFIXES)}")
+    if suffix not in expected:
+        raise FileError(f"{path}: expected a file ending in {' or '.join(expected)}")
     return suffix
 
 

@@ -148,7 +148,7 @@ class Derived(_Part):
     Parameters
     ----------
     expression
-        SQL over attributes that are released, e.g. ``'wages + other_income'``. Polars parses it;
+        SQL over attributes that are released, e.g. ``'wages + other'``. Polars parses it;
         it is never run as Python. Names with spaces stand in double quotes.
     """
 

@@ -21,13 +21,15 @@ from microveil.plan import Plan
 from microveil.release import Detail, Release
 from microveil.settle import Masking, settle
 
+Progress = Callable[[str, int, int], None]
+
 
 def protect(
     data: Any,  # noqa: ANN401 - a table of the user's kind
     plan: Plan,
     *,
     seed: int | None = None,
-    progress: Callable[[str], None] | None = None,
+    progress: Progress | None = None,
 ) -> Release:
     """Protect a table of people.
 
@@ -48,7 +50,7 @@ def protect(
     seed
         For experiments only: repeatable noise. The certificate then says «not for publication».
     progress
-        Called with an attribute's name when it has been masked.
+        Called with an attribute's name, how many are masked and how many there are.
 
     Examples
     --------
@@ -65,7 +67,7 @@ def protect(
     engine: Engine = MemoryEngine(data if source is None else read_table(source))
     settled = settle(plan, engine)
     details = []
-    for masking in settled.maskings:
+    for done, masking in enumerate(settled.maskings, start=1):
         summary = engine.summarise(
             masking.name, masking.grid, masking.k if masking.method.clustered else None
         )
@@ -73,7 +75,7 @@ def protect(
         engine.spread(masking.name, masked.published)
         details.append(_detail(summary, masking, masked))
         if progress:
-            progress(masking.name)
+            progress(masking.name, done, len(settled.maskings))
     _derive(plan, engine)
     return Release(
         data=engine.finish(list(settled.columns)),

@@ -1,0 +1,258 @@
+"""The command line: commands call the library and hold no logic."""
+
+import os
+import sys
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console, RenderableType
+from rich.progress import Progress
+
+from microveil.errors import MicroveilError, PlanError, PrivacyWarning
+
+app = typer.Typer(
+    help="Protect a table of people before it is published.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+_errors = Console(stderr=True, soft_wrap=True, highlight=False)
+
+DEFECT = 3
+"""Exit code for a defect of microveil, after 0 (done), 1 (the user's mistake) and 2 (usage)."""
+
+
+class MethodChoice(StrEnum):
+    """The paper's methods."""
+
+    DP = "DP"
+    DP_UM = "DP-UM"
+    IDP_LS = "iDP-LS"
+    IDP_CBLS = "iDP-CBLS"
+
+
+class MissingChoice(StrEnum):
+    """What to do with missing values."""
+
+    ERROR = "error"
+    KEEP = "keep"
+    DROP = "drop"
+
+
+DataPath = Annotated[Path, typer.Argument(metavar="DATA", help="A CSV or Parquet file.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")]
+Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace files that exist.")]
+
+
+@app.callback(invoke_without_command=True)
+def version(
+    show: Annotated[bool, typer.Option("--version", help="Show the version.")] = False,
+) -> None:
+    """Protect a table of people before it is published."""
+    if show:
+        from microveil import __version__
+
+        typer.echo(f"microveil {__version__}")
+        raise typer.Exit
+
+
+@app.command()
+def plan(
+    data: DataPath,
+    output: Annotated[Path, typer.Option("--output", "-o", help="The plan to write.")],
+    overwrite: Overwrite = False,
+    quiet: Quiet = False,
+) -> None:
+    """Look at a file and write a commented plan that a person can edit."""
+    from microveil.formats import check_output, moved_into_place, read_table
+    from microveil.propose import propose_plan
+
+    check_output(output, overwrite=overwrite, source=data, suffixes=(".toml",))
+    text = propose_plan(read_table(data), data.name)
+    with moved_into_place([output]) as temporary:
+        temporary[0].write_text(text, encoding="utf-8")
+    _say(f"Wrote {output}. Read it, edit it, then: microveil protect {data} --plan {output} "
+         "-o protected.parquet", quiet=quiet)  # fmt: skip
+
+
+@app.command()
+def protect(
+    data: DataPath,
+    output: Annotated[Path, typer.Option("--output", "-o", help="The protected file to write.")],
+    plan: Annotated[Path | None, typer.Option(help="A plan in TOML.")] = None,
+    epsilon: Annotated[float | None, typer.Option(help="Privacy budget of a person.")] = None,
+    method: Annotated[
+        MethodChoice | None, typer.Option(help="Method, by default iDP-CBLS.")
+    ] = None,
+    k: Annotated[
+        int | None, typer.Option("--k", help="Records in a cluster, by default 10.")
+    ] = None,
+    missing: Annotated[
+        MissingChoice | None, typer.Option(help="Missing values: by default an error.")
+    ] = None,
+    records_per_person: Annotated[
+        int | None, typer.Option(help="The most records one person has, by default 1.")
+    ] = None,
+    domain_from_data: Annotated[
+        bool, typer.Option("--domain-from-data", help="Read undeclared domains from the data.")
+    ] = False,
+    drop: Annotated[list[str] | None, typer.Option(help="An identifier to drop.")] = None,
+    keep: Annotated[list[str] | None, typer.Option(help="A column to publish as it is.")] = None,
+    domain: Annotated[
+        list[str] | None, typer.Option(metavar="NAME=LOWER:UPPER", help="A declared domain.")
+    ] = None,
+    detail: Annotated[
+        bool, typer.Option("--detail", help="Also write the private detail.")
+    ] = False,
+    keep_order: Annotated[
+        bool, typer.Option("--keep-order", help="Keep the order of rows, instead of a random one.")
+    ] = False,
+    seed: Annotated[
+        int | None,
+        typer.Option(min=0, help="Repeatable noise for experiments: not for publication."),
+    ] = None,
+    overwrite: Overwrite = False,
+    quiet: Quiet = False,
+) -> None:
+    """Protect a file by a plan, by flags, or by a plan that flags override.
+
+    With flags alone, every column that is not dropped or kept is a confidential numeric attribute.
+    Writes the protected file and beside it its public certificate.
+    """
+    from microveil.plan import Plan, override, plan_for_columns
+    from microveil.release import check_paths, release_paths
+    from microveil.terminal import show_release, show_stamp
+
+    check_paths(release_paths(output, detail=detail), overwrite=overwrite, source=data)
+    settings: dict[str, Any] = {
+        "epsilon": epsilon, "method": method and method.value, "k": k,
+        "missing": missing and missing.value, "records_per_person": records_per_person,
+        "domain_from_data": domain_from_data or None,
+    }  # fmt: skip
+    settings = {name: value for name, value in settings.items() if value is not None}
+    roles: dict[str, Any] = {
+        "drop": drop or [], "keep": keep or [], "domains": dict(map(_parse_domain, domain or [])),
+    }  # fmt: skip
+    table: Any = data
+    if plan is not None:
+        base = Plan.read(plan)
+        chosen = base.replace(attributes=override(base.attributes, **roles), **settings)
+    else:
+        from microveil.formats import read_table
+
+        if epsilon is None:
+            raise PlanError("give a plan with --plan, or a privacy budget with --epsilon")
+        table = read_table(data)
+        chosen = plan_for_columns(table.columns, **roles, **settings)
+    release = _protect(table, chosen, seed=seed, quiet=quiet)
+    written = release.write(output, detail=detail, keep_order=keep_order, overwrite=overwrite)
+    stamp = show_stamp(release.certificate)
+    if stamp:
+        _errors.print(stamp, end="")
+    _say(show_release(release.certificate), quiet=quiet)
+    _say(f"Protected   {written.protected}\nCertificate {written.certificate}", quiet=quiet)
+    if written.detail:
+        _say(f"Private     {written.detail} (do not publish)", quiet=quiet)
+
+
+@app.command()
+def certificate(
+    file: Annotated[Path, typer.Argument(help="A certificate, e.g. protected.certificate.json.")],
+) -> None:
+    """Print a certificate for people, and check it against its file where that lies beside it."""
+    from microveil.certificate import Certificate
+    from microveil.formats import sha256_of
+    from microveil.terminal import show_certificate
+
+    read = Certificate.read(file)
+    _say(show_certificate(read))
+    protected = read.file and file.parent / read.file.name
+    if read.file and protected and protected.is_file():
+        if sha256_of(protected) != read.file.sha256:
+            raise MicroveilError(
+                f"{protected}: the file is not the one this certificate was written for"
+            )
+        _say(f"{protected}: matches the certificate.")
+
+
+@app.command()
+def demo(
+    output: Annotated[
+        Path, typer.Option("--output", "-o", help="The directory to write to.")
+    ] = Path("microveil-demo"),
+    epsilon: Annotated[float, typer.Option(help="Privacy budget of a person.")] = 1.0,
+) -> None:
+    """Protect a bundled sample of made-up people and show it before and after."""
+    from microveil.demo import run_demo
+
+    with _progress(quiet=False) as progress:
+        parts = run_demo(output, epsilon=epsilon, progress=progress)
+    for part in parts:
+        _say(part)
+
+
+def _protect(table: Any, plan: Any, *, seed: int | None, quiet: bool) -> Any:  # noqa: ANN401
+    from microveil.protect import protect
+
+    with warnings.catch_warnings(record=True) as caught, _progress(quiet=quiet) as progress:
+        warnings.simplefilter("always", PrivacyWarning)
+        release = protect(table, plan, seed=seed, progress=progress)
+    for warning in caught:
+        _errors.print(f"warning: {warning.message}", markup=False)
+    return release
+
+
+@contextmanager
+def _progress(*, quiet: bool) -> Iterator[Any]:
+    """Give a function that moves a progress bar on, which is shown on a terminal only."""
+    with Progress(console=_errors, transient=True, disable=quiet or not _errors.is_terminal) as bar:
+        task = bar.add_task("Masking", total=None)
+
+        def advance(attribute: str, done: int, total: int) -> None:
+            bar.update(task, description=f"Masked {attribute}", completed=done, total=total)
+
+        yield advance
+
+
+def _parse_domain(text: str) -> tuple[str, tuple[float, float]]:
+    name, equals, ends = text.rpartition("=")
+    lower, colon, upper = ends.partition(":")
+    try:
+        if equals and colon:
+            return name, (float(lower), float(upper))
+    except ValueError:
+        pass
+    raise typer.BadParameter(f"expected NAME=LOWER:UPPER, got {text!r}", param_hint="--domain")
+
+
+def _say(what: RenderableType, *, quiet: bool = False) -> None:
+    if not quiet:
+        Console(soft_wrap=isinstance(what, str), highlight=False, markup=False).print(what)
+
+
+def main() -> None:
+    """Run the command line; a user's mistake is one line and exit code 1."""
+    try:
+        app()
+    except MicroveilError as error:
+        _errors.print(f"error: {error}", markup=False)
+        sys.exit(1)
+    except Exception as error:
+        if os.environ.get("MICROVEIL_DEBUG"):
+            raise
+        at = error.__traceback__
+        while at and at.tb_next:
+            at = at.tb_next
+        where = f"{Path(at.tb_frame.f_code.co_filename).name}:{at.tb_lineno}" if at else "?"
+        _errors.print(
+            f"defect: {type(error).__name__} at {where}; its message is not shown because it could "
+            "contain data (set MICROVEIL_DEBUG=1 to see it)",
+            markup=False,
+        )
+        sys.exit(DEFECT)

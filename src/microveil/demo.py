@@ -1,0 +1,38 @@
+"""The main job on a bundled sample: file, plan, release, certificate, before and after."""
+
+from pathlib import Path
+
+from rich.console import RenderableType
+
+from microveil.protect import Progress, protect
+from microveil.sample import people, people_plan
+from microveil.terminal import show_before_and_after, show_release, show_rows
+
+
+def run_demo(
+    directory: Path, *, epsilon: float = 1.0, progress: Progress | None = None
+) -> list[RenderableType]:
+    """Write the sample, its plan and its release to a directory; return what to show."""
+    directory.mkdir(parents=True, exist_ok=True)
+    before, plan = people(), people_plan(epsilon)
+    before.write_csv(directory / "people.csv")
+    (directory / "plan.toml").write_text(plan.to_toml(), encoding="utf-8")
+    release = protect(before, plan, progress=progress)
+    written = release.write(directory / "protected.parquet", detail=True, overwrite=True)
+    files = {
+        "people.csv": "the sample",
+        "plan.toml": "what was done to each attribute",
+        written.protected.name: "publish this ...",
+        written.certificate.name: "... together with this",
+        "protected.detail.zip": "private: clusters and noise scales",
+    }
+    return [
+        show_rows(before.head(4), "People as collected"),
+        show_rows(release.data.head(4), "The same people as released"),
+        show_before_and_after(before, release.data),
+        show_release(release.certificate),
+        "",
+        f"Written to {directory}:",
+        *(f"  {name:<28}{what}" for name, what in files.items()),
+        f"Next: microveil certificate {written.certificate}",
+    ]

@@ -1,0 +1,164 @@
+"""Look at a table and write a commented plan that a person can edit.
+
+Looking at the data has a price, so every proposal that depends on it is marked as such.
+"""
+
+import re
+from dataclasses import dataclass
+from importlib.metadata import version
+from itertools import combinations
+
+import numpy as np
+import polars as pl
+import tomli_w
+
+from microveil.grid import LARGEST_UNITS, grid_of_decimals, grid_of_observed, observed_decimals
+
+FROM_DATA = "(from the data)"
+
+_IDENTIFYING_NAME = re.compile(r"(^|[\W_])(id|key|nr|no|number|ssn|uuid)$", re.IGNORECASE)
+_MOST_COLUMNS_FOR_SUMS = 60
+
+
+@dataclass(frozen=True)
+class _Proposal:
+    settings: dict[str, str | float]
+    remark: str = ""
+
+    @property
+    def numeric(self) -> bool:
+        return self.settings["role"] == "confidential"
+
+
+def propose_plan(table: pl.DataFrame, name: str) -> str:
+    """Write a plan for a table as commented TOML, usable unedited for iDP-CBLS.
+
+    Columns that hold numbers are confidential, columns found to be the sum of two others derived,
+    and everything else is dropped: nothing is published as it is unless a person says so.
+
+    Examples
+    --------
+    >>> from microveil.sample import people
+    >>> print(propose_plan(people(), "people.csv").splitlines()[-4])
+    [attributes.income]
+    """
+    proposals = {column.name: _propose(column) for column in table}
+    proposals |= _sums(table, [name for name, p in proposals.items() if p.numeric])
+    confidential = [name for name, p in proposals.items() if p.numeric]
+    lines = [*_head(table, name), *_settings(table.select(confidential)), ""]
+    for column, proposal in proposals.items():
+        lines += _section(column, proposal)
+    return "\n".join(lines)
+
+
+def _head(table: pl.DataFrame, name: str) -> list[str]:
+    return [
+        f"# Plan for {name!a} ({table.height:,} records), proposed by microveil "
+        f"{version('microveil')}. Read it, edit it, then:",
+        "#   microveil protect FILE --plan THIS_FILE -o protected.parquet",
+        f"# What was proposed by looking at the data is marked {FROM_DATA}: check it.",
+        "# lower and upper are left to you: declare what values are possible, from what is known",
+        "# without the data. Masked values stay within them.",
+        "",
+    ]
+
+
+def _settings(confidential: pl.DataFrame) -> list[str]:
+    counts = [column.len() - column.null_count() for column in confidential]
+    k = max(3, min([10, *counts]))
+    with_nulls = sum(column.null_count() > 0 for column in confidential)
+    lines = [
+        "epsilon = 1.0  # privacy budget of a person, shared by the confidential attributes; "
+        "smaller protects more",
+        'method = "iDP-CBLS"  # or "iDP-LS", "DP-UM", "DP": those need lower and upper everywhere',
+        f"k = {k}  # records in a cluster" + (f" {FROM_DATA}: few records" if k < 10 else ""),
+        "records_per_person = 1  # the most records one person has in the table",
+    ]
+    if with_nulls:
+        lines.append(
+            f'missing = "keep"  # {FROM_DATA}: {with_nulls} attribute(s) have missing values; '
+            'they stay missing ("drop" leaves their records out)'
+        )
+    return lines
+
+
+def _section(column: str, proposal: _Proposal) -> list[str]:
+    settings = tomli_w.dumps({"attributes": {column: proposal.settings}}).split("\n")
+    lines = [line for line in settings if line]
+    if proposal.remark:
+        lines.insert(1, f"# {proposal.remark}")
+    if proposal.numeric:
+        lines += ["# lower =", "# upper ="]
+    return [*lines, ""]
+
+
+def _propose(column: pl.Series) -> _Proposal:
+    values = column.drop_nulls()
+    if values.is_empty():
+        return _Proposal({"role": "identifier"}, f"{FROM_DATA} every value is missing: dropped")
+    if not column.dtype.is_integer() and not column.dtype.is_float():
+        return _Proposal(
+            {"role": "identifier"},
+            'not a number, so it is dropped; role = "kept" publishes it as it is, unprotected',
+        )
+    if column.dtype.is_integer() and _looks_like_an_identifier(values):
+        return _Proposal(
+            {"role": "identifier"}, f"{FROM_DATA} a different value in every record: dropped"
+        )
+    return _confidential(values)
+
+
+def _looks_like_an_identifier(values: pl.Series) -> bool:
+    if values.n_unique() < len(values) or len(values) < 2:
+        return False
+    spread = int(values.max()) - int(values.min())  # type: ignore[arg-type]
+    return spread == len(values) - 1 or bool(_IDENTIFYING_NAME.search(values.name))
+
+
+def _confidential(values: pl.Series) -> _Proposal:
+    settings: dict[str, str | float] = {"role": "confidential"}
+    numbers = values.cast(pl.Float64).to_numpy()
+    finite = numbers[np.isfinite(numbers)]
+    largest = float(np.abs(finite).max(initial=0.0))
+    if values.dtype.is_integer():
+        if largest > LARGEST_UNITS * grid_of_decimals(0).step:
+            return _Proposal(
+                settings | {"resolution": 1.0}, f"{FROM_DATA} resolution: large values"
+            )
+        return _Proposal(settings)
+    if not len(finite):
+        return _Proposal(settings)
+    single = values.dtype == pl.Float32
+    decimals = observed_decimals(finite, single_precision=single)
+    if largest <= LARGEST_UNITS * grid_of_decimals(decimals).step:
+        return _Proposal(settings | {"decimals": decimals}, f"{FROM_DATA} decimals")
+    step = grid_of_observed(finite, single_precision=single).step
+    return _Proposal(settings | {"resolution": step}, f"{FROM_DATA} resolution")
+
+
+def _sums(table: pl.DataFrame, numeric: list[str]) -> dict[str, _Proposal]:
+    """Find columns that are the sum of two others in every record, missing where a part is."""
+    if len(numeric) > _MOST_COLUMNS_FOR_SUMS or table.height < 3:
+        return {}
+    columns = {name: table[name].cast(pl.Float64).to_numpy() for name in numeric}
+    columns = {name: values for name, values in columns.items() if np.nanstd(values) > 0}
+    found: dict[str, _Proposal] = {}
+    for one, other in combinations(columns, 2):
+        total = columns[one] + columns[other]
+        for name, values in columns.items():
+            if {one, other, name} & found.keys() or name in (one, other):
+                continue
+            if _same(values[:8], total[:8]) and _same(values, total):
+                found[name] = _Proposal(
+                    {"role": "derived", "expression": f"{_quoted(one)} + {_quoted(other)}"},
+                    f"{FROM_DATA} equal to this sum in every record",
+                )
+    return found
+
+
+def _same(one: np.typing.NDArray[np.float64], other: np.typing.NDArray[np.float64]) -> bool:
+    return bool(np.allclose(one, other, rtol=1e-9, atol=0, equal_nan=True))
+
+
+def _quoted(name: str) -> str:
+    return name if re.fullmatch(r"[A-Za-z_]\w*", name) else '"' + name.replace('"', '""') + '"'

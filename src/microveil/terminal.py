@@ -1,0 +1,148 @@
+"""What people see in a terminal: certificates, and columns before and after."""
+
+import numpy as np
+import polars as pl
+from rich.box import SIMPLE
+from rich.console import Group, RenderableType
+from rich.markup import escape
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from microveil.certificate import FOR_PUBLICATION, Certificate, MaskedAttribute
+
+_BARS = " ▁▂▃▄▅▆▇█"
+
+
+def show_certificate(certificate: Certificate) -> RenderableType:
+    """Lay out a certificate for people."""
+    parts: list[RenderableType] = [
+        Text("Certificate of a release protected with microveil", style="bold"),
+        _stamp(certificate),
+        _facts(certificate),
+        _masked(certificate),
+        Text("What epsilon covers", style="bold"),
+    ]
+    parts += [_paragraph(f"{x.level}. {x.name}: {x.statement}") for x in certificate.levels]
+    for title, items in (
+        ("What is not protected", certificate.not_protected),
+        ("Notes", certificate.notes),
+    ):
+        if items:
+            parts.append(Text("\n" + title, style="bold"))
+            parts += [_paragraph(item) for item in items]
+    return Group(*parts)
+
+
+def show_release(certificate: Certificate) -> RenderableType:
+    """Say what a steward needs to know right after a release was written."""
+    one, two, _ = certificate.levels
+    bound = "no bound" if two.epsilon is None else f"up to {two.epsilon:.4g}"
+    return Text(
+        f"{certificate.records:,} records, {len(certificate.attributes)} attributes masked. "
+        f"epsilon {one.epsilon:g} with clusters held; {bound} if they are formed again; "
+        "as released, see level 3 of the certificate."
+    )
+
+
+def show_stamp(certificate: Certificate) -> RenderableType | None:
+    """Warn if the release is not for publication; otherwise return nothing."""
+    return None if certificate.publication == FOR_PUBLICATION else _stamp(certificate)
+
+
+def show_rows(table: pl.DataFrame, title: str) -> Table:
+    """Lay out a few records."""
+    grid = Table(title=title, title_justify="left", header_style="bold", box=SIMPLE)
+    for name, dtype in table.schema.items():
+        grid.add_column(escape(name), justify="right" if dtype.is_numeric() else "left")
+    for row in table.iter_rows():
+        grid.add_row(*("–" if value is None else escape(str(value)) for value in row))
+    return grid
+
+
+def show_before_and_after(before: pl.DataFrame, after: pl.DataFrame) -> Table:
+    """Compare means, standard deviations and shapes of the numeric columns of two tables."""
+    grid = Table(title="Before and after", title_justify="left", header_style="bold", box=SIMPLE)
+    grid.add_column("attribute")
+    for name in ("mean", "after", "st. dev.", "after"):
+        grid.add_column(name, justify="right")
+    grid.add_column("before", no_wrap=True)
+    grid.add_column("after", no_wrap=True)
+    for name in (c for c in after.columns if after[c].dtype.is_numeric()):
+        old, new = before[name].cast(pl.Float64), after[name].cast(pl.Float64)
+        figures = [_short(x) for x in (old.mean(), new.mean(), old.std(), new.std())]
+        edges = _edges(old, new)
+        grid.add_row(escape(name), *figures, _shape(old, edges), _shape(new, edges))
+    return grid
+
+
+def _stamp(certificate: Certificate) -> Text:
+    good = certificate.publication == FOR_PUBLICATION
+    return Text(certificate.publication + "\n", style="green" if good else "bold red")
+
+
+def _facts(certificate: Certificate) -> RenderableType:
+    rows = {
+        "software": certificate.software,
+        "created": certificate.created,
+        "records": f"{certificate.records:,}",
+        "epsilon": f"{certificate.epsilon:g} per person",
+        "records per person": f"{certificate.records_per_person}",
+        "missing values": certificate.missing,
+        "derived": ", ".join(f"{d.name} = {d.expression}" for d in certificate.derived),
+        "kept, unprotected": ", ".join(certificate.kept),
+        "dropped": ", ".join(certificate.dropped),
+    }
+    if certificate.file:
+        rows |= {
+            "file": certificate.file.name,
+            "SHA-256": certificate.file.sha256,
+            "row order": certificate.file.row_order,
+        }
+    grid = Table.grid(padding=(0, 2))
+    for name, value in rows.items():
+        grid.add_row(Text(name, style="bold"), Text(value or "none", overflow="fold"))
+    return grid
+
+
+def _masked(certificate: Certificate) -> RenderableType:
+    grid = Table(header_style="bold", box=SIMPLE)
+    for name in ("attribute", "method", "k", "epsilon", "domain", "level 2 bound"):
+        grid.add_column(name, justify="left" if name in ("attribute", "method") else "right")
+    for a in certificate.attributes:
+        bound = "none" if a.level_2_bound is None else f"{a.level_2_bound:.6g}"
+        k = "–" if a.k is None else str(a.k)
+        grid.add_row(escape(a.name), a.method, k, f"{a.epsilon:.6g}", _domain(a), bound)
+    return grid
+
+
+def _domain(attribute: MaskedAttribute) -> str:
+    if attribute.domain == "data":
+        return "from the data"
+    ends = (attribute.lower, attribute.upper)
+    if ends == (None, None):
+        return "none"
+    return " to ".join("open" if end is None else f"{end:,.10g}" for end in ends)
+
+
+def _paragraph(text: str) -> RenderableType:
+    return Padding(Text(text), (0, 0, 0, 2))
+
+
+def _edges(*columns: pl.Series) -> list[float]:
+    values = pl.concat(list(columns)).drop_nulls()
+    low, high = values.quantile(0.01), values.quantile(0.99)
+    return [] if low is None or high is None or low == high else list(np.linspace(low, high, 13))
+
+
+def _shape(column: pl.Series, edges: list[float]) -> str:
+    """Draw a histogram in twelve characters."""
+    if not edges:
+        return "constant"
+    counts, _ = np.histogram(column.drop_nulls().to_numpy().clip(edges[0], edges[-1]), edges)
+    heights = np.ceil(counts / counts.max() * (len(_BARS) - 1)).astype(int)
+    return "".join(_BARS[height] for height in heights)
+
+
+def _short(value: object) -> str:
+    return f"{value:,.4g}" if isinstance(value, float) and abs(value) < 1000 else f"{value:,.0f}"
