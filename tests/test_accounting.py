@@ -49,7 +49,7 @@ def test_scales_by_hand() -> None:
 def test_scales_are_never_too_small(reach: int, size: int, epsilon: float) -> None:
     scale = noise_scales(np.array([reach]), np.array([size]), epsilon)[0]
     furthest = -(-reach // size)
-    if scale < 2**62:
+    if scale <= 2**62:
         assert Fraction(furthest) <= Fraction(int(scale)) * Fraction(epsilon)
 
 

@@ -117,11 +117,15 @@ def test_seeds_and_purposes_have_streams_of_their_own() -> None:
     assert stream(1, "age") != stream(2, "age")
 
 
-def test_results_saturate_instead_of_wrapping() -> None:
-    centroids = np.full(100_000, 2**60)
-    masked = add_discrete_laplace(centroids, np.full(100_000, LARGEST_SCALE), SeededWords(1))
+@pytest.mark.parametrize("scale", [2**57, 2**60, LARGEST_SCALE])
+def test_results_are_cut_off_instead_of_wrapping_around(scale: int) -> None:
+    centre = 2**60
+    masked = add_discrete_laplace(np.full(DRAWS, centre), np.full(DRAWS, scale), SeededWords(1))
     assert np.abs(masked).max() <= SATURATION
-    assert p_value((masked - 2**60), LARGEST_SCALE) > 1e-4
+    for cut, distance in ((SATURATION, SATURATION - centre), (-SATURATION, SATURATION + centre)):
+        beyond = float(np.exp(-distance / scale) / 2)
+        count = int(np.count_nonzero(masked == cut))
+        assert stats.binomtest(count, DRAWS, beyond).pvalue > 1e-4
 
 
 def test_low_bits_do_not_tell_values_apart() -> None:

@@ -47,7 +47,7 @@ def noise_scales(reach: Integers, size: Integers, epsilon: float) -> Integers:
     """
     quotient = (reach + size) / (size * epsilon)
     padded = np.where(reach < 2**51, quotient, quotient * (1 + 2.0**-50))
-    scales = np.minimum(np.ceil(padded), 2.0**62)  # far above what the sampler takes
+    scales = np.minimum(np.ceil(padded), 2.0**62 + 2.0**61)  # more than the sampler takes
     return np.where(reach > 0, scales, 0).astype(np.int64)
 
 

@@ -12,6 +12,7 @@ from microveil.grid import Integers
 from microveil.noise import SATURATION, Words
 
 OUT_OF_WORDS = -1
+LARGEST_INT64 = 2**63 - 1
 
 
 @numba.njit(cache=True, nogil=True)
@@ -53,7 +54,7 @@ def _exp_minus(numerator, denominator, words, at):  # type: ignore[no-untyped-de
 
 @numba.njit(cache=True, nogil=True)
 def _magnitude(scale, words, at):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
-    """Geometric on 0, 1, 2, … with P(x) ∝ exp(−x/scale), saturating far beyond any output."""
+    """Geometric on 0, 1, 2, … with P(x) ∝ exp(−x/scale), cut off at 2^63 − 1."""
     while True:
         remainder, at = _below(scale, words, at)
         if remainder == OUT_OF_WORDS:
@@ -63,15 +64,14 @@ def _magnitude(scale, words, at):  # type: ignore[no-untyped-def]  # noqa: ANN00
             return OUT_OF_WORDS, at
         if accept == 1:
             break
-    quotient = 0
-    most = 2 * SATURATION // scale - 2
+    magnitude = remainder
     while True:
         another, at = _exp_minus(1, 1, words, at)
         if another == OUT_OF_WORDS:
             return OUT_OF_WORDS, at
         if another == 0:
-            return remainder + quotient * scale, at
-        quotient = min(quotient + 1, most)
+            return magnitude, at
+        magnitude = magnitude + scale if magnitude <= LARGEST_INT64 - scale else LARGEST_INT64
 
 
 @numba.njit(cache=True, nogil=True)

@@ -14,7 +14,7 @@ Words = NDArray[np.uint64]
 SATURATION = 2**61
 """Masked positions are cut off at ±2^61: a function of the exact sum, so post-processing."""
 
-LARGEST_SCALE = 2**56
+LARGEST_SCALE = 2**62
 
 _WORDS_PER_DRAW = 9
 _MOST_WORDS = 2**20
@@ -74,7 +74,7 @@ def add_discrete_laplace(centroids: Integers, scales: Integers, source: WordSour
     centroids
         Whole numbers within ±2^60.
     scales
-        One scale per centroid, 0 ≤ t ≤ 2^56.
+        One scale per centroid, 0 ≤ t ≤ 2^62.
     source
         Where random words come from.
 

@@ -74,16 +74,13 @@ def settle(plan: Plan, engine: Engine) -> Settled:
         With the first thing that does not fit and how to put it right.
     """
     _check_columns(plan, engine)
+    _check_records(engine, "")
     names = list(plan.confidential)
     for name in names:
         _check_kind(name, plan.confidential[name], engine)
     if plan.missing == "drop":
         engine.drop_missing(names)
-    if engine.records < 2:
-        raise DataError(
-            f"a table needs at least 2 records, found {engine.records}"
-            + (" after dropping missing values" if plan.missing == "drop" else "")
-        )
+        _check_records(engine, " after dropping those with missing values")
     weights = [attribute.weight for attribute in plan.confidential.values()]
     shares = budget_shares(plan.epsilon, weights)
     notes: list[str] = []
@@ -116,11 +113,19 @@ def _check_columns(plan: Plan, engine: Engine) -> None:
         )
 
 
+def _check_records(engine: Engine, when: str) -> None:
+    if engine.records < 2:
+        raise DataError(f"a table needs at least 2 records, found {engine.records}{when}")
+
+
 def _check_kind(name: str, attribute: Confidential, engine: Engine) -> None:
     column = engine.columns[name]
     if column.kind is None:
-        count = engine.not_numbers(name)
-        found = f"{column.type_name} ({count:,} of {engine.records:,} records are not numbers)"
+        text = engine.text_facts(name)
+        if text.nulls == engine.records:
+            raise _all_missing(name)
+        count = f"{text.not_numbers:,} of {engine.records:,} records are not numbers"
+        found = f"{column.type_name} ({count})"
         raise DataError(
             f"attribute {name!r}: a confidential attribute must be numeric, found {found}; "
             "correct the data (leave missing values empty), or make its role identifier or kept"
@@ -183,7 +188,7 @@ def _settle_attribute(
 def _check_values(plan: Plan, name: str, kind: Kind, facts: Facts, records: int) -> None:
     where = f"attribute {name!r}"
     if records == 0:
-        raise DataError(f"{where}: every value is missing; make its role identifier, or remove it")
+        raise _all_missing(name)
     if facts.nulls and plan.missing == "error":
         raise DataError(
             f"{where}: {facts.nulls:,} of {facts.nulls + records:,} values are missing; "
@@ -204,6 +209,10 @@ def _check_values(plan: Plan, name: str, kind: Kind, facts: Facts, records: int)
             f"{where}: kind is integer but {facts.fractional:,} of {records:,} values are not "
             'whole; set kind = "real" or correct the data'
         )
+
+
+def _all_missing(name: str) -> DataError:
+    return DataError(f"attribute {name!r}: every value is missing; make its role identifier")
 
 
 def _domain_from_data(

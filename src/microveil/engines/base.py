@@ -35,6 +35,14 @@ class Facts:
     outside: int
 
 
+@dataclass(frozen=True)
+class TextFacts:
+    """What is worth telling about a column that should hold numbers and does not."""
+
+    nulls: int
+    not_numbers: int
+
+
 class Engine(Protocol):
     """A table that can be clustered one attribute at a time."""
 
@@ -46,8 +54,8 @@ class Engine(Protocol):
     def columns(self) -> dict[str, Column]:
         """Columns in table order."""
 
-    def not_numbers(self, attribute: str) -> int:
-        """Count the values of a non-numeric column that are not numbers written as text."""
+    def text_facts(self, attribute: str) -> TextFacts:
+        """Look at a column that does not hold numbers."""
 
     def drop_missing(self, attributes: list[str]) -> None:
         """Leave out the records with a null in any of these attributes."""

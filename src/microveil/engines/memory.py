@@ -7,7 +7,7 @@ import numpy as np
 import polars as pl
 
 from microveil.clusters import ClusterSummary, cluster_sizes, singletons, summarise
-from microveil.engines.base import Column, Facts
+from microveil.engines.base import Column, Facts, TextFacts
 from microveil.errors import DataError
 from microveil.grid import Grid, Integers, Reals, grid_of_observed
 from microveil.plan import Derived, Kind
@@ -39,11 +39,11 @@ class MemoryEngine:
         """Columns in table order."""
         return {name: _column(dtype) for name, dtype in self._frame.schema.items()}
 
-    def not_numbers(self, attribute: str) -> int:
-        """Count the values of a non-numeric column that are not numbers written as text."""
+    def text_facts(self, attribute: str) -> TextFacts:
+        """Look at a column that does not hold numbers."""
         values = [str(value) for value in self._frame[attribute].drop_nulls().to_list()]
         numbers = pl.Series(values, dtype=pl.String).cast(pl.Float64, strict=False)
-        return numbers.null_count()
+        return TextFacts(nulls=self.records - len(values), not_numbers=numbers.null_count())
 
     def drop_missing(self, attributes: list[str]) -> None:
         """Leave out the records with a null in any of these attributes."""
@@ -106,13 +106,15 @@ class MemoryEngine:
             if result.dtype.is_numeric():
                 result = result.cast(pl.Float64)
                 valid &= result.is_finite().fill_null(value=False)
-            self._masked[attribute] = _column_like(self._frame[attribute], result)
+            undefined = int((known & ~valid).sum())
+            if not undefined:
+                self._masked[attribute] = _column_like(self._frame[attribute], result)
         except (pl.exceptions.PolarsError, ArithmeticError, TypeError, ValueError):
             raise DataError(
                 f"attribute {attribute!r}: its expression cannot be computed from these column "
-                f"types, or gives no {self.columns[attribute].type_name}; change the expression"
+                f"types, or does not give {self.columns[attribute].type_name}; change it"
             ) from None
-        return int((known & ~valid).sum())
+        return undefined
 
     def finish(self, attributes: list[str]) -> Any:  # noqa: ANN401 - a table of the user's kind
         """Return the masked table with these columns, of the kind and types that came in."""
@@ -159,7 +161,7 @@ def _column(dtype: nw.dtypes.DType) -> Column:
 def _in_words(dtype: nw.dtypes.DType) -> str:
     if dtype in (nw.String, nw.Object, nw.Categorical, nw.Enum):
         return "text"
-    return f"{dtype} values"
+    return "numbers" if dtype.is_numeric() else f"{dtype} values"
 
 
 def _column_like(like: nw.Series[Any], values: pl.Series) -> nw.Series[Any]:
