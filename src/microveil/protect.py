@@ -161,5 +161,5 @@ def _detail(summary: ClusterSummary, masking: Masking, masked: Masked) -> pl.Dat
         return detail
     of_a_cluster = pl.col("cluster", "smallest", "largest", "centroid")
     return detail.head(1).with_columns(
-        pl.when(False).then(of_a_cluster), records=pl.lit(masking.records)
+        pl.when(False).then(of_a_cluster), records=pl.lit(masking.records, dtype=pl.Int64)
     )

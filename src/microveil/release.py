@@ -156,7 +156,8 @@ def release_paths(path: str | Path, *, detail: bool) -> Written:
 def _in_order(data: Any, order: Integers | None) -> Any:  # noqa: ANN401 - the user's kind
     if order is None:
         return data
-    return nw.from_native(data, eager_only=True)[order].to_native()
+    shuffled = nw.from_native(data, eager_only=True)[order]
+    return nw.maybe_reset_index(shuffled).to_native()  # a pandas index would tell the old order
 
 
 def _as_parquet(frame: pl.DataFrame) -> bytes:

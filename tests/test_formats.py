@@ -1,0 +1,79 @@
+from pathlib import Path
+
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from microveil import DataError, FileError, MicroveilError
+from microveil.formats import read_table
+
+VALUE = "918273"  # stands for a data value: no message may contain it
+
+
+def csv(tmp_path: Path, content: str | bytes) -> Path:
+    path = tmp_path / "in.csv"
+    path.write_bytes(content.encode() if isinstance(content, str) else content)
+    return path
+
+
+def test_columns_are_read_as_what_they_hold(tmp_path: Path) -> None:
+    text = "i,f,t,b,z,n,m\n1,0.5,x,true,007,,1\n-2,1e3,,false,010,,\n"
+    table = read_table(csv(tmp_path, text))
+    assert table.to_dict(as_series=False) == {
+        "i": [1, -2],
+        "f": [0.5, 1000.0],
+        "t": ["x", None],
+        "b": [True, False],
+        "z": ["007", "010"],
+        "n": [None, None],
+        "m": [1, None],
+    }
+
+
+def test_a_number_far_down_does_not_surprise(tmp_path: Path) -> None:
+    table = read_table(csv(tmp_path, "x\n" + "1\n" * 5000 + "0.5\n"))
+    assert table["x"].dtype == pl.Float64
+
+
+def test_a_byte_order_mark_is_no_part_of_a_name(tmp_path: Path) -> None:
+    assert read_table(csv(tmp_path, "\ufeffx,y\n1,2\n")).columns == ["x", "y"]
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("", "the file is empty"),
+        ("x,y\n", "a header but no records"),
+        (f"x,y\n1,2\n{VALUE},4,5\n", r"line 3: expected 2 fields, found 3"),
+        (f"x,y\n1,2\n3,4\n{VALUE}\n", r"line 4: expected 2 fields, found 1"),
+        ("x,y\n1,2\n\n3,4\n", r"line 3: expected 2 fields, found 0"),
+        (f'x,y\n1,"{VALUE}\n3,4\n', r"line \d: broken quotes"),
+        (f'x,y\n1,"{VALUE}"z\n', r"line 2: broken quotes"),
+        ("x,y\n1,\xe9\n".encode("latin-1"), "expected UTF-8"),
+        ("x\xe9,y\n1,2\n".encode("latin-1"), "expected UTF-8"),
+        (f"x,x\n1,{VALUE}\n", "same name twice"),
+    ],
+)
+def test_csv_that_cannot_be_read(tmp_path: Path, content: str | bytes, message: str) -> None:
+    with pytest.raises(MicroveilError, match=message) as error:
+        read_table(csv(tmp_path, content))
+    assert VALUE not in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+def test_parquet_that_cannot_be_read(tmp_path: Path) -> None:
+    path = tmp_path / "in.parquet"
+    path.write_bytes(b"something else")
+    with pytest.raises(FileError, match="not a Parquet file"):
+        read_table(path)
+    pq.write_table(pa.table([pa.array([1]), pa.array([2])], names=["x", "x"]), path)
+    with pytest.raises((DataError, FileError), match=r"same name twice|cannot be read|can be read"):
+        read_table(path)
+
+
+def test_files_that_are_not_there_or_of_another_kind(tmp_path: Path) -> None:
+    with pytest.raises(FileError, match="no such file"):
+        read_table(tmp_path / "none.csv")
+    with pytest.raises(FileError, match=r"ending in \.csv or \.parquet"):
+        read_table(tmp_path / "in.xls")
