@@ -12,7 +12,6 @@ from microveil.noise import (
     SATURATION,
     SeededWords,
     SystemWords,
-    Words,
     add_discrete_laplace,
     random_order,
 )
@@ -109,8 +108,8 @@ def test_how_words_are_cut_does_not_matter(most: int, monkeypatch: pytest.Monkey
 
 def test_seeds_and_purposes_have_streams_of_their_own() -> None:
     def stream(seed: int, purpose: str) -> list[int]:
-        words: Words = SeededWords(seed, purpose).words(4)
-        return words.tolist()
+        words: list[int] = SeededWords(seed, purpose).words(4).tolist()
+        return words
 
     assert stream(1, "age") == stream(1, "age")
     assert stream(1, "age") != stream(1, "wages")

@@ -112,7 +112,7 @@ def test_derived_attributes_are_ordered_by_what_they_need() -> None:
 def test_a_plan_is_frozen_and_can_be_copied() -> None:
     plan = Plan(epsilon=np.float64(0.5), k=np.int64(4), attributes=AGE)
     with pytest.raises(ValueError, match="frozen"):
-        plan.k = 5  # type: ignore[misc]
+        plan.k = 5
     with pytest.raises(TypeError):
         plan.attributes["age"] = Kept()  # type: ignore[index]
     assert copy.deepcopy(plan) == pickle.loads(pickle.dumps(plan)) == plan  # noqa: S301

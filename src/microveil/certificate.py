@@ -4,6 +4,8 @@ Nothing here may depend on the data beyond the number of records, the column nam
 values are missing, all of which the release shows anyway.
 """
 
+import json
+import sys
 from collections.abc import Iterable
 from datetime import UTC, datetime
 from importlib.metadata import version
@@ -275,3 +277,8 @@ def _not_protected(settled: Settled, attributes: tuple[MaskedAttribute, ...]) ->
 
 def _names(names: Iterable[str]) -> str:
     return ", ".join(names)
+
+
+if __name__ == "__main__":
+    schema = Certificate.model_json_schema(mode="serialization")
+    sys.stdout.write(json.dumps(schema, indent=2, ensure_ascii=False) + "\n")
