@@ -115,7 +115,7 @@ def test_several_records_per_person() -> None:
     assert "no bound" in c.levels[1].statement
     linear = certificate(records_per_person=2, method="iDP-LS")
     assert "share a cluster" not in linear.levels[0].statement
-    assert "the records of one person (2 at most)" in linear.levels[0].statement
+    assert "one person's records (2 at most)" in linear.levels[0].statement
     assert linear.levels[1].epsilon == pytest.approx(2)
     assert not linear.notes
 

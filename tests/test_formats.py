@@ -68,7 +68,7 @@ def test_parquet_that_cannot_be_read(tmp_path: Path) -> None:
     with pytest.raises(FileError, match="not a Parquet file"):
         read_table(path)
     pq.write_table(pa.table([pa.array([1]), pa.array([2])], names=["x", "x"]), path)
-    with pytest.raises((DataError, FileError), match=r"same name twice|cannot be read|can be read"):
+    with pytest.raises(DataError, match="same name twice"):
         read_table(path)
 
 

@@ -8,8 +8,8 @@ from scipy import stats
 from microveil import Confidential, Plan, noise, protect
 from microveil.grid import Integers
 from microveil.noise import (
+    CUT_OFF,
     LARGEST_SCALE,
-    SATURATION,
     SeededWords,
     SystemWords,
     add_discrete_laplace,
@@ -120,8 +120,8 @@ def test_seeds_and_purposes_have_streams_of_their_own() -> None:
 def test_results_are_cut_off_instead_of_wrapping_around(scale: int) -> None:
     centre = 2**60
     masked = add_discrete_laplace(np.full(DRAWS, centre), np.full(DRAWS, scale), SeededWords(1))
-    assert np.abs(masked).max() <= SATURATION
-    for cut, distance in ((SATURATION, SATURATION - centre), (-SATURATION, SATURATION + centre)):
+    assert np.abs(masked).max() <= CUT_OFF
+    for cut, distance in ((CUT_OFF, CUT_OFF - centre), (-CUT_OFF, CUT_OFF + centre)):
         beyond = float(np.exp(-distance / scale) / 2)
         count = int(np.count_nonzero(masked == cut))
         assert stats.binomtest(count, DRAWS, beyond).pvalue > 1e-4

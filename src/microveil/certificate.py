@@ -8,6 +8,7 @@ import json
 import sys
 from collections.abc import Iterable
 from datetime import UTC, datetime
+from decimal import ROUND_CEILING, Context
 from importlib.metadata import version
 from pathlib import Path
 from typing import Annotated, Literal, get_args
@@ -164,16 +165,13 @@ def _entry(masking: Masking, plan: Plan) -> MaskedAttribute:
 
 def _level_1(settled: Settled) -> Level:
     plan = settled.plan
-    who = "one record" if plan.records_per_person == 1 else (
-        f"the records of one person ({plan.records_per_person} at most)"
-    )  # fmt: skip
     held = "With clusters and noise scales held as they were computed from this table, c"
     clustered = any(m.method.clustered for m in settled.maskings)
     statement = (
-        f"{held if clustered else 'C'}hanging the confidential values of {who} makes any set of "
-        f"masked values at most exp({plan.epsilon:g}) times more or less likely"
+        f"{held if clustered else 'C'}hanging {_whose_values(plan)} makes any set of "
+        f"masked values at most exp({_exact(plan.epsilon)}) times more or less likely"
     )
-    statement += "." if plan.missing == "error" else ", provided the same values are missing."
+    statement += _if_missing(plan) + "."
     individual = _names(m.name for m in settled.maskings if m.method.promise == "iDP")
     if individual:
         statement += (
@@ -184,6 +182,16 @@ def _level_1(settled: Settled) -> Level:
         level=1, name="fixed clusters", epsilon=plan.epsilon,
         statement=statement + _exceptions(settled),
     )  # fmt: skip
+
+
+def _whose_values(plan: Plan) -> str:
+    if plan.records_per_person == 1:
+        return "the confidential values of one record"
+    return f"the confidential values of one person's records ({plan.records_per_person} at most)"
+
+
+def _if_missing(plan: Plan) -> str:
+    return "" if plan.missing == "error" else ", provided the same values are missing"
 
 
 def _exceptions(settled: Settled) -> str:
@@ -216,13 +224,16 @@ def _level_2(settled: Settled, attributes: tuple[MaskedAttribute, ...]) -> Level
         )
         return Level(level=2, name="re-clustered", epsilon=total, statement=statement)
     statement = (
-        "If one record changes and the clusters are formed again, every cluster between its old "
-        "and its new place shifts, and more can be lost than at level 1. With noise scales held as "
-        "they were computed from this table, the masked values of clusters then differ by a factor "
-        "of at most exp(bound): "
+        f"If {_whose_values(settled.plan)} change and the clusters are formed again, every cluster "
+        "between an old and a new place shifts, and more can be lost than at level 1. With noise "
+        "scales held as they were computed from this table, any set of masked cluster values then "
+        "becomes at most exp(bound) times more or less likely"
+        f"{_if_missing(settled.plan)}. Bounds, rounded up: "
     )
     statement += "; ".join(f"{a.name} ({a.method}) {_bound_in_words(a)}" for a in attributes)
-    statement += f"; {total:.6g} in all." if total is not None else f". {unbounded}: no bound."
+    statement += (
+        f"; {rounded_up(total)} in all." if total is not None else f". {unbounded}: no bound."
+    )
     return Level(
         level=2, name="re-clustered", epsilon=total,
         statement=statement + _exceptions(settled) if total is not None else statement,
@@ -232,7 +243,7 @@ def _level_2(settled: Settled, attributes: tuple[MaskedAttribute, ...]) -> Level
 def _bound_in_words(attribute: MaskedAttribute) -> str:
     if attribute.level_2_bound is None:
         return "no bound for several records of one person"
-    return f"{attribute.level_2_bound:.6g}"
+    return rounded_up(attribute.level_2_bound)
 
 
 def _level_3(attributes: tuple[MaskedAttribute, ...]) -> Level:
@@ -273,6 +284,22 @@ def _not_protected(settled: Settled, attributes: tuple[MaskedAttribute, ...]) ->
             f"iDP-CBLS publishes the value without noise: {', '.join(cluster_based)}."
         )
     return tuple(items)
+
+
+def rounded_up(bound: float) -> str:
+    """Write a bound with six digits, never below what it is.
+
+    Examples
+    --------
+    >>> rounded_up(1 / 3), rounded_up(108.0), rounded_up(1.000000001)
+    ('0.333334', '108', '1.00001')
+    """
+    digits = Context(prec=6, rounding=ROUND_CEILING).create_decimal_from_float(bound)
+    return f"{digits.normalize():f}"
+
+
+def _exact(number: float) -> str:
+    return repr(number).removesuffix(".0")
 
 
 def _names(names: Iterable[str]) -> str:

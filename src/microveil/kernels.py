@@ -9,7 +9,7 @@ import numba
 import numpy as np
 
 from microveil.grid import Integers
-from microveil.noise import SATURATION, Words
+from microveil.noise import Words
 
 OUT_OF_WORDS = -1
 LARGEST_INT64 = 2**63 - 1
@@ -76,7 +76,12 @@ def _magnitude(scale, words, at):  # type: ignore[no-untyped-def]  # noqa: ANN00
 
 @numba.njit(cache=True, nogil=True)
 def add_discrete_laplace(
-    centroids: Integers, scales: Integers, masked: Integers, words: Words, first: int
+    centroids: Integers,
+    scales: Integers,
+    masked: Integers,
+    words: Words,
+    first: int,
+    cut_off: int,
 ) -> tuple[int, int]:
     """Mask centroids from position `first` on; return the next position and the words used."""
     used = 0
@@ -96,10 +101,10 @@ def add_discrete_laplace(
             if magnitude > 0 or negative == 0:  # zero would otherwise be drawn twice as often
                 break
         noise = -magnitude if negative else magnitude
-        if noise > SATURATION - centroids[j]:
-            masked[j] = SATURATION
-        elif noise < -SATURATION - centroids[j]:
-            masked[j] = -SATURATION
+        if noise > cut_off - centroids[j]:
+            masked[j] = cut_off
+        elif noise < -cut_off - centroids[j]:
+            masked[j] = -cut_off
         else:
             masked[j] = centroids[j] + noise
         used = at

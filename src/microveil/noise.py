@@ -11,7 +11,7 @@ from microveil.grid import Integers
 
 Words = NDArray[np.uint64]
 
-SATURATION = 2**61
+CUT_OFF = 2**61
 """Masked positions are cut off at ±2^61: a function of the exact sum, so post-processing."""
 
 LARGEST_SCALE = 2**62
@@ -92,7 +92,7 @@ def add_discrete_laplace(centroids: Integers, scales: Integers, source: WordSour
     while done < len(centroids):
         wanted = min(_WORDS_PER_DRAW * (len(centroids) - done) + 64, _MOST_WORDS)
         words = np.concatenate([words, source.words(wanted)])
-        done, used = kernels.add_discrete_laplace(centroids, scales, masked, words, done)
+        done, used = kernels.add_discrete_laplace(centroids, scales, masked, words, done, CUT_OFF)
         words = words[used:]
     return masked
 

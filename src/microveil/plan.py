@@ -412,8 +412,8 @@ def override(
         attribute = changed[name]
         if not isinstance(attribute, Confidential):
             raise PlanError(f"domain {name!r}: only a confidential attribute has a domain")
-        settings = attribute.model_dump(exclude_defaults=True) | {"lower": lower, "upper": upper}
-        changed[name] = {"role": "confidential"} | settings
+        settings = attribute.model_dump(exclude_defaults=True, exclude={"resolution"})
+        changed[name] = {**settings, "role": "confidential", "lower": lower, "upper": upper}
     return changed
 
 

@@ -9,7 +9,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from microveil.certificate import FOR_PUBLICATION, Certificate, MaskedAttribute
+from microveil.certificate import FOR_PUBLICATION, Certificate, MaskedAttribute, rounded_up
 
 _BARS = " ▁▂▃▄▅▆▇█"
 
@@ -37,7 +37,7 @@ def show_certificate(certificate: Certificate) -> RenderableType:
 def show_release(certificate: Certificate) -> RenderableType:
     """Say what a steward needs to know right after a release was written."""
     one, two, _ = certificate.levels
-    bound = "no bound" if two.epsilon is None else f"up to {two.epsilon:.4g}"
+    bound = "no bound" if two.epsilon is None else f"up to {rounded_up(two.epsilon)}"
     return Text(
         f"{certificate.records:,} records, {len(certificate.attributes)} attributes masked. "
         f"epsilon {one.epsilon:g} with clusters held; {bound} if they are formed again; "
@@ -110,7 +110,7 @@ def _masked(certificate: Certificate) -> RenderableType:
     for name in ("attribute", "method", "k", "epsilon", "domain", "level 2 bound"):
         grid.add_column(name, justify="left" if name in ("attribute", "method") else "right")
     for a in certificate.attributes:
-        bound = "none" if a.level_2_bound is None else f"{a.level_2_bound:.6g}"
+        bound = "none" if a.level_2_bound is None else rounded_up(a.level_2_bound)
         k = "–" if a.k is None else str(a.k)
         grid.add_row(escape(a.name), a.method, k, f"{a.epsilon:.6g}", _domain(a), bound)
     return grid
