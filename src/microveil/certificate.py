@@ -231,13 +231,11 @@ def _level_2(settled: Settled, attributes: tuple[MaskedAttribute, ...]) -> Level
         f"{_if_missing(settled.plan)}. Bounds, rounded up: "
     )
     statement += "; ".join(f"{a.name} ({a.method}) {_bound_in_words(a)}" for a in attributes)
-    statement += (
-        f"; {rounded_up(total)} in all." if total is not None else f". {unbounded}: no bound."
-    )
-    return Level(
-        level=2, name="re-clustered", epsilon=total,
-        statement=statement + _exceptions(settled) if total is not None else statement,
-    )  # fmt: skip
+    if total is None:
+        statement += f". {unbounded}: no bound."
+    else:
+        statement += f"; {rounded_up(total)} in all." + _exceptions(settled)
+    return Level(level=2, name="re-clustered", epsilon=total, statement=statement)
 
 
 def _bound_in_words(attribute: MaskedAttribute) -> str:

@@ -211,7 +211,10 @@ def _protect(table: Any, plan: Any, *, seed: int | None, quiet: bool) -> Any:  #
 @contextmanager
 def _progress(*, quiet: bool) -> Iterator[Any]:
     """Give a function that moves a progress bar on, which is shown on a terminal only."""
-    with Progress(console=_errors, transient=True, disable=quiet or not _errors.is_terminal) as bar:
+    if quiet or not _errors.is_terminal:
+        yield None
+        return
+    with Progress(console=_errors, transient=True) as bar:
         task = bar.add_task("Masking", total=None)
 
         def advance(attribute: str, done: int, total: int) -> None:

@@ -189,7 +189,11 @@ Attribute = Annotated[
     Annotated[Confidential | Identifier | Kept | Derived, Discriminator("role")],
     BeforeValidator(_from_role),
 ]
-Attributes = Annotated[Mapping[str, Attribute], AfterValidator(_Frozen), PlainSerializer(dict)]
+Attributes = Annotated[
+    Mapping[str, Attribute],
+    AfterValidator(_Frozen),
+    PlainSerializer(lambda attributes: dict(attributes)),
+]
 
 
 class Plan(_Part):
