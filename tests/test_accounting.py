@@ -126,7 +126,7 @@ def brute_force_loss(name: MethodName, values: list[int], k: int, scales: Intege
 @pytest.mark.parametrize("name", CLUSTERED)
 @pytest.mark.parametrize("guarantee", GUARANTEES)
 @given(values=tables, k=st.integers(3, 9), epsilon=epsilons)
-@settings(max_examples=600, deadline=None)
+@settings(max_examples=600)
 def test_the_closed_form_is_the_largest_loss_over_all_neighbours(
     name: MethodName, guarantee: Guarantee, values: list[int], k: int, epsilon: float
 ) -> None:
@@ -158,7 +158,6 @@ def held_brute_force(name: MethodName, values: list[int], scale: int) -> float:
 
 @pytest.mark.parametrize("name", CLUSTERED)
 @given(values=st.lists(st.integers(0, 12), min_size=3, max_size=9), epsilon=epsilons)
-@settings(deadline=None)
 def test_the_held_loss_of_one_cluster_is_the_largest(
     name: MethodName, values: list[int], epsilon: float
 ) -> None:
@@ -213,7 +212,7 @@ def test_two_records_of_a_person_in_one_cluster_are_not_covered_by_idp_cbls() ->
 
 @pytest.mark.parametrize("name", ["DP-UM", "iDP-LS"])
 @given(values=st.lists(st.integers(0, 12), min_size=3, max_size=5))
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 def test_two_records_of_a_person_are_covered_by_the_linear_methods(
     name: MethodName, values: list[int]
 ) -> None:

@@ -144,9 +144,7 @@ def test_re_clustered_in_words() -> None:
         one, two, three = c.levels
         assert (one.enforced, two.enforced, three.enforced) == (False, True, False)
         assert two.epsilon == c.attributes[0].level_2_bound == 1
-        assert two.statement.startswith(
-            "Changing the confidential values of one record and forming"
-        )
+        assert two.statement.startswith("Changing the confidential values of one record and f")
         assert ("individual" in two.statement) == (method != "DP-UM")
         assert one.epsilon == (None if method == "iDP-LS" else 1)
         assert one.statement.startswith("No bound for x") == (method == "iDP-LS")

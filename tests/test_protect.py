@@ -317,7 +317,7 @@ def test_progress_is_told_of_every_attribute() -> None:
     k=st.integers(3, 8),
     epsilon=st.sampled_from([0.01, 1.0, 100.0]),
 )
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 def test_any_numbers_give_clusters_of_k_or_more(
     values: list[float], k: int, epsilon: float
 ) -> None:

@@ -23,11 +23,6 @@ def isotonic(masked: Reals, scales: Integers) -> Reals:
     """
     from microveil import kernels
 
-    weights = np.divide(
-        1.0, scales.astype(np.float64) ** 2, where=scales > 0, out=_infinite(scales)
-    )
+    squares = scales.astype(np.float64) ** 2
+    weights = np.divide(1.0, squares, out=np.full(len(scales), np.inf), where=scales > 0)
     return kernels.pool_adjacent_violators(masked, weights)
-
-
-def _infinite(like: Integers) -> Reals:
-    return np.full(len(like), np.inf)
