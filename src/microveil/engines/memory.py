@@ -72,9 +72,13 @@ class MemoryEngine:
         single = self._frame.schema[attribute] == nw.Float32
         return grid_of_observed(self._values(attribute), single_precision=single)
 
+    def units(self, attribute: str, grid: Grid) -> Integers:
+        """Values of an attribute in grid units, in record order, without the missing ones."""
+        return grid.to_units(self._values(attribute))
+
     def summarise(self, attribute: str, grid: Grid, k: int | None) -> ClusterSummary:
         """Rank an attribute into clusters of k; without k every record is its own cluster."""
-        units = grid.to_units(self._values(attribute))
+        units = self.units(attribute, grid)
         if k is None:
             self._clusters[attribute] = None
             return singletons(units)
