@@ -139,7 +139,10 @@ def test_demo(run: Run) -> None:
         "protected.certificate.json",
         "protected.detail.zip",
     }
-    assert run("demo")[0] == 0
+    code, _, err = run("demo")
+    assert code == 1
+    assert "people.csv: the file exists" in err
+    assert run("demo --overwrite")[0] == 0
     again = run("protect microveil-demo/people.csv --plan microveil-demo/plan.toml -o again.csv")
     assert again[0] == 0
 
@@ -165,6 +168,10 @@ FLAGS = "--epsilon 1 --k 3 --drop name"
         (GOOD, f"{FLAGS} --domain x=0:10", "attribute 'x': 1 of 4 values lie outside the declared"),
         (GOOD, f"{FLAGS} --method DP", "attribute 'x': DP needs a declared domain"),
         (GOOD, f"{FLAGS} --keep y", "keep 'y': no such attribute"),
+        (GOOD, f"{FLAGS} --keep name", "drop and keep 'name': an attribute is either dropped or"),
+        (GOOD, f"{FLAGS} --domain x=0:9 --domain x=0:8", "domain 'x': declared twice"),
+        (f"a,{VALUE}\nb,2\nc,3\n", "--epsilon 1", "the first line must hold column names"),
+        ("name,x\na,01\nb,02\nc,03\n", FLAGS, "numbers stored as text; convert the column"),
         (GOOD, "--epsilon 1 --k 3", "attribute 'name': a confidential attribute must be numeric"),
         (f"x\n1.5\nnan\n{VALUE}\n", "--epsilon 1 --k 3", "attribute 'x': values must be finite"),
         (f"x\n1.5\ninf\n{VALUE}\n", "--epsilon 1 --k 3", "attribute 'x': values must be finite"),

@@ -1,5 +1,6 @@
 """microveil: protect a table of people before it is published."""
 
+from microveil.audit import Audit, audit
 from microveil.certificate import Certificate
 from microveil.errors import DataError, FileError, MicroveilError, PlanError, PrivacyWarning
 from microveil.plan import Confidential, Derived, Identifier, Kept, Plan
@@ -9,6 +10,7 @@ from microveil.release import Detail, Release
 __version__ = "0.1.0"
 
 __all__ = [
+    "Audit",
     "Certificate",
     "Confidential",
     "DataError",
@@ -23,5 +25,6 @@ __all__ = [
     "PrivacyWarning",
     "Release",
     "__version__",
+    "audit",
     "protect",
 ]

@@ -6,6 +6,7 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from enum import StrEnum
+from io import TextIOWrapper
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -53,7 +54,7 @@ class MissingChoice(StrEnum):
 
 
 DataPath = Annotated[Path, typer.Argument(metavar="DATA", help="A CSV or Parquet file.")]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print only errors and warnings.")]
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace files that exist.")]
 
 
@@ -148,7 +149,7 @@ def protect(
     }  # fmt: skip
     settings = {name: value for name, value in settings.items() if value is not None}
     roles: dict[str, Any] = {
-        "drop": drop or [], "keep": keep or [], "domains": dict(map(_parse_domain, domain or [])),
+        "drop": drop or [], "keep": keep or [], "domains": _parse_domains(domain or []),
     }  # fmt: skip
     table: Any = data
     if plan is not None:
@@ -159,7 +160,7 @@ def protect(
 
         if epsilon is None:
             raise PlanError("give a plan with --plan, or a privacy budget with --epsilon")
-        table = read_table(data)
+        table = read_table(data, verbatim=roles["keep"])
         chosen = plan_for_columns(table.columns, **roles, **settings)
     release = _protect(table, chosen, seed=seed, quiet=quiet)
     written = release.write(output, detail=detail, keep_order=keep_order, overwrite=overwrite)
@@ -198,12 +199,13 @@ def demo(
         Path, typer.Option("--output", "-o", help="The directory to write to.")
     ] = Path("microveil-demo"),
     epsilon: Annotated[float, typer.Option(help="Privacy budget of a person.")] = 1.0,
+    overwrite: Overwrite = False,
 ) -> None:
     """Protect a bundled sample of made-up people and show it before and after."""
     from microveil.demo import run_demo
 
     with _progress(quiet=False) as progress:
-        parts = run_demo(output, epsilon=epsilon, progress=progress)
+        parts = run_demo(output, epsilon=epsilon, overwrite=overwrite, progress=progress)
     for part in parts:
         _say(part)
 
@@ -234,6 +236,14 @@ def _progress(*, quiet: bool) -> Iterator[Any]:
         yield advance
 
 
+def _parse_domains(texts: list[str]) -> dict[str, tuple[float, float]]:
+    domains = [_parse_domain(text) for text in texts]
+    twice = {name for name, _ in domains if [n for n, _ in domains].count(name) > 1}
+    if twice:
+        raise PlanError(f"domain {min(twice)!r}: declared twice; give one domain")
+    return dict(domains)
+
+
 def _parse_domain(text: str) -> tuple[str, tuple[float, float]]:
     name, equals, ends = text.rpartition("=")
     lower, colon, upper = ends.partition(":")
@@ -252,6 +262,9 @@ def _say(what: RenderableType, *, quiet: bool = False) -> None:
 
 def main() -> None:
     """Run the command line; a user's mistake is one line and exit code 1."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="replace")
     try:
         app()
     except MicroveilError as error:

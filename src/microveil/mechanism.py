@@ -55,5 +55,6 @@ def publish(values: Reals, masking: Masking) -> Reals:
     if masking.kind == "integer":
         values = np.rint(values)
     elif masking.decimals is not None:
-        values = np.round(values, masking.decimals)
+        exact = np.abs(values) < 2.0**53 / 10.0**masking.decimals  # beyond, doubles have no more
+        values = np.where(exact, np.round(np.where(exact, values, 0), masking.decimals), values)
     return np.clip(values, masking.published_lower, masking.published_upper)

@@ -12,11 +12,11 @@ from microveil.certificate import certify
 from microveil.clusters import ClusterSummary
 from microveil.engines.base import Engine
 from microveil.engines.memory import MemoryEngine
-from microveil.errors import DataError
+from microveil.errors import DataError, PlanError
 from microveil.formats import read_table
 from microveil.grid import Integers
 from microveil.mechanism import calibrate, mask
-from microveil.noise import open_words
+from microveil.noise import open_words, random_order
 from microveil.plan import Plan
 from microveil.release import Detail, Release
 from microveil.settle import Masking, settle
@@ -63,16 +63,25 @@ def protect(
     >>> release.certificate.attributes[0].epsilon
     1.0
     """
+    if not isinstance(plan, Plan):
+        raise PlanError(
+            f"plan must be a microveil.Plan, got {type(plan).__name__}; "
+            "Plan.read reads one from a TOML file"
+        )
     source = Path(data) if isinstance(data, str | Path) else None
-    engine: Engine = MemoryEngine(data if source is None else read_table(source))
+    engine: Engine = MemoryEngine(
+        data if source is None else read_table(source, verbatim=plan.names("kept"))
+    )
     settled = settle(plan, engine)
+    engine.break_ties_by(random_order(engine.records, open_words(seed, "ties")))
     clusters, losses = [], []
     for done, masking in enumerate(settled.maskings, start=1):
         summary = engine.summarise(
             masking.name, masking.grid, masking.k if masking.method.clustered else None
         )
         scales = calibrate(summary, masking)
-        engine.spread(masking.name, mask(summary, scales, masking, open_words(seed, masking.name)))
+        words = open_words(seed, f"attribute {masking.name}")
+        engine.spread(masking.name, mask(summary, scales, masking, words))
         clusters.append(_clusters(summary, masking, scales))
         losses.append(_losses(summary, masking, scales))
         if progress:
@@ -121,8 +130,8 @@ def _clusters(summary: ClusterSummary, masking: Masking, scales: Integers) -> pl
             "smallest": grid.to_values(summary.smallest),
             "largest": grid.to_values(summary.largest),
             "centroid": grid.to_values(method.centroid(summary, 0)),
-            "sensitivity": reach / summary.size * grid.step,
-            "scale": scales * grid.step,
+            "sensitivity": grid.to_widths(reach / summary.size),
+            "scale": grid.to_widths(scales),
         }
     )
     if method.clustered:

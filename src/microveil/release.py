@@ -43,6 +43,7 @@ class Detail:
     def write(self, path: Path, *, plan: Plan, protected_sha256: str) -> None:
         """Write one zip file of Parquet tables with plan.toml and about.json."""
         about = {"private": "do not publish", "protected_sha256": protected_sha256}
+        path.touch(mode=0o600)  # private
         with zipfile.ZipFile(path, "w", zipfile.ZIP_STORED) as archive:
             archive.writestr("about.json", json.dumps(about, indent=2))
             archive.writestr("plan.toml", plan.to_toml())
@@ -127,7 +128,7 @@ class Release:
                 sha256=sha256_of(temporary[0]),
                 row_order="as in the original" if keep_order else "random",
             )
-            certificate = self.certificate.model_copy(update={"file": file})
+            certificate = self._certificate_of(file)
             temporary[1].write_text(certificate.to_json(), encoding="utf-8")
             if written.detail:
                 positions = self.detail.positions if order is None else self.detail.positions[order]
@@ -136,6 +137,12 @@ class Release:
                 )
         return written
 
+    def _certificate_of(self, file: ProtectedFile) -> Certificate:
+        exposed = self.certificate.not_protected
+        if file.row_order == "as in the original":
+            exposed += ("The order of the rows: it is that of the original.",)
+        return self.certificate.model_copy(update={"file": file, "not_protected": exposed})
+
     def _random_order(self) -> Integers:
         return random_order(self.certificate.records, open_words(self.seed, "row order"))
 
@@ -143,9 +150,9 @@ class Release:
 def check_paths(written: Written, *, overwrite: bool, source: Path | None) -> None:
     """Refuse paths that could not, or should not, be written, before any work is done."""
     check_output(written.protected, overwrite=overwrite, source=source)
-    for path in (written.certificate, written.detail):
-        if path is not None and path.exists() and not overwrite:
-            raise FileError(f"{path}: the file exists; choose another path or overwrite it")
+    check_output(written.certificate, overwrite=overwrite, source=source, suffixes=(".json",))
+    if written.detail:
+        check_output(written.detail, overwrite=overwrite, source=source, suffixes=(".zip",))
 
 
 def release_paths(path: str | Path, *, detail: bool) -> Written:
