@@ -128,6 +128,14 @@ def test_a_changed_file_does_not_match_its_certificate(run: Run) -> None:
     assert "not the one this certificate was written for" in err
 
 
+def test_audit(run: Run) -> None:
+    write_people()
+    code, out, err = run("audit people.csv --plan plan.toml --runs 200 --seed 1")
+    assert (code, err) == (0, "")
+    assert "found at least" in out
+    assert "No attack found more than the mechanism should lose." in out.replace("\n", " ")
+
+
 def test_demo(run: Run) -> None:
     code, out, _ = run("demo")
     assert code == 0

@@ -55,6 +55,10 @@ class MissingChoice(StrEnum):
 
 DataPath = Annotated[Path, typer.Argument(metavar="DATA", help="A CSV or Parquet file.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print only errors and warnings.")]
+Seed = Annotated[
+    int | None,
+    typer.Option(min=0, help="Repeatable noise for experiments: not for publication."),
+]
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace files that exist.")]
 
 
@@ -125,10 +129,7 @@ def protect(
     keep_order: Annotated[
         bool, typer.Option("--keep-order", help="Keep the order of rows, instead of a random one.")
     ] = False,
-    seed: Annotated[
-        int | None,
-        typer.Option(min=0, help="Repeatable noise for experiments: not for publication."),
-    ] = None,
+    seed: Seed = None,
     overwrite: Overwrite = False,
     quiet: Quiet = False,
 ) -> None:
@@ -194,6 +195,30 @@ def certificate(
 
 
 @app.command()
+def audit(
+    data: DataPath,
+    plan: Annotated[Path, typer.Option(help="A plan in TOML.")],
+    runs: Annotated[int, typer.Option(help="How often the mechanism runs on each table.")] = 10_000,
+    seconds: Annotated[float | None, typer.Option(help="Stop after so many seconds.")] = None,
+    seed: Seed = None,
+) -> None:
+    """Attack the mechanism on your own table: what can be told apart, and what is pinned down.
+
+    What it prints is a function of the data: keep it private.
+    """
+    from microveil.audit import audit
+    from microveil.plan import Plan
+
+    with _warnings_shown(), _progress("Attacking", quiet=False) as progress:
+        outcome = audit(
+            data, Plan.read(plan), runs=runs, seconds=seconds, seed=seed, progress=progress
+        )
+    _say(outcome)
+    if outcome.broken:
+        raise MicroveilError("the mechanism loses more than it should; please report this")
+
+
+@app.command()
 def demo(
     output: Annotated[
         Path, typer.Option("--output", "-o", help="The directory to write to.")
@@ -204,7 +229,7 @@ def demo(
     """Protect a bundled sample of made-up people and show it before and after."""
     from microveil.demo import run_demo
 
-    with _progress(quiet=False) as progress:
+    with _progress("Masking", quiet=False) as progress:
         parts = run_demo(output, epsilon=epsilon, overwrite=overwrite, progress=progress)
     for part in parts:
         _say(part)
@@ -213,27 +238,29 @@ def demo(
 def _protect(table: Any, plan: Any, *, seed: int | None, quiet: bool) -> Any:  # noqa: ANN401
     from microveil.protect import protect
 
-    with warnings.catch_warnings(record=True) as caught, _progress(quiet=quiet) as progress:
-        warnings.simplefilter("always", PrivacyWarning)
-        release = protect(table, plan, seed=seed, progress=progress)
-    for warning in caught:
-        _errors.print(f"warning: {warning.message}", markup=False)
-    return release
+    with _warnings_shown(), _progress("Masking", quiet=quiet) as progress:
+        return protect(table, plan, seed=seed, progress=progress)
 
 
 @contextmanager
-def _progress(*, quiet: bool) -> Iterator[Any]:
+def _warnings_shown() -> Iterator[None]:
+    """Show warnings about privacy, a line each, once the work is done."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", PrivacyWarning)
+        yield
+    for warning in caught:
+        _errors.print(f"warning: {warning.message}", markup=False)
+
+
+@contextmanager
+def _progress(work: str, *, quiet: bool) -> Iterator[Any]:
     """Give a function that moves a progress bar on, which is shown on a terminal only."""
     if quiet or not _errors.is_terminal:
         yield None
         return
     with Progress(console=_errors, transient=True) as bar:
-        task = bar.add_task("Masking", total=None)
-
-        def advance(attribute: str, done: int, total: int) -> None:
-            bar.update(task, description=f"Masked {attribute}", completed=done, total=total)
-
-        yield advance
+        task = bar.add_task(work, total=None)
+        yield lambda done, total: bar.update(task, completed=done, total=total)
 
 
 def _parse_domains(texts: list[str]) -> dict[str, tuple[float, float]]:

@@ -21,7 +21,7 @@ from microveil.plan import Plan
 from microveil.release import Detail, Release
 from microveil.settle import Masking, settle
 
-Progress = Callable[[str, int, int], None]
+Progress = Callable[[int, int], None]
 
 
 def protect(
@@ -50,7 +50,7 @@ def protect(
     seed
         For experiments only: repeatable noise. The certificate then says «not for publication».
     progress
-        Called with an attribute's name, how many are masked and how many there are.
+        Called with how many attributes are masked and how many there are.
 
     Examples
     --------
@@ -85,7 +85,7 @@ def protect(
         clusters.append(_clusters(summary, masking, scales))
         losses.append(_losses(summary, masking, scales))
         if progress:
-            progress(masking.name, done, len(settled.maskings))
+            progress(done, len(settled.maskings))
     _derive(plan, engine)
     return Release(
         data=engine.finish(list(settled.columns)),

@@ -32,7 +32,7 @@ from microveil.settle import settle
 
 ALL = "all together"
 
-_VALUES_PER_BATCH = 2_000_000
+_VALUES_PER_BATCH = 500_000
 _RANDOM_NEIGHBOURS = 2
 
 

@@ -16,7 +16,7 @@ from microveil.settle import Masking
 Mechanism = Callable[[ClusterSummary, Integers, Masking, WordSource], Reals]
 CONFIDENCE = 0.95
 
-_THRESHOLDS = 200
+_THRESHOLDS = 50
 
 
 def run(
