@@ -19,6 +19,9 @@ from microveil.grid import Integers, Reals
 Scale = Literal["std", "variance"]
 Correlation = Literal["pearson", "spearman"]
 
+LARGEST = 1e150
+"""Squares of larger numbers do not fit double precision."""
+
 QUANTILES = (0.01, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99)
 
 
@@ -263,11 +266,11 @@ def _check_attributes(original: Reals, masked: Reals) -> None:
                 f"{name} must be records × attributes with at least one of each, "
                 f"got an array of shape {table.shape}"
             )
-        unusable = int(np.count_nonzero(~np.isfinite(table)))
+        unusable = int(np.count_nonzero(~(np.abs(table) <= LARGEST)))
         if unusable:
             raise DataError(
-                f"{name} must hold finite numbers, found {unusable:,} that are missing or "
-                "infinite; leave their records out"
+                f"{name} must hold numbers within ±{LARGEST:g}, found {unusable:,} that are "
+                "missing or beyond; leave their records out"
             )
     if original.shape[1] != masked.shape[1]:
         raise DataError(
