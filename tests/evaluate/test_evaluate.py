@@ -23,6 +23,7 @@ from microveil import (
     protect,
 )
 from microveil.evaluate import MEASURES, risk, utility
+from microveil.evaluate.result import percent
 from microveil.grid import Reals
 
 RECORDS = 120
@@ -285,7 +286,7 @@ def test_attributes_masked_without_clusters() -> None:
         (PEOPLE, {"attributes": ["size"]}, "attribute 'size' is not in the original"),
         (PEOPLE.drop("age"), {"attributes": ["age"]}, "attribute 'age' is not in the release"),
         (PEOPLE, {"quasi_identifiers": ["regio"]}, "got 'regio', which is not there"),
-        (PEOPLE, {"aligned": True, "target": "older"}, "target 'older' is not in the original"),
+        (PEOPLE, {"target": "older"}, "target 'older' is not in the original"),
         (PEOPLE, {"target": "age", "attributes": ["age"]}, "target 'age': a class must not be"),
         (PEOPLE, {"aligned": True, "target": [1, 2]}, "each of the 120 original records, found 2"),
         (PEOPLE, {"aligned": True, "target": "wages"}, "2 to 50 classes, found"),
@@ -372,6 +373,20 @@ def test_readings_state_figure_chance_and_sample(release: Release) -> None:
     original, masked = _arrays(release)
     assert as_printed.value("mean SSE") == utility.mean_sse(original, masked, scale="variance")
     assert "scale: variance" in as_printed.figures[0].reading
+
+
+def test_one_name_will_do_for_a_list_of_names(release: Release) -> None:
+    evaluation = evaluate(PEOPLE, release, attributes="age", quasi_identifiers="region")
+    assert evaluation.attributes == ("age",)
+    assert evaluation.value("unique records", "region") == 0
+    twice = evaluate(PEOPLE, release, attributes=["age", "age"], quasi_identifiers=["region"])
+    assert twice == evaluation
+
+
+def test_almost_all_is_not_called_all() -> None:
+    assert [percent(x) for x in (0, 1e-6, 0.12345, 0.9996, 1)] == [
+        "0%", "0.0001%", "12.3%", "more than 99.9%", "100%",
+    ]  # fmt: skip
 
 
 def test_census(paper_data: Path) -> None:

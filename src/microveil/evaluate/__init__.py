@@ -96,8 +96,15 @@ def evaluate(
     """
     name = target if isinstance(target, str) else None
     given = pair_up(
-        original, release, detail=detail, aligned=aligned, attributes=attributes, target=name
+        original,
+        release,
+        detail=detail,
+        aligned=aligned,
+        attributes=[attributes] if isinstance(attributes, str) else attributes,
+        target=name,
     )
+    if isinstance(quasi_identifiers, str):
+        quasi_identifiers = [quasi_identifiers]
     pair, left_out = without_constants(given)
 
     def items() -> Items:

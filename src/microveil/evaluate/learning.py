@@ -98,10 +98,10 @@ def learning_figures(
     seed: int,
 ) -> Items:
     """Compare a model trained on the release with one trained on the original, class by class."""
+    name, classes = _open_target(pair.source, target)
     if pair.positions is None:
         yield NotComputed("F-measures", NOT_ALIGNED)
         return
-    name, classes = _open_target(pair.source, target)
     usable = ~np.isnan(pair.matched).any(axis=1) & ~np.isnan(pair.released).any(axis=1)
     usable &= ~classes.is_null().to_numpy().astype(np.bool_)[pair.positions]
     labels = classes.to_numpy()[pair.positions][usable]

@@ -200,7 +200,7 @@ def _attributes(
             f"target {target!r}: a class must not be one of the masked attributes that are "
             "compared; give the classes as a separate array, one for each original record"
         )
-    return tuple(chosen)
+    return tuple(dict.fromkeys(chosen))
 
 
 def _check_attribute(name: str, source: nw.DataFrame[Any], table: nw.DataFrame[Any]) -> None:

@@ -102,7 +102,9 @@ def in_order(figures: Iterable[Figure]) -> tuple[Figure, ...]:
 
 
 def percent(share: float) -> str:
-    """Write a share for people."""
+    """Write a share for people; what is not all is not called 100%."""
+    if 0.9995 <= share < 1:
+        return "more than 99.9%"
     return f"{100 * share:.3g}%"
 
 
