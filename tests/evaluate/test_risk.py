@@ -5,7 +5,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
@@ -50,7 +50,6 @@ grids = st.integers(1, 3).flatmap(
 )
 
 
-@settings(deadline=None)  # the first example imports scipy
 @given(grids)
 def test_linkage_is_what_its_definition_says(pair: Reals) -> None:
     """On a coarse grid ties and duplicates abound."""
@@ -127,7 +126,6 @@ def test_value_disclosure_by_hand() -> None:
     assert risk.value_disclosure(original, masked, deviations=0.5).share == 1
 
 
-@settings(deadline=None)  # the first example imports scipy
 @given(arrays(np.float64, (2, 20), elements=st.floats(-5, 5)))
 def test_disclosure_is_a_share_that_grows_with_the_window(pair: Reals) -> None:
     original, masked = pair

@@ -4,7 +4,7 @@ import statistics
 import numpy as np
 import pytest
 import scipy.stats
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
@@ -108,7 +108,6 @@ tables = st.integers(2, 4).flatmap(
 )
 
 
-@settings(deadline=None)  # the first example imports scipy
 @given(tables)
 def test_correlations_are_those_of_scipy(pair: tuple[Reals, Reals]) -> None:
     original, masked = pair
