@@ -3,8 +3,8 @@
 Every check of scikit-learn that applies passes at ε = 10 with the default k = 10. Two settings make
 some of them fail, by design:
 
-- a small ε, `check_regressors_train`: it asks for a score above 0.5, and noise may take that;
-- k above 10, seventeen of them: they fit 10 to 21 records, and n < k is an error.
+- much noise (ε = 0.1, or ε = 1 with k = 3): `check_regressors_train` asks for a score above 0.5;
+- a large k (19 of them at k = 25): they fit as few as 10 records, and n < k is an error.
 """
 
 import warnings
@@ -175,7 +175,7 @@ def test_methods_follow_the_estimator() -> None:
 
 def test_without_a_plan_the_grid_follows_the_data_and_that_warns() -> None:
     model = ProtectedEstimator(Ridge(), random_state=0)
-    with pytest.warns(PrivacyWarning, match="'x0': no plan is given, so its noise grid"):
+    with pytest.warns(PrivacyWarning, match="'x0': its noise grid follows"):
         model.fit(X[:, :1], y)
     assert (model.plan_.epsilon, model.plan_.k, model.plan_.method) == (1.0, 10, "iDP-CBLS")
     with warnings.catch_warnings():

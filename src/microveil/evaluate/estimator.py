@@ -1,7 +1,6 @@
 """A scikit-learn estimator that trains on protected data. Importing this imports scikit-learn."""
 
-import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from numbers import Integral
 from typing import Any, Self
 
@@ -14,15 +13,11 @@ from sklearn.utils import _safe_indexing, check_consistent_length, check_random_
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from microveil.errors import PrivacyWarning
 from microveil.methods import MethodName
-from microveil.plan import Confidential, Plan
+from microveil.plan import Plan
 from microveil.protect import protect
 
 # ruff: noqa: ANN401, N803 - arrays and tables of any kind, by the names scikit-learn gives them
-
-_RELATIVE_GRID = 2.0**-30
-"""Step of a noise grid that follows the data, as a share of the largest value."""
 
 
 def _has(method: str) -> Callable[["ProtectedEstimator"], bool]:
@@ -46,8 +41,8 @@ class ProtectedEstimator(MetaEstimatorMixin, BaseEstimator):
     plan
         What to do with each column of X; the columns of an array are called x0, x1, … Attributes
         of the plan that are not confidential may be absent from X, such as the target. By default
-        every column is confidential, with epsilon = 1, and noise grids follow the data, which
-        warns.
+        every column is confidential, with epsilon = 1; noise grids of real numbers then follow the
+        data, which warns.
     epsilon, k, method
         Instead of the plan's, so that a grid search can vary them.
     random_state
@@ -93,7 +88,7 @@ class ProtectedEstimator(MetaEstimatorMixin, BaseEstimator):
         if y is not None:
             check_consistent_length(X, y)
         frame = _named(checked)
-        self.plan_ = self._plan_for(frame)
+        self.plan_ = self._plan_for(frame.columns)
         release = protect(frame.to_native(), self.plan_, seed=self._seed())
         masked = nw.from_native(release.data, eager_only=True)
         self._released = [frame.columns.index(name) for name in masked.columns]
@@ -173,16 +168,16 @@ class ProtectedEstimator(MetaEstimatorMixin, BaseEstimator):
         released = checked[:, self._released]
         return released.to_native() if isinstance(released, nw.DataFrame) else released
 
-    def _plan_for(self, frame: nw.DataFrame[Any]) -> Plan:
+    def _plan_for(self, columns: Sequence[str]) -> Plan:
         chosen = {"epsilon": self.epsilon, "k": self.k, "method": self.method}
         settings = {name: value for name, value in chosen.items() if value is not None}
         if self.plan is None:
-            attributes = {name: _from_data(frame[name]) for name in frame.columns}
-            return Plan(**{"epsilon": 1.0, "attributes": attributes, **settings})
+            every_column = dict.fromkeys(columns, "confidential")
+            return Plan(**{"epsilon": 1.0, "attributes": every_column, **settings})
         used = {
             name: attribute
             for name, attribute in self.plan.attributes.items()
-            if name in frame.columns or attribute.role == "confidential"
+            if name in columns or attribute.role == "confidential"
         }
         return self.plan.replace(attributes=used, **settings)
 
@@ -203,18 +198,3 @@ def _named(checked: nw.DataFrame[Any] | NDArray[Any]) -> nw.DataFrame[Any]:
         return checked
     names = [f"x{i}" for i in range(checked.shape[1])]
     return nw.from_native(pl.DataFrame(checked, schema=names, nan_to_null=True))
-
-
-def _from_data(column: nw.Series[Any]) -> Confidential:
-    """Declare a noise grid that suits full-precision numbers, such as those out of a scaler."""
-    if not column.dtype.is_float():
-        return Confidential()
-    warnings.warn(
-        f"attribute {column.name!r}: no plan is given, so its noise grid follows the data; "
-        "give a plan that declares decimals, resolution or a domain",
-        PrivacyWarning,
-        stacklevel=4,
-    )
-    values = column.cast(nw.Float64).drop_nulls().to_numpy()
-    largest = float(np.abs(values[np.isfinite(values)]).max(initial=0.0))
-    return Confidential(resolution=largest * _RELATIVE_GRID or 1.0)
