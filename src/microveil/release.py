@@ -34,11 +34,15 @@ class Detail:
         record changes, with clusters held and with clusters formed again.
     positions
         For every released record its position in the original table.
+    plan, protected_sha256
+        Of a detail read from a file: what was done, and the protected file it belongs to.
     """
 
     clusters: pl.DataFrame
     losses: pl.DataFrame
     positions: Integers
+    plan: Plan | None = None
+    protected_sha256: str | None = None
 
     def write(self, path: Path, *, plan: Plan, protected_sha256: str) -> None:
         """Write one zip file of Parquet tables with plan.toml and about.json."""
@@ -57,9 +61,11 @@ class Detail:
         try:
             with zipfile.ZipFile(path) as archive:
                 clusters, losses, rows = (pl.read_parquet(archive.read(name)) for name in _TABLES)
-        except (OSError, KeyError, zipfile.BadZipFile, pl.exceptions.PolarsError):
+                plan = Plan.from_toml(archive.read("plan.toml").decode())
+                protected_sha256 = json.loads(archive.read("about.json"))["protected_sha256"]
+        except (OSError, KeyError, ValueError, zipfile.BadZipFile, pl.exceptions.PolarsError):
             raise FileError(f"{path}: not a detail file that can be read") from None
-        return cls(clusters, losses, positions=rows["position"].to_numpy())
+        return cls(clusters, losses, rows["position"].to_numpy(), plan, protected_sha256)
 
 
 @dataclass(frozen=True)

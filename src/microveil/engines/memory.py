@@ -18,7 +18,7 @@ class MemoryEngine:
     """A table in memory."""
 
     def __init__(self, data: Any) -> None:  # noqa: ANN401 - a table of the user's kind
-        self._frame = _open(data)
+        self._frame = open_table(data)
         self._positions: Integers = np.arange(len(self._frame))
         self._ties: Integers | None = None
         self._clusters: dict[str, tuple[Integers, Integers] | None] = {}
@@ -154,7 +154,8 @@ class MemoryEngine:
         return self._frame[attribute].drop_nulls().cast(nw.Float64).to_numpy()
 
 
-def _open(data: Any) -> nw.DataFrame[Any]:  # noqa: ANN401 - a table of the user's kind
+def open_table(data: Any) -> nw.DataFrame[Any]:  # noqa: ANN401 - a table of the user's kind
+    """Open a Polars or pandas DataFrame or a PyArrow Table, without its index."""
     try:
         frame = nw.from_native(data, eager_only=True)
     except nw.exceptions.DuplicateError:
