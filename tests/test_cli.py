@@ -128,6 +128,36 @@ def test_a_changed_file_does_not_match_its_certificate(run: Run) -> None:
     assert "not the one this certificate was written for" in err
 
 
+def test_evaluate(run: Run) -> None:
+    write_people()
+    run("protect people.csv --plan plan.toml -o out.parquet --seed 1 --detail")
+    code, out, err = run("evaluate people.csv out.parquet --quasi-identifier region")
+    assert (code, err) == (0, "")
+    assert "record linkage" in out
+    code, out, _ = run("evaluate people.csv out.parquet --detail out.detail.zip --json")
+    assert code == 0
+    assert json.loads(out)["records"] == 1000
+    Path("out.detail.zip").unlink()
+    code, out, _ = run("evaluate people.csv out.parquet")
+    assert code == 0
+    assert "row order is not known" in " ".join(out.split())
+    assert "pMSE ratio" in out
+    run("protect people.csv --plan plan.toml -o kept.csv --seed 1 --keep-order")
+    assert "record linkage" in run("evaluate people.csv kept.csv")[1]
+
+
+def test_evaluate_something_else(run: Run) -> None:
+    write_people()
+    run("protect people.csv --plan plan.toml -o out.csv --detail")
+    run("protect people.csv --plan plan.toml -o other.csv")
+    code, _, err = run("evaluate people.csv other.csv --detail out.detail.zip")
+    assert (code, err.count("\n")) == (1, 1)
+    assert "not the file the detail was written with" in err
+    code, _, err = run("evaluate people.csv out.csv --quasi-identifier shoe")
+    assert code == 1
+    assert "'shoe', which is not there" in err
+
+
 def test_audit(run: Run) -> None:
     write_people()
     code, out, err = run("audit people.csv --plan plan.toml --runs 200 --seed 1")

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from enum import StrEnum
 from io import TextIOWrapper
+from json import dumps
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -192,6 +193,47 @@ def certificate(
                 f"{protected}: the file is not the one this certificate was written for"
             )
         _say(f"{protected}: matches the certificate.")
+
+
+@app.command()
+def evaluate(
+    original: Annotated[Path, typer.Argument(help="The original CSV or Parquet file.")],
+    protected: Annotated[Path, typer.Argument(help="The protected file.")],
+    detail: Annotated[
+        Path | None, typer.Option(help="The private detail, which holds the order of rows.")
+    ] = None,
+    aligned: Annotated[
+        bool, typer.Option("--aligned", help="The release was written with --keep-order.")
+    ] = False,
+    target: Annotated[str | None, typer.Option(help="A column of classes to learn.")] = None,
+    quasi_identifier: Annotated[
+        list[str] | None, typer.Option(help="A released column that others may know.")
+    ] = None,
+    json: Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")] = False,
+) -> None:
+    """Measure how useful and how safe a release is, against its original.
+
+    Measures that compare records one by one need the private detail, or a release written with
+    --keep-order; either is found if it lies beside the protected file. What is printed is a
+    function of the data: keep it private.
+    """
+    from microveil.evaluate import evaluate
+    from microveil.release import order_beside
+
+    if detail is None and not aligned:
+        detail, aligned = order_beside(protected)
+    outcome = evaluate(
+        original,
+        protected,
+        detail=detail,
+        aligned=aligned,
+        target=target,
+        quasi_identifiers=quasi_identifier or (),
+    )
+    if json:
+        typer.echo(dumps(outcome.to_dict(), indent=2, ensure_ascii=False))
+    else:
+        _say(outcome)
 
 
 @app.command()

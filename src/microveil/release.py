@@ -171,6 +171,18 @@ def release_paths(path: str | Path, *, detail: bool) -> Written:
     )
 
 
+def order_beside(protected: Path) -> tuple[Path | None, bool]:
+    """Find what tells the order of rows beside a protected file: its detail, or its certificate."""
+    paths = release_paths(protected, detail=True)
+    if paths.detail and paths.detail.is_file():
+        return paths.detail, False
+    if not paths.certificate.is_file():
+        return None, False
+    file = Certificate.read(paths.certificate).file
+    kept = file is not None and file.name == protected.name
+    return None, kept and file is not None and file.row_order == "as in the original"
+
+
 def _in_order(data: Any, order: Integers | None) -> Any:  # noqa: ANN401 - the user's kind
     if order is None:
         return data
