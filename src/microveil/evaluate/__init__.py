@@ -1,0 +1,1 @@
+"""Measures of a release against its original: utility, risk and learning."""
