@@ -2,6 +2,10 @@ import os
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
+
+settings.register_profile("microveil", deadline=None)  # machines are noisy: no timed tests
+settings.load_profile("microveil")
 
 
 @pytest.fixture

@@ -9,7 +9,16 @@ import jsonschema
 import polars as pl
 import pytest
 
-from microveil import Certificate, Confidential, Derived, FileError, Plan, PrivacyWarning, protect
+from microveil import (
+    Certificate,
+    Confidential,
+    Derived,
+    FileError,
+    Plan,
+    PlanError,
+    PrivacyWarning,
+    protect,
+)
 
 VALUES = [15_485_863 + 7919 * i for i in range(12)]  # no digit string of these may be published
 DOMAIN = Confidential(lower=0, upper=10**9)
@@ -127,6 +136,32 @@ def test_a_domain_from_the_data_voids_the_dp_claim_in_words() -> None:
     idp = certificate(method="iDP-LS", attributes={"x": Confidential()})
     assert "covers only values inside the range seen in the data" in idp.levels[0].statement
     assert "can claim no" not in idp.levels[0].statement
+
+
+def test_re_clustered_in_words() -> None:
+    for method in ("DP-UM", "iDP-LS", "iDP-CBLS"):
+        c = certificate(method=method, guarantee="re-clustered")
+        one, two, three = c.levels
+        assert (one.enforced, two.enforced, three.enforced) == (False, True, False)
+        assert two.epsilon == c.attributes[0].level_2_bound == 1
+        assert two.statement.startswith("Changing the confidential values of one record and f")
+        assert ("individual" in two.statement) == (method != "DP-UM")
+        assert one.epsilon == (None if method == "iDP-LS" else 1)
+        assert one.statement.startswith("No bound for x") == (method == "iDP-LS")
+        assert any("without noise" in item for item in c.not_protected) == (method != "DP-UM")
+
+
+def test_levels_that_are_enforced() -> None:
+    assert [level.enforced for level in certificate(method="DP").levels] == [True, True, True]
+    assert [level.enforced for level in certificate().levels] == [True, False, False]
+
+
+@pytest.mark.parametrize("method", ["iDP-LS", "iDP-CBLS"])
+def test_re_clustered_idp_covers_one_record_per_person(method: str) -> None:
+    with pytest.raises(PlanError, match="attribute 'x': with guarantee = \"re-clustered\""):
+        certificate(method=method, guarantee="re-clustered", records_per_person=2)
+    allowed = certificate(method="DP-UM", guarantee="re-clustered", records_per_person=2)
+    assert allowed.levels[1].epsilon == 1
 
 
 def test_what_is_not_protected_is_listed() -> None:

@@ -6,16 +6,9 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from microveil.accounting import noise_scales
+from microveil.accounting import held_scales
 from microveil.clusters import ClusterSummary, summarise
-from microveil.sensitivity import (
-    DomainUnits,
-    cluster_reach,
-    down_reach,
-    global_reach,
-    local_reach,
-    up_reach,
-)
+from microveil.sensitivity import DomainUnits, cluster_reaches, global_reaches, local_reaches
 
 LOWER, UPPER = 0, 9
 clusters = st.lists(st.integers(LOWER, UPPER), min_size=3, max_size=7)
@@ -38,28 +31,30 @@ def neighbours(values: list[int], replacements: range) -> list[list[int]]:
     ]
 
 
-@given(clusters | few_values)
-def test_local_reach_is_the_largest_change_within_the_domain(values: list[int]) -> None:
-    inside = neighbours(values, range(LOWER, UPPER + 1))
-    largest = max(abs(sum(n) - sum(values)) for n in inside)
-    assert local_reach(summary_of(values), DomainUnits(LOWER, UPPER))[0] == largest
+DOMAIN = DomainUnits(LOWER, UPPER)
 
 
 @given(clusters | few_values)
-def test_cluster_reach_is_the_largest_change_to_any_value(values: list[int]) -> None:
+def test_local_reaches_are_the_largest_changes_within_the_domain(values: list[int]) -> None:
+    changes = [sum(n) - sum(values) for n in neighbours(values, range(LOWER, UPPER + 1))]
+    reaches = local_reaches(summary_of(values), DOMAIN)
+    assert (reaches.up[0], -reaches.down[0]) == (max(changes), min(changes))
+    assert reaches.largest[0] == max(map(abs, changes))
+
+
+@given(clusters | few_values)
+def test_cluster_reaches_are_the_largest_changes_to_any_value(values: list[int]) -> None:
     anywhere = neighbours(values, range(LOWER - 20, UPPER + 21))
     changes = [winsorised_sum(n) - winsorised_sum(values) for n in anywhere]
-    summary = summary_of(values)
-    assert cluster_reach(summary)[0] == max(map(abs, changes))
-    assert up_reach(summary)[0] == max(changes)
-    assert down_reach(summary)[0] == -min(changes)
+    reaches = cluster_reaches(summary_of(values), DOMAIN)
+    assert (reaches.up[0], -reaches.down[0]) == (max(changes), min(changes))
 
 
 def test_global_reach_is_the_largest_local_reach() -> None:
     domain = DomainUnits(0, 4)
     every = [list(values) for values in product(range(5), repeat=3)]
-    largest = max(local_reach(summary_of(values), domain)[0] for values in every)
-    assert global_reach(summary_of(every[0]), domain)[0] == largest == 4
+    largest = max(local_reaches(summary_of(values), domain).largest[0] for values in every)
+    assert global_reaches(summary_of(every[0]), domain).largest[0] == largest == 4
 
 
 @given(clusters | few_values, epsilons)
@@ -67,17 +62,17 @@ def test_global_reach_is_the_largest_local_reach() -> None:
 def test_the_loss_of_a_rounded_centroid_is_within_epsilon(
     values: list[int], epsilon: float
 ) -> None:
-    summary, domain = summary_of(values), DomainUnits(LOWER, UPPER)
-    for reach, centroid in (
-        (local_reach(summary, domain), "mean"),
-        (cluster_reach(summary), "winsorised_mean"),
+    summary = summary_of(values)
+    for reaches, centroid in (
+        (local_reaches(summary, DOMAIN), ClusterSummary.mean),
+        (cluster_reaches(summary, DOMAIN), ClusterSummary.winsorised_mean),
     ):
-        scale = noise_scales(reach, summary.size, epsilon)[0]
+        scale = held_scales(reaches.largest, summary.size, epsilon)[0]
         for neighbour in neighbours(values, range(LOWER, UPPER + 1)):
-            moved = abs(getattr(summary_of(neighbour), centroid) - getattr(summary, centroid))[0]
+            moved = abs(centroid(summary_of(neighbour)) - centroid(summary))[0]
             assert moved <= scale * epsilon * (1 + 1e-15)
 
 
 def test_no_reach_where_all_records_agree() -> None:
-    assert cluster_reach(summary_of([4, 4, 4]))[0] == 0
-    assert cluster_reach(summary_of([4, 4, 5]))[0] > 0
+    assert cluster_reaches(summary_of([4, 4, 4]), DOMAIN).largest[0] == 0
+    assert cluster_reaches(summary_of([4, 4, 5]), DOMAIN).largest[0] > 0

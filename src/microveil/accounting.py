@@ -6,9 +6,11 @@ from fractions import Fraction
 
 import numpy as np
 
+from microveil.clusters import ClusterSummary
 from microveil.errors import PlanError
-from microveil.grid import Integers
-from microveil.methods import Method
+from microveil.grid import Integers, Reals
+from microveil.methods import Guarantee, Method, Reach
+from microveil.sensitivity import DomainUnits, Reaches
 
 
 def budget_shares(epsilon: float, weights: Sequence[float]) -> list[float]:
@@ -36,7 +38,23 @@ def budget_shares(epsilon: float, weights: Sequence[float]) -> list[float]:
     return [float(share * unit) for share in shares]
 
 
-def noise_scales(reach: Integers, size: Integers, epsilon: float) -> Integers:
+def noise_scales(
+    method: Method,
+    summary: ClusterSummary,
+    domain: DomainUnits,
+    epsilon: float,
+    guarantee: Guarantee = "fixed-clusters",
+) -> Integers:
+    """Scales in grid units that keep the guarantee; 0 where no record moves the cluster."""
+    if guarantee == "fixed-clusters" or not method.clustered:
+        return held_scales(method.calibration(summary, domain).largest, summary.size, epsilon)
+    if method.promise == "DP":
+        reach = method.calibration(summary, domain).largest
+        return held_scales(reach, summary.size, epsilon / _rounding(summary.size, domain))
+    return reclustered_scales(method.formed_again(summary, domain), summary.size, epsilon)
+
+
+def held_scales(reach: Integers, size: Integers, epsilon: float) -> Integers:
     """Scales t_j = ⌈(Δ_j + g)/(ε g)⌉ in grid units, with Δ_j = reach_j/n_j; 0 where nothing moves.
 
     Guarantee
@@ -47,14 +65,57 @@ def noise_scales(reach: Integers, size: Integers, epsilon: float) -> Integers:
     """
     quotient = (reach + size) / (size * epsilon)
     padded = np.where(reach < 2**51, quotient, quotient * (1 + 2.0**-50))
-    scales = np.minimum(np.ceil(padded), 2.0**62 + 2.0**61)  # more than the sampler takes
-    return np.where(reach > 0, scales, 0).astype(np.int64)
+    return _whole(np.where(reach > 0, padded, 0))
+
+
+def reclustered_scales(reaches: Reaches, size: Integers, epsilon: float) -> Integers:
+    """Scales of least total squared noise for which re-clustering loses at most ε.
+
+    With w_j the larger shift of centroid j, b_j = (w_j/n_j)^(1/3) Σ_i w_i^(2/3) n_i^(1/3) / ε
+    minimises Σ n_j b_j² subject to Σ w_j/b_j ≤ ε. No neighbour moves every centroid by the larger
+    of its two shifts, so all scales shrink by what is left over.
+
+    Guarantee
+    ---------
+    Σ_j d_j/t_j ≤ ε for the rounded centroids' moves d_j in either direction: rounding adds at most
+    one grid unit to each that moves, which is part of w_j.
+    """
+    up, down = (shift / size + (shift > 0) for shift in reaches)
+    larger = np.maximum(up, down)
+    scales = np.cbrt(larger / size) * np.sum(np.cbrt(larger**2 * size)) / epsilon
+    used = max(_total_loss(up, scales), _total_loss(down, scales))
+    return _whole(scales * (used / epsilon) * (1 + 2.0**-40))
+
+
+def held_loss(
+    method: Method, summary: ClusterSummary, domain: DomainUnits, scales: Integers
+) -> float:
+    """Exact loss of one attribute when one record changes and keeps its cluster."""
+    return max(
+        float(np.max(_ratios(moves, scales)))
+        for moves in _moves(method, method.held, summary, domain)
+    )
+
+
+def reclustered_loss(
+    method: Method, summary: ClusterSummary, domain: DomainUnits, scales: Integers
+) -> float:
+    """Exact loss of one attribute when one record changes and clusters are formed again.
+
+    With scales held, the worst neighbour takes a record from one end beyond the other, and every
+    centroid moves the same way: max(Σ up_j/b_j, Σ down_j/b_j).
+    """
+    if not method.clustered:
+        return held_loss(method, summary, domain, scales)
+    return max(
+        _total_loss(moves, scales) for moves in _moves(method, method.formed_again, summary, domain)
+    )
 
 
 def reclustered_bound(
-    method: Method, epsilon: float, *, clusters: int, records: int, domain_units: int
+    method: Method, epsilon: float, *, clusters: int, records: int, domain: DomainUnits
 ) -> float:
-    """Bound the loss of one attribute when one record changes and clustering runs again.
+    """Bound the re-clustered loss of published noise without looking at the data.
 
     With scales held, and for any table of the method's domain: p·ε for iDP-CBLS, where every one
     of p clusters may lose ε; for DP-UM and iDP-LS the shifts n_j·|Δc_j| add up to at most hi − lo,
@@ -66,4 +127,32 @@ def reclustered_bound(
     if not method.needs_domain:
         return clusters * epsilon
     published = epsilon if method.promise == "DP" else 2 * epsilon
-    return published * (1 + records / domain_units)
+    return published * _rounding(np.array([records]), domain)
+
+
+def _rounding(size: Integers, domain: DomainUnits) -> float:
+    return 1 + float(size.sum()) / (domain.upper - domain.lower)
+
+
+def _moves(
+    method: Method, reach: Reach, summary: ClusterSummary, domain: DomainUnits
+) -> tuple[Integers, Integers]:
+    """How far the rounded centroids move when their sums move by these reaches."""
+    reaches, here = reach(summary, domain), method.centroid(summary, 0)
+    up = method.centroid(summary, reaches.up) - here
+    return up, here - method.centroid(summary, -reaches.down)
+
+
+def _ratios(moves: Integers | Reals, scales: Integers | Reals) -> Reals:
+    """Loss of each cluster: 0/0 = 0, and a cluster that moves without noise loses everything."""
+    unmasked = np.where(moves > 0, np.inf, 0.0)
+    return np.divide(moves, scales, out=unmasked, where=np.asarray(scales) > 0)
+
+
+def _total_loss(moves: Integers | Reals, scales: Integers | Reals) -> float:
+    return float(np.sum(_ratios(moves, scales)))
+
+
+def _whole(scales: Reals) -> Integers:
+    """Round scales up; what is more than the sampler takes stays more, but fits 64 bits."""
+    return np.minimum(np.ceil(scales), 2.0**62 + 2.0**61).astype(np.int64)

@@ -6,19 +6,23 @@ values are missing, all of which the release shows anyway.
 
 import json
 import sys
-from collections.abc import Iterable
 from datetime import UTC, datetime
-from decimal import ROUND_CEILING, Context
 from importlib.metadata import version
 from pathlib import Path
 from typing import Annotated, Literal, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from microveil.accounting import reclustered_bound
 from microveil.errors import FileError
-from microveil.methods import METHODS, MethodName
-from microveil.plan import Kind, Missing, Plan
+from microveil.levels import (
+    Level,
+    can_be_without_noise,
+    formed_again_bound,
+    held_bound,
+    three_levels,
+)
+from microveil.methods import Guarantee, MethodName
+from microveil.plan import Kind, Missing, Plan, Post
 from microveil.settle import DomainSource, GridSource, Masking, Settled
 
 Publication = Literal[
@@ -46,8 +50,11 @@ class MaskedAttribute(_Entry):
     domain: DomainSource
     grid_step: Annotated[float | None, Field(description="null where it follows the data")]
     grid: GridSource
+    level_1_bound: Annotated[
+        float | None, Field(description="data-free bound with clusters held; null: no bound")
+    ]
     level_2_bound: Annotated[
-        float | None, Field(description="data-free bound on the re-clustered loss; null: no bound")
+        float | None, Field(description="data-free bound with clusters formed again; null: none")
     ]
 
 
@@ -56,15 +63,6 @@ class DerivedAttribute(_Entry):
 
     name: str
     expression: str
-
-
-class Level(_Entry):
-    """One of the three things ε may be asked to cover."""
-
-    level: Literal[1, 2, 3]
-    name: Literal["fixed clusters", "re-clustered", "as released"]
-    epsilon: Annotated[float | None, Field(description="bound on the loss; null: no bound")]
-    statement: str
 
 
 class ProtectedFile(_Entry):
@@ -85,6 +83,8 @@ class Certificate(_Entry):
     randomness: Literal["operating system", "seeded"]
     records: int
     epsilon: float
+    guarantee: Guarantee
+    post: Post
     records_per_person: int
     missing: Missing
     attributes: tuple[MaskedAttribute, ...]
@@ -123,6 +123,8 @@ def certify(settled: Settled, *, records: int, seeded: bool) -> Certificate:
         randomness="seeded" if seeded else "operating system",
         records=records,
         epsilon=plan.epsilon,
+        guarantee=plan.guarantee,
+        post=plan.post,
         records_per_person=plan.records_per_person,
         missing=plan.missing,
         attributes=attributes,
@@ -131,22 +133,14 @@ def certify(settled: Settled, *, records: int, seeded: bool) -> Certificate:
         ),
         kept=plan.names("kept"),
         dropped=plan.names("identifier"),
-        levels=(_level_1(settled), _level_2(settled, attributes), _level_3(attributes)),
-        not_protected=_not_protected(settled, attributes),
+        levels=three_levels(settled),
+        not_protected=_not_protected(settled),
         notes=settled.notes,
     )
 
 
 def _entry(masking: Masking, plan: Plan) -> MaskedAttribute:
     method, declared = masking.method, plan.confidential[masking.name]
-    bounded = method.name != "iDP-CBLS" or plan.records_per_person == 1
-    bound = reclustered_bound(
-        method,
-        masking.epsilon,
-        clusters=masking.clusters,
-        records=masking.records,
-        domain_units=masking.domain_units.upper - masking.domain_units.lower,
-    )
     return MaskedAttribute(
         name=masking.name,
         kind=masking.kind,
@@ -159,111 +153,12 @@ def _entry(masking: Masking, plan: Plan) -> MaskedAttribute:
         domain=masking.domain_source,
         grid_step=None if masking.grid_source == "data" else masking.grid.step,
         grid=masking.grid_source,
-        level_2_bound=bound if bounded else None,
+        level_1_bound=held_bound(masking),
+        level_2_bound=formed_again_bound(masking, plan.records_per_person),
     )
 
 
-def _level_1(settled: Settled) -> Level:
-    plan = settled.plan
-    held = "With clusters and noise scales held as they were computed from this table, c"
-    clustered = any(m.method.clustered for m in settled.maskings)
-    statement = (
-        f"{held if clustered else 'C'}hanging {_whose_values(plan)} makes any set of "
-        f"masked values at most exp({_exact(plan.epsilon)}) times more or less likely"
-    )
-    statement += _if_missing(plan) + "."
-    individual = _names(m.name for m in settled.maskings if m.method.promise == "iDP")
-    if individual:
-        statement += (
-            f" For {individual} this is individual differential privacy: it compares this table "
-            "with its neighbours, not any two neighbouring tables."
-        )
-    return Level(
-        level=1, name="fixed clusters", epsilon=plan.epsilon,
-        statement=statement + _exceptions(settled),
-    )  # fmt: skip
-
-
-def _whose_values(plan: Plan) -> str:
-    if plan.records_per_person == 1:
-        return "the confidential values of one record"
-    return f"the confidential values of one person's records ({plan.records_per_person} at most)"
-
-
-def _if_missing(plan: Plan) -> str:
-    return "" if plan.missing == "error" else ", provided the same values are missing"
-
-
-def _exceptions(settled: Settled) -> str:
-    text = ""
-    inside = _names(m.name for m in settled.maskings if m.domain_source == "data")
-    if inside:
-        text += (
-            f" For {inside} it covers only values inside the range seen in the data, from which "
-            "the domain was read"
-        )
-        voided = _names(
-            m.name for m in settled.maskings
-            if m.domain_source == "data" and m.method.promise == "DP"
-        )  # fmt: skip
-        text += f"; {voided} can claim no differential privacy." if voided else "."
-    shared = _names(m.name for m in settled.maskings if m.method.name == "iDP-CBLS")
-    if settled.plan.records_per_person > 1 and shared:
-        text += f" For {shared} it holds only while no two records of a person share a cluster."
-    return text
-
-
-def _level_2(settled: Settled, attributes: tuple[MaskedAttribute, ...]) -> Level:
-    unbounded = _names(a.name for a in attributes if a.level_2_bound is None)
-    bounds = [a.level_2_bound for a in attributes if a.level_2_bound is not None]
-    total = None if unbounded else sum(bounds)
-    if not any(METHODS[a.method].clustered for a in attributes):
-        statement = (
-            "No attribute is clustered, so there is nothing to form again: the statement of "
-            "level 1 holds as it is."
-        )
-        return Level(level=2, name="re-clustered", epsilon=total, statement=statement)
-    statement = (
-        f"If {_whose_values(settled.plan)} change and the clusters are formed again, every cluster "
-        "between an old and a new place shifts, and more can be lost than at level 1. With noise "
-        "scales held as they were computed from this table, any set of masked cluster values then "
-        "becomes at most exp(bound) times more or less likely"
-        f"{_if_missing(settled.plan)}. Bounds, rounded up: "
-    )
-    statement += "; ".join(f"{a.name} ({a.method}) {_bound_in_words(a)}" for a in attributes)
-    if total is None:
-        statement += f". {unbounded}: no bound."
-    else:
-        statement += f"; {rounded_up(total)} in all." + _exceptions(settled)
-    return Level(level=2, name="re-clustered", epsilon=total, statement=statement)
-
-
-def _bound_in_words(attribute: MaskedAttribute) -> str:
-    if attribute.level_2_bound is None:
-        return "no bound for several records of one person"
-    return rounded_up(attribute.level_2_bound)
-
-
-def _level_3(attributes: tuple[MaskedAttribute, ...]) -> Level:
-    clustered = [a for a in attributes if METHODS[a.method].clustered]
-    if not clustered:
-        statement = (
-            "No attribute is clustered: every masked value has noise of its own, and the statement "
-            "of level 1 covers the confidential attributes as they are released."
-        )
-        total = sum(a.epsilon for a in attributes)
-        return Level(level=3, name="as released", epsilon=total, statement=statement)
-    statement = (
-        f"The table shows which records share a masked value in {_names(a.name for a in clustered)}"
-        ", and noise does not hide that. Someone who knows every other record can tell which "
-        "cluster a person is in, and so that the true value lies between the smallest and largest "
-        "value of that cluster, whatever epsilon is. At this level the protection is that of "
-        f"microaggregation with clusters of {min(a.k or 0 for a in clustered)} records or more."
-    )
-    return Level(level=3, name="as released", epsilon=None, statement=statement)
-
-
-def _not_protected(settled: Settled, attributes: tuple[MaskedAttribute, ...]) -> tuple[str, ...]:
+def _not_protected(settled: Settled) -> tuple[str, ...]:
     plan = settled.plan
     items = ["The number of records."]
     if plan.names("kept"):
@@ -272,36 +167,16 @@ def _not_protected(settled: Settled, attributes: tuple[MaskedAttribute, ...]) ->
         items.append("Which values are missing: nulls stay where they are.")
     if plan.missing == "drop":
         items.append("That records with missing values were left out.")
-    clustered = [a.name for a in attributes if METHODS[a.method].clustered]
+    clustered = [m.name for m in settled.maskings if m.method.clustered]
     if clustered:
         items.append(f"Which records share a masked value: {', '.join(clustered)} (level 3).")
-    cluster_based = [a.name for a in attributes if a.method == "iDP-CBLS"]
-    if cluster_based:
+    unmoved = [m.name for m in settled.maskings if can_be_without_noise(m)]
+    if unmoved:
         items.append(
-            "Values shared by all records of a cluster: one record cannot move such a cluster, so "
-            f"iDP-CBLS publishes the value without noise: {', '.join(cluster_based)}."
+            "Values shared by all records of a cluster that one record cannot move: they are "
+            f"published without noise: {', '.join(unmoved)}."
         )
     return tuple(items)
-
-
-def rounded_up(bound: float) -> str:
-    """Write a bound with six digits, never below what it is.
-
-    Examples
-    --------
-    >>> rounded_up(1 / 3), rounded_up(108.0), rounded_up(1.000000001)
-    ('0.333334', '108', '1.00001')
-    """
-    digits = Context(prec=6, rounding=ROUND_CEILING).create_decimal_from_float(bound)
-    return f"{digits.normalize():f}"
-
-
-def _exact(number: float) -> str:
-    return repr(number).removesuffix(".0")
-
-
-def _names(names: Iterable[str]) -> str:
-    return ", ".join(names)
 
 
 if __name__ == "__main__":

@@ -37,6 +37,13 @@ class MethodChoice(StrEnum):
     IDP_CBLS = "iDP-CBLS"
 
 
+class GuaranteeChoice(StrEnum):
+    """Whether epsilon covers that clusters are formed again."""
+
+    FIXED_CLUSTERS = "fixed-clusters"
+    RE_CLUSTERED = "re-clustered"
+
+
 class MissingChoice(StrEnum):
     """What to do with missing values."""
 
@@ -93,6 +100,10 @@ def protect(
     k: Annotated[
         int | None, typer.Option("--k", help="Records in a cluster, by default 10.")
     ] = None,
+    guarantee: Annotated[
+        GuaranteeChoice | None,
+        typer.Option(help="What epsilon covers, by default fixed-clusters."),
+    ] = None,
     missing: Annotated[
         MissingChoice | None, typer.Option(help="Missing values: by default an error.")
     ] = None,
@@ -132,8 +143,8 @@ def protect(
     check_paths(release_paths(output, detail=detail), overwrite=overwrite, source=data)
     settings: dict[str, Any] = {
         "epsilon": epsilon, "method": method and method.value, "k": k,
-        "missing": missing and missing.value, "records_per_person": records_per_person,
-        "domain_from_data": domain_from_data or None,
+        "guarantee": guarantee and guarantee.value, "missing": missing and missing.value,
+        "records_per_person": records_per_person, "domain_from_data": domain_from_data or None,
     }  # fmt: skip
     settings = {name: value for name, value in settings.items() if value is not None}
     roles: dict[str, Any] = {

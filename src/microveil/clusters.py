@@ -1,7 +1,6 @@
 """Individual ranking: clusters of consecutive sorted values, and what is known of each."""
 
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 
@@ -38,17 +37,15 @@ class ClusterSummary:
         widths = (self.largest - self.smallest).astype(np.float64)
         return bool(np.all(self.size * widths < LARGEST_TOTAL))
 
-    @cached_property
-    def mean(self) -> Integers:
-        """Each cluster's mean, rounded to the nearest grid position (halves upwards)."""
-        return _rounded_mean(self.total, self.size, self.smallest)
+    def mean(self, moved: Integers | int = 0) -> Integers:
+        """Return means, rounded to the grid (halves upwards), after the sums have moved."""
+        return _rounded_mean(self.total + moved, self.size, self.smallest)
 
-    @cached_property
-    def winsorised_mean(self) -> Integers:
-        """The paper's pre-processing: the mean after min := min′ and max := max′."""
+    def winsorised_mean(self, moved: Integers | int = 0) -> Integers:
+        """Return means after the paper's pre-processing, min := min′ and max := max′."""
         total = self.total - self.smallest - self.largest
         total = total + self.second_smallest + self.second_largest
-        return _rounded_mean(total, self.size, self.second_smallest)
+        return _rounded_mean(total + moved, self.size, self.second_smallest)
 
 
 def _rounded_mean(total: Integers, size: Integers, least: Integers) -> Integers:
@@ -76,7 +73,7 @@ def summarise(ranked: Integers, size: Integers) -> ClusterSummary:
     Examples
     --------
     >>> summary = summarise(np.array([1, 2, 4, 4, 9, 9]), np.array([3, 3]))
-    >>> summary.mean, summary.winsorised_mean
+    >>> summary.mean(), summary.winsorised_mean()
     (array([2, 7]), array([2, 9]))
     """
     end = np.cumsum(size)

@@ -1,4 +1,4 @@
-"""Compiled loops. Only `noise` imports this module, and only when noise is drawn.
+"""Compiled loops, imported only when they are run.
 
 Random words are handed in as an array. A draw that runs out of them is abandoned and reported
 with the position of its first word, so that the caller can offer the same words again with fresh
@@ -8,7 +8,7 @@ ones behind: the outcome does not depend on how the words were cut into arrays.
 import numba
 import numpy as np
 
-from microveil.grid import Integers
+from microveil.grid import Integers, Reals
 from microveil.noise import Words
 
 OUT_OF_WORDS = -1
@@ -109,3 +109,24 @@ def add_discrete_laplace(
             masked[j] = centroids[j] + noise
         used = at
     return len(centroids), used
+
+
+@numba.njit(cache=True, nogil=True)
+def pool_adjacent_violators(values: Reals, weights: Reals) -> Reals:
+    """Weighted isotonic regression in one pass; an infinite weight keeps its value."""
+    level, mass = np.empty_like(values), np.empty_like(values)
+    count = np.empty(len(values), np.int64)
+    last = -1
+    for j in range(len(values)):
+        value, weight, members = values[j], weights[j], 1
+        while last >= 0 and level[last] > value:
+            total = mass[last] + weight
+            if np.isinf(total):
+                value = level[last] if np.isinf(mass[last]) else value
+            else:
+                value = (level[last] * mass[last] + value * weight) / total
+            weight, members = total, members + count[last]
+            last -= 1
+        last += 1
+        level[last], mass[last], count[last] = value, weight, members
+    return np.repeat(level[: last + 1], count[: last + 1])

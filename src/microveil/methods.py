@@ -6,17 +6,27 @@ from typing import Literal
 
 from microveil.clusters import ClusterSummary
 from microveil.grid import Integers
-from microveil.sensitivity import DomainUnits, cluster_reach, global_reach, local_reach
+from microveil.sensitivity import (
+    DomainUnits,
+    Reaches,
+    cluster_reaches,
+    global_reaches,
+    local_reaches,
+    passing_reaches,
+)
 
+Guarantee = Literal["fixed-clusters", "re-clustered"]
 MethodName = Literal["DP", "DP-UM", "iDP-LS", "iDP-CBLS"]
+Reach = Callable[[ClusterSummary, DomainUnits], Reaches]
 
 
 @dataclass(frozen=True)
 class Method:
     """What tells one method from another.
 
-    `centroid` and `reach` are functions of cluster summaries, in grid units; `reach` is given the
-    domain where `needs_domain` says so. `promise` names the model a level-1 claim is made in.
+    `promise` names the model its claim is made in. `centroid` gives the centroids of summaries,
+    after their sums have moved. `calibration` are the reaches that set the published noise,
+    `held` those of this table with clusters held, `formed_again` those with clusters formed again.
     """
 
     name: MethodName
@@ -24,28 +34,21 @@ class Method:
     clustered: bool
     least_k: int
     needs_domain: bool
-    centroid: Callable[[ClusterSummary], Integers]
-    reach: Callable[[ClusterSummary, DomainUnits], Integers]
+    centroid: Callable[[ClusterSummary, Integers | int], Integers]
+    calibration: Reach
+    held: Reach
+    formed_again: Reach
 
 
-def _mean(summary: ClusterSummary) -> Integers:
-    return summary.mean
-
-
-def _winsorised_mean(summary: ClusterSummary) -> Integers:
-    return summary.winsorised_mean
-
-
-def _cluster_reach(summary: ClusterSummary, _: DomainUnits) -> Integers:
-    return cluster_reach(summary)
-
+_mean, _pulled_in = ClusterSummary.mean, ClusterSummary.winsorised_mean
+_global, _local, _within, _passing = global_reaches, local_reaches, cluster_reaches, passing_reaches
 
 METHODS: dict[MethodName, Method] = {
     row.name: row
     for row in (
-        Method("DP", "DP", False, 1, True, _mean, global_reach),
-        Method("DP-UM", "DP", True, 1, True, _mean, global_reach),
-        Method("iDP-LS", "iDP", True, 1, True, _mean, local_reach),
-        Method("iDP-CBLS", "iDP", True, 3, False, _winsorised_mean, _cluster_reach),
+        Method("DP", "DP", False, 1, True, _mean, _global, _local, _local),
+        Method("DP-UM", "DP", True, 1, True, _mean, _global, _local, _passing),
+        Method("iDP-LS", "iDP", True, 1, True, _mean, _local, _local, _passing),
+        Method("iDP-CBLS", "iDP", True, 3, False, _pulled_in, _within, _within, _within),
     )
 }

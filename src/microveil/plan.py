@@ -24,13 +24,14 @@ from pydantic import (
 )
 
 from microveil.errors import FileError, PlanError
-from microveil.methods import METHODS, MethodName
+from microveil.methods import METHODS, Guarantee, MethodName
 
 if TYPE_CHECKING:
     import polars as pl
 
 Kind = Literal["integer", "real"]
 Missing = Literal["error", "keep", "drop"]
+Post = Literal["none", "isotonic"]
 
 
 class _Part(BaseModel):
@@ -207,6 +208,11 @@ class Plan(_Part):
         ``"DP"``, ``"DP-UM"``, ``"iDP-LS"`` or ``"iDP-CBLS"``.
     k
         Records in a cluster; the last cluster takes the remainder.
+    guarantee
+        ``"fixed-clusters"``, the paper's: ε holds while clusters stay as they are; or
+        ``"re-clustered"``: ε holds when one record changes and clusters are formed again.
+    post
+        ``"isotonic"``: put masked centroids back in rising order, which costs no budget.
     missing
         ``"error"``; ``"keep"``: nulls stay null and the others are clustered without them;
         ``"drop"``: records with a null in a confidential attribute are left out.
@@ -237,6 +243,8 @@ class Plan(_Part):
     epsilon: float
     method: MethodName = "iDP-CBLS"
     k: int = 10
+    guarantee: Guarantee = "fixed-clusters"
+    post: Post = "none"
     missing: Missing = "error"
     records_per_person: int = 1
     domain_from_data: bool = False
@@ -269,6 +277,15 @@ class Plan(_Part):
         if k < method.least_k:
             raise ValueError(
                 f"{_where(name)}: k must be {method.least_k} or more for {method.name}, got {k}"
+            )
+        if (
+            self.guarantee == "re-clustered"
+            and self.records_per_person > 1
+            and method.promise == "iDP"
+        ):
+            raise ValueError(
+                f'{_where(name)}: with guarantee = "re-clustered", {method.name} covers one record '
+                f"per person, got records_per_person = {self.records_per_person}; use DP-UM or DP"
             )
         from_data_voids = method.needs_domain and method.promise == "DP"
         if from_data_voids and not attribute.has_domain and not self.domain_from_data:

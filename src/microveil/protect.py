@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from microveil.accounting import noise_scales
+from microveil.accounting import held_loss, noise_scales, reclustered_loss
 from microveil.certificate import certify
 from microveil.clusters import ClusterSummary
 from microveil.engines.base import Engine
@@ -18,6 +18,7 @@ from microveil.formats import read_table
 from microveil.grid import Integers, Reals
 from microveil.noise import LARGEST_SCALE, WordSource, add_discrete_laplace, open_words
 from microveil.plan import Plan
+from microveil.post import isotonic
 from microveil.release import Detail, Release
 from microveil.settle import Masking, settle
 
@@ -66,7 +67,7 @@ def protect(
     source = Path(data) if isinstance(data, str | Path) else None
     engine: Engine = MemoryEngine(data if source is None else read_table(source))
     settled = settle(plan, engine)
-    details = []
+    details, losses = [], []
     for done, masking in enumerate(settled.maskings, start=1):
         summary = engine.summarise(
             masking.name, masking.grid, masking.k if masking.method.clustered else None
@@ -74,13 +75,14 @@ def protect(
         masked = mask(summary, masking, open_words(seed, masking.name))
         engine.spread(masking.name, masked.published)
         details.append(_detail(summary, masking, masked))
+        losses.append(_losses(summary, masking, masked))
         if progress:
             progress(masking.name, done, len(settled.maskings))
     _derive(plan, engine)
     return Release(
         data=engine.finish(list(settled.columns)),
         certificate=certify(settled, records=engine.records, seeded=seed is not None),
-        detail=Detail(clusters=pl.concat(details), positions=engine.positions),
+        detail=Detail(pl.concat(details), pl.DataFrame(losses), engine.positions),
         plan=plan,
         source=source,
         seed=seed,
@@ -92,7 +94,6 @@ class Masked:
     """Clusters after masking; all but `published` in grid units."""
 
     centroid: Integers
-    reach: Integers
     scale: Integers
     published: Reals
 
@@ -102,29 +103,32 @@ def mask(summary: ClusterSummary, masking: Masking, source: WordSource) -> Maske
 
     Guarantee
     ---------
-    One record moves the sum of its cluster by at most its reach, so the rounded centroid by at
-    most ⌈reach/n⌉ grid units; discrete Laplace noise of scale t ≥ (reach/n + 1)/ε makes that a
-    loss of at most ε. What follows (leaving the grid, clamping, rounding) is post-processing.
+    Centroids move by whole grid units, and discrete Laplace noise of scale t turns a move by d
+    into a loss of d/t. `accounting.noise_scales` keeps the loss of the one cluster that moves
+    (clusters held), or the sum over all that do (clusters formed again), within ε. What follows
+    (leaving the grid, isotonic regression, clamping, rounding) is post-processing.
     """
     if not summary.fits():
         raise DataError(
             f"attribute {masking.name!r}: values too large for its noise grid when {masking.k} of "
             "them are added; declare lower and upper, a larger resolution, or a smaller k"
         )
-    centroid = masking.method.centroid(summary)
-    reach = masking.method.reach(summary, masking.domain_units)
-    scale = noise_scales(reach, summary.size, masking.epsilon_per_record)
+    method, domain = masking.method, masking.domain_units
+    centroid = method.centroid(summary, 0)
+    scale = noise_scales(method, summary, domain, masking.epsilon_per_record, masking.guarantee)
     if scale.max() > LARGEST_SCALE:
         raise DataError(
             f"attribute {masking.name!r}: epsilon is too small for its noise grid; "
             "raise epsilon, or declare a narrower domain or a larger resolution"
         )
     noisy = add_discrete_laplace(centroid, scale, source)
-    return Masked(centroid, reach, scale, published=_publish(noisy, masking))
-
-
-def _publish(noisy: Integers, masking: Masking) -> Reals:
     values = masking.grid.to_values(noisy)
+    if masking.post == "isotonic":
+        values = isotonic(values, scale)
+    return Masked(centroid, scale, published=_publish(values, masking))
+
+
+def _publish(values: Reals, masking: Masking) -> Reals:
     if masking.kind == "integer":
         values = np.rint(values)
     elif masking.decimals is not None:
@@ -142,9 +146,21 @@ def _derive(plan: Plan, engine: Engine) -> None:
             )
 
 
+def _losses(summary: ClusterSummary, masking: Masking, masked: Masked) -> dict[str, str | float]:
+    """Compute what one record can lose in this table, exactly."""
+    case = masking.method, summary, masking.domain_units, masked.scale
+    return {
+        "attribute": masking.name,
+        "epsilon": masking.epsilon_per_record,
+        "fixed_clusters": held_loss(*case),
+        "re_clustered": reclustered_loss(*case),
+    }
+
+
 def _detail(summary: ClusterSummary, masking: Masking, masked: Masked) -> pl.DataFrame:
     """Describe every cluster; where none are formed one row says it all."""
     grid, clustered = masking.grid, masking.method.clustered
+    reach = masking.method.calibration(summary, masking.domain_units).largest
     detail = pl.DataFrame(
         {
             "attribute": pl.repeat(masking.name, len(summary), eager=True),
@@ -153,7 +169,7 @@ def _detail(summary: ClusterSummary, masking: Masking, masked: Masked) -> pl.Dat
             "smallest": grid.to_values(summary.smallest),
             "largest": grid.to_values(summary.largest),
             "centroid": grid.to_values(masked.centroid),
-            "sensitivity": masked.reach / summary.size * grid.step,
+            "sensitivity": reach / summary.size * grid.step,
             "scale": masked.scale * grid.step,
         }
     )

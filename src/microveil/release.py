@@ -3,7 +3,7 @@
 import io
 import json
 import zipfile
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,8 @@ from microveil.grid import Integers
 from microveil.noise import open_words, random_order
 from microveil.plan import Plan
 
+_TABLES = ("clusters.parquet", "losses.parquet", "rows.parquet")
+
 
 @dataclass(frozen=True, eq=False)
 class Detail:
@@ -27,33 +29,36 @@ class Detail:
     clusters
         One row per cluster: attribute, cluster, records, smallest, largest, centroid, sensitivity,
         scale. An attribute masked by DP, which forms no clusters, has one row.
+    losses
+        One row per attribute: epsilon per record, and the exact loss of this table when one
+        record changes, with clusters held and with clusters formed again.
     positions
         For every released record its position in the original table.
     """
 
     clusters: pl.DataFrame
+    losses: pl.DataFrame
     positions: Integers
 
     def write(self, path: Path, *, plan: Plan, protected_sha256: str) -> None:
-        """Write one zip file: clusters.parquet, rows.parquet, plan.toml and about.json."""
+        """Write one zip file of Parquet tables with plan.toml and about.json."""
         about = {"private": "do not publish", "protected_sha256": protected_sha256}
         with zipfile.ZipFile(path, "w", zipfile.ZIP_STORED) as archive:
             archive.writestr("about.json", json.dumps(about, indent=2))
             archive.writestr("plan.toml", plan.to_toml())
-            archive.writestr("clusters.parquet", _as_parquet(self.clusters))
             rows = pl.DataFrame({"position": self.positions})
-            archive.writestr("rows.parquet", _as_parquet(rows))
+            for name, table in zip(_TABLES, (self.clusters, self.losses, rows), strict=True):
+                archive.writestr(name, _as_parquet(table))
 
     @classmethod
     def read(cls, path: str | Path) -> "Detail":
         """Read a detail file."""
         try:
             with zipfile.ZipFile(path) as archive:
-                clusters = pl.read_parquet(archive.read("clusters.parquet"))
-                rows = pl.read_parquet(archive.read("rows.parquet"))
+                clusters, losses, rows = (pl.read_parquet(archive.read(name)) for name in _TABLES)
         except (OSError, KeyError, zipfile.BadZipFile, pl.exceptions.PolarsError):
             raise FileError(f"{path}: not a detail file that can be read") from None
-        return cls(clusters=clusters, positions=rows["position"].to_numpy())
+        return cls(clusters, losses, positions=rows["position"].to_numpy())
 
 
 @dataclass(frozen=True)
@@ -126,7 +131,7 @@ class Release:
             temporary[1].write_text(certificate.to_json(), encoding="utf-8")
             if written.detail:
                 positions = self.detail.positions if order is None else self.detail.positions[order]
-                Detail(self.detail.clusters, positions).write(
+                replace(self.detail, positions=positions).write(
                     temporary[2], plan=self.plan, protected_sha256=file.sha256
                 )
         return written

@@ -1,7 +1,7 @@
 """How far one record can move a cluster: small pure functions over summaries.
 
-Every function returns a *reach*, in grid units: the largest change of a cluster's sum when one
-of its records changes its value. The sensitivity of the centroid is Δ_j = reach_j / n_j.
+Every function returns *reaches*, in grid units: how far one record can move a cluster's sum, up
+and down. The centroid then moves by reach_j / n_j.
 """
 
 from typing import NamedTuple
@@ -19,45 +19,60 @@ class DomainUnits(NamedTuple):
     upper: int
 
 
-def global_reach(summary: ClusterSummary, domain: DomainUnits) -> Integers:
-    """Reach over all tables of the domain: hi − lo."""
-    return np.broadcast_to(np.int64(domain.upper - domain.lower), len(summary))
+class Reaches(NamedTuple):
+    """How far one record can move each cluster's sum in either direction."""
+
+    up: Integers
+    down: Integers
+
+    @property
+    def largest(self) -> Integers:
+        """The larger of the two directions, which is n_j times the sensitivity Δ_j."""
+        return np.maximum(self.up, self.down)
 
 
-def local_reach(summary: ClusterSummary, domain: DomainUnits) -> Integers:
-    """Reach from this table: max(hi − min, max − lo), the paper's first proposition on iDP."""
-    return np.maximum(domain.upper - summary.smallest, summary.largest - domain.lower)
+def global_reaches(summary: ClusterSummary, domain: DomainUnits) -> Reaches:
+    """Over all tables of the domain: hi − lo either way."""
+    width = np.broadcast_to(np.int64(domain.upper - domain.lower), len(summary))
+    return Reaches(width, width)
 
 
-def cluster_reach(summary: ClusterSummary) -> Integers:
-    """Reach from this table with the paper's pre-processing: its second proposition.
+def local_reaches(summary: ClusterSummary, domain: DomainUnits) -> Reaches:
+    """From this table, the record staying in its cluster: hi − min and max − lo.
 
-    Clusters need three records or more.
+    The larger one is n_j times the sensitivity of the paper's first proposition on iDP.
     """
-    return np.maximum(up_reach(summary), down_reach(summary))
+    return Reaches(domain.upper - summary.smallest, summary.largest - domain.lower)
 
 
-def up_reach(summary: ClusterSummary) -> Integers:
-    """Change of the pre-processed sum when the smallest value passes the largest.
+def cluster_reaches(summary: ClusterSummary, _: DomainUnits) -> Reaches:
+    """From this table, with the paper's pre-processing, whatever value the record takes.
 
-    (max − min′) + (min″ − min′) + (max − max′)
+    The smallest value passes the largest: (max − min′) + (min″ − min′) + (max − max′). The largest
+    passes below the smallest: (max′ − min) + (max′ − max″) + (min′ − min). The larger one is n_j
+    times the sensitivity of the paper's second proposition on iDP. What the cluster gains in
+    exchange is pulled in by the pre-processing, so it does not matter whether clusters are held or
+    formed again. Clusters need three records or more.
     """
-    reach: Integers = (
+    up = (
         (summary.largest - summary.second_smallest)
         + (summary.third_smallest - summary.second_smallest)
         + (summary.largest - summary.second_largest)
     )
-    return reach
-
-
-def down_reach(summary: ClusterSummary) -> Integers:
-    """Change of the pre-processed sum when the largest value passes below the smallest.
-
-    (max′ − min) + (max′ − max″) + (min′ − min)
-    """
-    reach: Integers = (
+    down = (
         (summary.second_largest - summary.smallest)
         + (summary.second_largest - summary.third_largest)
         + (summary.second_smallest - summary.smallest)
     )
-    return reach
+    return Reaches(up, down)
+
+
+def passing_reaches(summary: ClusterSummary, domain: DomainUnits) -> Reaches:
+    """From this table, clusters formed again: a record passes from one end beyond the other.
+
+    Every cluster hands its smallest value down and gets the next cluster's smallest, the last one
+    the upper end of the domain: min_{j+1} − min_j; likewise max_j − max_{j−1} the other way.
+    """
+    next_smallest = np.append(summary.smallest[1:], domain.upper)
+    last_largest = np.append(domain.lower, summary.largest[:-1])
+    return Reaches(next_smallest - summary.smallest, summary.largest - last_largest)

@@ -9,8 +9,8 @@ from microveil.accounting import budget_shares
 from microveil.engines.base import Column, Engine, Facts
 from microveil.errors import DataError, PlanError, PrivacyWarning
 from microveil.grid import Grid, grid_of_decimals, grid_of_domain, power_of_two_below
-from microveil.methods import METHODS, Method
-from microveil.plan import Confidential, Kind, Plan
+from microveil.methods import METHODS, Guarantee, Method
+from microveil.plan import Confidential, Kind, Plan, Post
 from microveil.sensitivity import DomainUnits
 
 DomainSource = Literal["declared", "data", "none"]
@@ -28,6 +28,8 @@ class Masking:
     name: str
     kind: Kind
     method: Method
+    guarantee: Guarantee
+    post: Post
     k: int
     records: int
     epsilon: float
@@ -178,6 +180,7 @@ def _settle_attribute(
     published = _published_range(name, kind, lower, upper, column)
     return Masking(
         name=name, kind=kind, method=method, k=k, records=records,
+        guarantee=plan.guarantee, post=plan.post if method.clustered else "none",
         epsilon=share, epsilon_per_record=share / plan.records_per_person,
         lower=lower, upper=upper, domain_source=domain_source,
         published_lower=published[0], published_upper=published[1], decimals=attribute.decimals,

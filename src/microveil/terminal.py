@@ -9,7 +9,8 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from microveil.certificate import FOR_PUBLICATION, Certificate, MaskedAttribute, rounded_up
+from microveil.certificate import FOR_PUBLICATION, Certificate, MaskedAttribute
+from microveil.levels import rounded_up
 
 _BARS = " ▁▂▃▄▅▆▇█"
 
@@ -36,12 +37,14 @@ def show_certificate(certificate: Certificate) -> RenderableType:
 
 def show_release(certificate: Certificate) -> RenderableType:
     """Say what a steward needs to know right after a release was written."""
-    one, two, _ = certificate.levels
-    bound = "no bound" if two.epsilon is None else f"up to {rounded_up(two.epsilon)}"
+    bounds = [
+        "no bound" if level.epsilon is None else f"epsilon {rounded_up(level.epsilon)}"
+        for level in certificate.levels
+    ]
     return Text(
-        f"{certificate.records:,} records, {len(certificate.attributes)} attributes masked. "
-        f"epsilon {one.epsilon:g} with clusters held; {bound} if they are formed again; "
-        "as released, see level 3 of the certificate."
+        f"{certificate.records:,} records, {len(certificate.attributes)} attributes masked. With "
+        f"clusters held: {bounds[0]}; if they are formed again: {bounds[1]}; as released: "
+        f"{bounds[2]} (the certificate says more)."
     )
 
 
@@ -87,6 +90,8 @@ def _facts(certificate: Certificate) -> RenderableType:
         "created": certificate.created,
         "records": f"{certificate.records:,}",
         "epsilon": f"{certificate.epsilon:g} per person",
+        "guarantee": certificate.guarantee,
+        "post-processing": certificate.post,
         "records per person": f"{certificate.records_per_person}",
         "missing values": certificate.missing,
         "derived": ", ".join(f"{d.name} = {d.expression}" for d in certificate.derived),

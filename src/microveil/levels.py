@@ -1,0 +1,204 @@
+"""What ε covers, at three levels, in words. Every sentence must hold exactly as it is written."""
+
+from collections.abc import Iterable
+from decimal import ROUND_CEILING, Context
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from microveil.accounting import reclustered_bound
+from microveil.plan import Plan
+from microveil.settle import Masking, Settled
+
+
+class Level(BaseModel):
+    """One of the three things ε may be asked to cover."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    level: Literal[1, 2, 3]
+    name: Literal["fixed clusters", "re-clustered", "as released"]
+    enforced: Annotated[bool, Field(description="whether epsilon was enforced at this level")]
+    epsilon: Annotated[float | None, Field(description="bound on the loss; null: no bound")]
+    statement: str
+
+
+def three_levels(settled: Settled) -> tuple[Level, Level, Level]:
+    """Say what the release promises at each level."""
+    return _fixed_clusters(settled), _re_clustered(settled), _as_released(settled)
+
+
+def held_bound(masking: Masking) -> float | None:
+    """Bound an attribute's loss with clusters held, without looking at the data."""
+    if masking.guarantee == "re-clustered" and masking.method.name == "iDP-LS":
+        return None  # its noise follows the gaps between clusters, not the way across the domain
+    return masking.epsilon
+
+
+def formed_again_bound(masking: Masking, records_per_person: int) -> float | None:
+    """Bound an attribute's loss with clusters formed again, without looking at the data."""
+    if masking.guarantee == "re-clustered":
+        return masking.epsilon
+    if masking.method.name == "iDP-CBLS" and records_per_person > 1:
+        return None
+    return reclustered_bound(
+        masking.method,
+        masking.epsilon,
+        clusters=masking.clusters,
+        records=masking.records,
+        domain=masking.domain_units,
+    )
+
+
+def can_be_without_noise(masking: Masking) -> bool:
+    """Whether a cluster whose records all agree may be published without noise."""
+    if masking.guarantee == "re-clustered":
+        return masking.method.promise == "iDP"
+    return masking.method.name == "iDP-CBLS"
+
+
+def rounded_up(bound: float) -> str:
+    """Write a bound with six digits, never below what it is.
+
+    Examples
+    --------
+    >>> rounded_up(1 / 3), rounded_up(108.0), rounded_up(1.000000001)
+    ('0.333334', '108', '1.00001')
+    """
+    digits = Context(prec=6, rounding=ROUND_CEILING).create_decimal_from_float(bound)
+    return f"{digits.normalize():f}"
+
+
+def _fixed_clusters(settled: Settled) -> Level:
+    plan, enforced = settled.plan, settled.plan.guarantee == "fixed-clusters"
+    held = "With clusters and noise scales held as they were computed from this table, c"
+    clustered = any(m.method.clustered for m in settled.maskings)
+    statement = (
+        f"{held if clustered else 'C'}hanging {_whose_values(plan)} makes any set of masked values "
+        f"at most exp({_exact(plan.epsilon)}) times more or less likely{_if_missing(plan)}."
+    )
+    unbounded = _names(m for m in settled.maskings if held_bound(m) is None)
+    if unbounded:
+        statement = (
+            f"No bound for {unbounded}: a record that keeps its cluster whatever its value is not "
+            "what the noise was made for, since clusters are formed again (level 2)."
+        )
+    else:
+        statement += _individual(settled) + _exceptions(settled)
+    return Level(
+        level=1,
+        name="fixed clusters",
+        enforced=enforced or not clustered,
+        epsilon=None if unbounded else plan.epsilon,
+        statement=statement,
+    )
+
+
+def _re_clustered(settled: Settled) -> Level:
+    plan, enforced = settled.plan, settled.plan.guarantee == "re-clustered"
+    bounds = {m.name: formed_again_bound(m, plan.records_per_person) for m in settled.maskings}
+    known = [bound for bound in bounds.values() if bound is not None]
+    total = sum(known) if len(known) == len(bounds) else None
+    clustered = any(m.method.clustered for m in settled.maskings)
+    if not clustered:
+        statement = (
+            "No attribute is clustered, so there is nothing to form again: the statement of "
+            "level 1 holds as it is."
+        )
+    elif enforced:
+        statement = (
+            f"Changing {_whose_values(plan)} and forming the clusters again, with noise scales "
+            "held as they were computed from this table, makes any set of masked cluster values at "
+            f"most exp({_exact(plan.epsilon)}) times more or less likely{_if_missing(plan)}."
+        )
+        statement += _individual(settled) + _exceptions(settled)
+    else:
+        statement = (
+            f"If {_whose_values(plan)} change and the clusters are formed again, every cluster "
+            "between an old and a new place shifts, and more can be lost than at level 1. With "
+            "noise scales held as they were computed from this table, any set of masked cluster "
+            f"values then becomes at most exp(bound) times more or less likely{_if_missing(plan)}. "
+            "Bounds, rounded up: "
+        )
+        statement += "; ".join(
+            f"{m.name} ({m.method.name}) {_in_words(bounds[m.name])}" for m in settled.maskings
+        )
+        statement += f"; {_in_words(total)} in all."
+        statement += "" if total is None else _exceptions(settled)
+    return Level(
+        level=2,
+        name="re-clustered",
+        enforced=enforced or not clustered,
+        epsilon=plan.epsilon if enforced else total,
+        statement=statement,
+    )
+
+
+def _as_released(settled: Settled) -> Level:
+    clustered = [m for m in settled.maskings if m.method.clustered]
+    if not clustered:
+        statement = (
+            "No attribute is clustered: every masked value has noise of its own, and the statement "
+            "of level 1 covers the confidential attributes as they are released."
+        )
+        epsilon: float | None = settled.plan.epsilon
+    else:
+        statement = (
+            f"The table shows which records share a masked value in {_names(clustered)}, and noise "
+            "does not hide that. Someone who knows every other record can tell which cluster a "
+            "person is in, and so that the true value lies between the smallest and largest value "
+            "of that cluster, whatever epsilon is. At this level the protection is that of "
+            f"microaggregation with clusters of {min(m.k for m in clustered)} records or more."
+        )
+        epsilon = None
+    return Level(
+        level=3, name="as released", enforced=not clustered, epsilon=epsilon, statement=statement
+    )
+
+
+def _individual(settled: Settled) -> str:
+    names = _names(m for m in settled.maskings if m.method.promise == "iDP")
+    if not names:
+        return ""
+    return (
+        f" For {names} this is individual differential privacy: it compares this table with its "
+        "neighbours, not any two neighbouring tables."
+    )
+
+
+def _exceptions(settled: Settled) -> str:
+    text = ""
+    from_data = [m for m in settled.maskings if m.domain_source == "data"]
+    if from_data:
+        voided = _names(m for m in from_data if m.method.promise == "DP")
+        text += (
+            f" For {_names(from_data)} it covers only values inside the range seen in the data, "
+            "from which the domain was read"
+        )
+        text += f"; {voided} can claim no differential privacy." if voided else "."
+    shared = _names(m for m in settled.maskings if m.method.name == "iDP-CBLS")
+    if settled.plan.records_per_person > 1 and shared:
+        text += f" For {shared} it holds only while no two records of a person share a cluster."
+    return text
+
+
+def _whose_values(plan: Plan) -> str:
+    if plan.records_per_person == 1:
+        return "the confidential values of one record"
+    return f"the confidential values of one person's records ({plan.records_per_person} at most)"
+
+
+def _if_missing(plan: Plan) -> str:
+    return "" if plan.missing == "error" else ", provided the same values are missing"
+
+
+def _in_words(bound: float | None) -> str:
+    return "no bound" if bound is None else rounded_up(bound)
+
+
+def _exact(number: float) -> str:
+    return repr(number).removesuffix(".0")
+
+
+def _names(maskings: Iterable[Masking]) -> str:
+    return ", ".join(masking.name for masking in maskings)
