@@ -1,6 +1,5 @@
 """What several tests of the reproduction share."""
 
-import os
 from collections.abc import Iterator
 from itertools import product
 from math import log
@@ -13,15 +12,6 @@ from microveil.paper.datasets import CENSUS, DataSet
 from microveil.paper.experiments import ALPHAS, CONSTANT, EPSILONS, NOISELESS, ORIGINAL, SCHEMA
 
 KS = (3, 5, 10, 15, 50, 100)
-
-
-@pytest.fixture(scope="session")
-def data_directory() -> Path:
-    """Directory of the real data sets, or a skipped test."""
-    configured = os.environ.get("MICROVEIL_DATA")
-    if not configured:
-        pytest.skip("MICROVEIL_DATA does not say where Census and Wine Quality are")
-    return Path(configured)
 
 
 @pytest.fixture

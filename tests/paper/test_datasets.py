@@ -101,22 +101,22 @@ def test_a_directory_that_is_not_there_is_an_error(tiny: DataSet, tmp_path: Path
         load(tiny, tmp_path / "nowhere")
 
 
-def test_census_is_the_public_file(data_directory: Path) -> None:
-    table = load(CENSUS, data_directory)
+def test_census_is_the_public_file(paper_data: Path) -> None:
+    table = load(CENSUS, paper_data)
     assert table.attributes.shape == (1_080, 9)
     assert np.count_nonzero(table.second_class) == 644
     assert table.attributes["FICA"].max() == 7_932
 
 
-def test_wine_quality_is_the_public_file(data_directory: Path) -> None:
-    table = load(WINE, data_directory)
+def test_wine_quality_is_the_public_file(paper_data: Path) -> None:
+    table = load(WINE, paper_data)
     assert table.attributes.shape == (4_898, 11)
     assert np.count_nonzero(table.second_class) == 1_060
     assert table.attributes["alcohol"].max() == 14.2
 
 
-def test_one_changed_value_is_noticed(data_directory: Path, tmp_path: Path) -> None:
-    text = (data_directory / "census.csv").read_text()
+def test_one_changed_value_is_noticed(paper_data: Path, tmp_path: Path) -> None:
+    text = (paper_data / "census.csv").read_text()
     (tmp_path / "census.csv").write_text(text.replace("45554", "46554", 1))
     with pytest.raises(FileError, match="column 'AGI' is not that of the public Census"):
         load(CENSUS, tmp_path)

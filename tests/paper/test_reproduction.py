@@ -19,10 +19,10 @@ class Done(NamedTuple):
 
 
 @pytest.fixture(scope="module")
-def done(data_directory: Path, tmp_path_factory: pytest.TempPathFactory) -> Done:
+def done(paper_data: Path, tmp_path_factory: pytest.TempPathFactory) -> Done:
     """One run of the quick setting."""
     out = tmp_path_factory.mktemp("paper")
-    reproduction = reproduce(data_directory, out, runs=1, quick=True)
+    reproduction = reproduce(paper_data, out, runs=1, quick=True)
     return Done(reproduction, Curves(pl.read_parquet(reproduction.results)))
 
 
@@ -34,10 +34,10 @@ def test_everything_is_written(done: Done) -> None:
     assert sum(written.verdicts.values()) == 46
 
 
-def test_it_goes_on_where_it_stopped(done: Done, data_directory: Path) -> None:
+def test_it_goes_on_where_it_stopped(done: Done, paper_data: Path) -> None:
     steps: list[tuple[str, int, int]] = []
     out = done.reproduction.results.parent
-    again = reproduce(data_directory, out, 1, True, lambda *step: steps.append(step))
+    again = reproduce(paper_data, out, 1, True, lambda *step: steps.append(step))
     assert steps == [("experiments", 12, 12)]
     assert again == done.reproduction
 

@@ -2,12 +2,9 @@
 
 import http.client
 import urllib.request
-from collections.abc import Callable
 
 from microveil.errors import FileError
-
-Progress = Callable[[str, int, int], None]
-"""Called with what is being done, how much of it is done, and how much there is (0: unknown)."""
+from microveil.protect import Progress
 
 _CHUNK = 2**16
 _LARGEST_FILE = 2**26
@@ -16,6 +13,8 @@ _TIMEOUT_SECONDS = 30.0
 
 def download(url: str, *, progress: Progress | None = None) -> bytes:
     """Return what is at an http or https address.
+
+    Progress is in bytes, out of 0 where the server does not say how many there are.
 
     Raises
     ------

@@ -12,10 +12,10 @@ from microveil.formats import moved_into_place
 from microveil.paper.claims import Verdict
 from microveil.paper.claims.document import write_claims
 from microveil.paper.datasets import DATA_SETS, load
-from microveil.paper.download import Progress
 from microveil.paper.experiments import KS, QUICK_KS, QUICK_RUNS, RUNS, tasks
 from microveil.paper.runner import run
 from microveil.paper.ties import shares_without_noise
+from microveil.protect import Progress
 
 
 @dataclass(frozen=True)

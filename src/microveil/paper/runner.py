@@ -12,8 +12,8 @@ import polars as pl
 
 from microveil.formats import moved_into_place
 from microveil.paper.datasets import Table
-from microveil.paper.download import Progress
 from microveil.paper.experiments import Task, perform
+from microveil.protect import Progress
 
 
 def run(
