@@ -154,12 +154,24 @@ def load(
     if path is None:
         addresses = dataset.urls if urls is None else urls
         path = _download(dataset, addresses, places, progress)
-    return _read(dataset, path.read_bytes(), str(path))
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise FileError(f"{path}: cannot be read: {error.strerror}") from None
+    return _read(dataset, content, str(path))
 
 
 def cache_directory() -> Path:
     """Where downloaded data sets are kept."""
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "microveil"
+
+
+def make_directory(path: Path) -> None:
+    """Make a directory and those above it, unless it is there."""
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise FileError(f"{path}: cannot be made a directory: {error.strerror}") from None
 
 
 def _places(data_dir: Path | None) -> list[Path]:
@@ -186,7 +198,7 @@ def _download(
             failures.append(str(failure))
             continue
         path = cache_directory() / dataset.file_names[0]
-        path.parent.mkdir(parents=True, exist_ok=True)
+        make_directory(path.parent)
         with moved_into_place([path]) as [temporary]:
             temporary.write_text(_text(dataset, content, url), encoding="utf-8")
         return path

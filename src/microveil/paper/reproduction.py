@@ -7,11 +7,11 @@ from pathlib import Path
 
 import polars as pl
 
-from microveil.errors import FileError, MicroveilError, PlanError
+from microveil.errors import MicroveilError, PlanError
 from microveil.formats import moved_into_place
 from microveil.paper.claims import Verdict
 from microveil.paper.claims.document import write_claims
-from microveil.paper.datasets import DATA_SETS, load
+from microveil.paper.datasets import DATA_SETS, load, make_directory
 from microveil.paper.experiments import KS, QUICK_KS, QUICK_RUNS, RUNS, tasks
 from microveil.paper.runner import run
 from microveil.paper.ties import shares_without_noise
@@ -59,7 +59,7 @@ def reproduce(
         raise PlanError(f"runs must be 1 or more, got {runs}")
     if find_spec("matplotlib") is None:
         raise MicroveilError("drawing the figures needs matplotlib: pip install 'microveil[paper]'")
-    _make_directory(out)
+    make_directory(out)
     tables = {name: load(known, data_dir, progress=progress) for name, known in DATA_SETS.items()}
     todo = tasks(min(runs, QUICK_RUNS) if quick else runs, quick=quick)
     results = run(todo, tables, out / "parts", progress)
@@ -87,10 +87,3 @@ def write(results: pl.DataFrame, ties: pl.DataFrame, out: Path) -> Reproduction:
         results.write_parquet(parquet)
         claims.write_text(document, encoding="utf-8")
     return Reproduction(results_path, claims_path, tuple(draw(results, out)), verdicts)
-
-
-def _make_directory(out: Path) -> None:
-    try:
-        out.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise FileError(f"{out}: cannot be made a directory: {error.strerror}") from None

@@ -9,6 +9,7 @@ import polars as pl
 
 from microveil.paper.claims import CLAIMS, Claim, Evidence, Verdict, measured, verdict
 from microveil.paper.curves import Curves
+from microveil.paper.experiments import RUNS
 
 _SHOWN_KS = 6
 
@@ -77,7 +78,8 @@ def _judge(claim: Claim, evidence: Evidence, printed: Curves) -> _Judged:
 
 def _setting(curves: Curves) -> str:
     ks = "; ".join(f"{name} {', '.join(map(str, curves.ks(name)))}" for name in curves.datasets)
-    return f"Means over {curves.runs} runs. Values of k: {ks}."
+    few = " (the paper has 10: verdicts near a limit may change)" if curves.runs < RUNS else ""
+    return f"Means over {curves.runs} runs{few}. Values of k: {ks}."
 
 
 def _entry(number: int, judged: _Judged) -> str:
