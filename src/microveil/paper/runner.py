@@ -3,6 +3,7 @@
 import multiprocessing
 import os
 import signal
+import threading
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from importlib.metadata import version
@@ -48,7 +49,7 @@ def _perform_all(
     workers = min(os.cpu_count() or 1, len(missing))
     # Polars has threads, and a forked process would inherit their locks.
     spawning = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(workers, spawning, initializer=_ignore_interrupts) as pool:
+    with ProcessPoolExecutor(workers, spawning, initializer=_follow_parent) as pool:
         futures = [pool.submit(_keep, task, tables[task.dataset], paths[task]) for task in missing]
         try:
             for finished, future in enumerate(as_completed(futures), start=1):
@@ -59,9 +60,17 @@ def _perform_all(
             pool.shutdown(cancel_futures=True)
 
 
-def _ignore_interrupts() -> None:
-    """Leave Ctrl-C to the parent, so that tasks under way are finished and kept."""
+def _follow_parent() -> None:
+    """Leave Ctrl-C to the parent, so that tasks under way are kept, and never outlive it."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+
+
+def _end_with_parent() -> None:
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)
 
 
 def _keep(task: Task, table: Table, path: Path) -> None:
