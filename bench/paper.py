@@ -1,31 +1,24 @@
 """The paper's data sets for measurements."""
 
-import os
-from pathlib import Path
-
 import numpy as np
 import polars as pl
 
 from microveil import Confidential, Plan, protect
 from microveil.evaluate.utility import mean_sse
+from microveil.paper.datasets import DataSet
+from microveil.paper.datasets import load as load_table
 
-CENSUS = "AFNLWGT AGI EMCONTRB FEDTAX STATETAX TAXINC POTHVAL INTVAL FICA"
 RUNS = 10
 
 
-def load(name: str, alpha: float = 1.5) -> tuple[pl.DataFrame, dict[str, Confidential]]:
+def load(dataset: DataSet, alpha: float = 1.5) -> tuple[pl.DataFrame, dict[str, Confidential]]:
     """Read a data set and declare its domains as the paper does: [0, α·max]."""
-    directory = os.environ.get("MICROVEIL_DATA")
-    if not directory:
-        raise SystemExit("set MICROVEIL_DATA to a directory with the paper's data sets")
-    if name == "census":
-        table = pl.read_csv(Path(directory, "census.csv")).select(CENSUS.split())
-    else:
-        table = pl.read_csv(Path(directory, "winequality-white.csv")).drop("quality")
-    table = table.cast(pl.Float64)
-    largest = table.to_numpy().max(axis=0)
-    tops = dict(zip(table.columns, alpha * largest, strict=True))
-    return table, {name: Confidential(lower=0, upper=float(top)) for name, top in tops.items()}
+    table = load_table(dataset).attributes
+    tops = alpha * table.to_numpy().max(axis=0)
+    return table, {
+        name: Confidential(lower=0, upper=float(top))
+        for name, top in zip(table.columns, tops, strict=True)
+    }
 
 
 def log_mean_sse(table: pl.DataFrame, plan: Plan) -> float:

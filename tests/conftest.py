@@ -8,7 +8,7 @@ settings.register_profile("microveil", deadline=None)  # machines are noisy: no 
 settings.load_profile("microveil")
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def paper_data() -> Path:
     """The directory with the paper's data sets."""
     directory = os.environ.get("MICROVEIL_DATA")

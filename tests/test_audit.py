@@ -170,13 +170,13 @@ def test_the_whole_sample_with_missing_values_and_several_records_per_person() -
 
 
 def test_the_time_budget_ends_the_audit() -> None:
-    told: list[tuple[int, int]] = []
+    told: list[tuple[str, int, int]] = []
     outcome = audit(
         people(500), people_plan(), runs=10**9, seconds=0.5, seed=1,
-        progress=lambda done, wanted: told.append((done, wanted)),
+        progress=lambda *step: told.append(step),
     )  # fmt: skip
     assert 100 <= outcome.runs < 10**8
-    assert told[-1] == (outcome.runs, 10**9)
+    assert told[-1] == ("attacking", outcome.runs, 10**9)
 
 
 def test_too_few_runs() -> None:

@@ -166,6 +166,13 @@ def test_audit(run: Run) -> None:
     assert "No attack found more than the mechanism should lose." in out.replace("\n", " ")
 
 
+def test_reproduce_without_data(run: Run) -> None:
+    code, _, err = run("reproduce --data nowhere")
+    assert (code, err.count("\n")) == (1, 1)
+    assert "nowhere: no such directory" in err
+    assert run("reproduce --runs 0")[0] == 1
+
+
 def test_demo(run: Run) -> None:
     code, out, _ = run("demo")
     assert code == 0

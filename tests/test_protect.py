@@ -423,11 +423,11 @@ def test_the_order_of_attributes_does_not_change_the_noise() -> None:
 
 
 def test_progress_is_told_of_every_attribute() -> None:
-    told: list[tuple[int, int]] = []
+    told: list[tuple[str, int, int]] = []
     table = pl.DataFrame({"x": VALUES, "y": VALUES})
     plan = Plan(epsilon=1, k=3, attributes={"x": "confidential", "y": "confidential"})
     protect(table, plan, progress=lambda *step: told.append(step))
-    assert told == [(1, 2), (2, 2)]
+    assert told == [("masking x", 1, 2), ("masking y", 2, 2)]
 
 
 @given(

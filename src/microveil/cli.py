@@ -251,13 +251,39 @@ def audit(
     from microveil.audit import audit
     from microveil.plan import Plan
 
-    with _warnings_shown(), _progress("Attacking", quiet=False) as progress:
+    with _warnings_shown(), _progress(quiet=False) as progress:
         outcome = audit(
             data, Plan.read(plan), runs=runs, seconds=seconds, seed=seed, progress=progress
         )
     _say(outcome)
     if outcome.broken:
         raise MicroveilError("the mechanism loses more than it should; please report this")
+
+
+@app.command()
+def reproduce(
+    data: Annotated[
+        Path | None, typer.Option(help="The directory with the paper's data sets.")
+    ] = None,
+    out: Annotated[Path, typer.Option(help="The directory to write to.")] = Path("microveil-paper"),
+    runs: Annotated[int, typer.Option(help="How often every experiment is repeated.")] = 10,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="At most three runs and few values of k.")
+    ] = False,
+    quiet: Quiet = False,
+) -> None:
+    """Repeat every experiment of the paper and check every claim it makes of its results.
+
+    Writes results.parquet, four figures and claims.md. Goes on where it was stopped.
+    """
+    from microveil.paper import reproduce
+
+    with _progress(quiet=quiet) as progress:
+        written = reproduce(data, out, runs, quick, progress)
+    verdicts = ", ".join(f"{count} {verdict}" for verdict, count in written.verdicts.items())
+    _say(f"Claims of the paper: {verdicts}. See {written.claims}", quiet=quiet)
+    for figure in written.figures:
+        _say(f"Figure {figure}", quiet=quiet)
 
 
 @app.command()
@@ -271,7 +297,7 @@ def demo(
     """Protect a bundled sample of made-up people and show it before and after."""
     from microveil.demo import run_demo
 
-    with _progress("Masking", quiet=False) as progress:
+    with _progress(quiet=False) as progress:
         parts = run_demo(output, epsilon=epsilon, overwrite=overwrite, progress=progress)
     for part in parts:
         _say(part)
@@ -280,7 +306,7 @@ def demo(
 def _protect(table: Any, plan: Any, *, seed: int | None, quiet: bool) -> Any:  # noqa: ANN401
     from microveil.protect import protect
 
-    with _warnings_shown(), _progress("Masking", quiet=quiet) as progress:
+    with _warnings_shown(), _progress(quiet=quiet) as progress:
         return protect(table, plan, seed=seed, progress=progress)
 
 
@@ -295,14 +321,16 @@ def _warnings_shown() -> Iterator[None]:
 
 
 @contextmanager
-def _progress(work: str, *, quiet: bool) -> Iterator[Any]:
+def _progress(*, quiet: bool) -> Iterator[Any]:
     """Give a function that moves a progress bar on, which is shown on a terminal only."""
     if quiet or not _errors.is_terminal:
         yield None
         return
     with Progress(console=_errors, transient=True) as bar:
-        task = bar.add_task(work, total=None)
-        yield lambda done, total: bar.update(task, completed=done, total=total)
+        task = bar.add_task("starting", total=None)
+        yield lambda what, done, total: bar.update(
+            task, description=what, completed=done, total=total
+        )
 
 
 def _parse_domains(texts: list[str]) -> dict[str, tuple[float, float]]:

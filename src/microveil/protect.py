@@ -21,7 +21,8 @@ from microveil.plan import Plan
 from microveil.release import Detail, Release
 from microveil.settle import Masking, settle
 
-Progress = Callable[[int, int], None]
+Progress = Callable[[str, int, int], None]
+"""Called with what is being done, how much of it is done and how much there is."""
 
 
 def protect(
@@ -50,7 +51,7 @@ def protect(
     seed
         For experiments only: repeatable noise. The certificate then says «not for publication».
     progress
-        Called with how many attributes are masked and how many there are.
+        Called after every attribute.
 
     Examples
     --------
@@ -85,7 +86,7 @@ def protect(
         clusters.append(_clusters(summary, masking, scales))
         losses.append(_losses(summary, masking, scales))
         if progress:
-            progress(done, len(settled.maskings))
+            progress(f"masking {masking.name}", done, len(settled.maskings))
     _derive(plan, engine)
     return Release(
         data=engine.finish(list(settled.columns)),

@@ -1,7 +1,7 @@
 """Attack our own mechanism, and say what an attacker can really tell."""
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -28,6 +28,7 @@ from microveil.levels import formed_again_bound, held_bound
 from microveil.mechanism import mask
 from microveil.noise import open_words
 from microveil.plan import Plan
+from microveil.protect import Progress
 from microveil.settle import settle
 
 ALL = "all together"
@@ -105,7 +106,7 @@ def audit(
     runs: int = 10_000,
     seconds: float | None = None,
     seed: int | None = None,
-    progress: Callable[[int, int], None] | None = None,
+    progress: Progress | None = None,
     mechanism: Mechanism = mask,
 ) -> Audit:
     """Attack the mechanism on this table and bound its loss from below.
@@ -129,7 +130,7 @@ def audit(
     seed
         For experiments: repeatable noise.
     progress
-        Called with the runs done and the runs wanted.
+        Called after every batch of runs.
     mechanism
         What is attacked, from cluster summaries to published values.
 
@@ -188,7 +189,7 @@ def _sample(
     runs: int,
     seconds: float | None,
     seed: int | None,
-    progress: Callable[[int, int], None] | None,
+    progress: Progress | None,
 ) -> tuple[int, set[str]]:
     """Run the mechanism in batches until the runs are done or the time is up."""
     started, done = time.monotonic(), 0
@@ -215,7 +216,7 @@ def _sample(
             off_grid |= {t.masking.name for t in targets if _is_off_grid(t, seen[t])}
             done += count
             if progress:
-                progress(done, runs)
+                progress("attacking", done, runs)
     return done, off_grid
 
 

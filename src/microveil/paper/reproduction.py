@@ -1,0 +1,89 @@
+"""The whole reproduction: load, run, keep, draw, judge."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+
+import polars as pl
+
+from microveil.errors import MicroveilError, PlanError
+from microveil.formats import moved_into_place
+from microveil.paper.claims import Verdict
+from microveil.paper.claims.document import write_claims
+from microveil.paper.datasets import DATA_SETS, load, make_directory
+from microveil.paper.experiments import KS, QUICK_KS, QUICK_RUNS, RUNS, tasks
+from microveil.paper.runner import run
+from microveil.paper.ties import shares_without_noise
+from microveil.protect import Progress
+
+
+@dataclass(frozen=True)
+class Reproduction:
+    """What was written, and how many of the paper's claims got each verdict."""
+
+    results: Path
+    claims: Path
+    figures: tuple[Path, ...]
+    verdicts: Mapping[Verdict, int]
+
+
+def reproduce(
+    data_dir: Path | None,
+    out: Path,
+    runs: int = RUNS,
+    quick: bool = False,
+    progress: Progress | None = None,
+) -> Reproduction:
+    """Repeat every experiment of the paper.
+
+    Writes ``results.parquet`` (every run's figures), four figures as SVG and PNG and ``claims.md``.
+    Finished experiments are kept in ``parts`` and not done again, so an interrupted reproduction
+    goes on where it stopped, and a quick one is the beginning of a full one.
+
+    Parameters
+    ----------
+    data_dir
+        Where the data sets are; otherwise the environment variable MICROVEIL_DATA, the cache, or
+        their public homes.
+    out
+        Directory to write to; made if it does not exist.
+    runs
+        How often every experiment is repeated, each time with other noise.
+    quick
+        A few values of k and at most three runs.
+    progress
+        Called with what is being done, how much of it is done, and how much there is.
+    """
+    if runs < 1:
+        raise PlanError(f"runs must be 1 or more, got {runs}")
+    if find_spec("matplotlib") is None:
+        raise MicroveilError("drawing the figures needs matplotlib: pip install 'microveil[paper]'")
+    make_directory(out)
+    tables = {name: load(known, data_dir, progress=progress) for name, known in DATA_SETS.items()}
+    todo = tasks(min(runs, QUICK_RUNS) if quick else runs, quick=quick)
+    results = run(todo, tables, out / "parts", progress)
+    ties = shares_without_noise(tables, QUICK_KS if quick else KS)
+    return write(results, ties, out)
+
+
+def write(results: pl.DataFrame, ties: pl.DataFrame, out: Path) -> Reproduction:
+    """Write results, claims and figures.
+
+    Parameters
+    ----------
+    results
+        One row per release, as `microveil.paper.experiments` describes them.
+    ties
+        What `microveil.paper.ties` says of the same values of k.
+    out
+        Directory to write to.
+    """
+    from microveil.paper.figures import draw
+
+    document, verdicts = write_claims(results, ties)
+    results_path, claims_path = out / "results.parquet", out / "claims.md"
+    with moved_into_place([results_path, claims_path]) as (parquet, claims):
+        results.write_parquet(parquet)
+        claims.write_text(document, encoding="utf-8")
+    return Reproduction(results_path, claims_path, tuple(draw(results, out)), verdicts)

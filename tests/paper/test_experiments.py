@@ -1,0 +1,94 @@
+import numpy as np
+import polars as pl
+import pytest
+
+from microveil.paper.datasets import CENSUS, WINE, DataSet, Table
+from microveil.paper.experiments import KS, QUICK_KS, SCHEMA, Task, perform, tasks
+from microveil.paper.ties import shares_without_noise
+
+
+@pytest.fixture
+def table(tiny: DataSet) -> Table:
+    """Ninety records, the second attribute with many ties; the class follows the first."""
+    generator = np.random.default_rng(1)
+    first = generator.gamma(2.0, 100.0, 90)
+    attributes = pl.DataFrame({"a": first, "b": np.repeat([1.0, 2.0, 7.0], [60, 20, 10])})
+    return Table(tiny, attributes, first > np.median(first))
+
+
+def test_a_task_makes_every_release(table: Table) -> None:
+    results = perform(Task("Tiny", 5, 1), table)
+    assert dict(results.schema) == SCHEMA
+    made = results.group_by("method").len().sort("method").rows()
+    assert made == [("DP-UM", 6), ("iDP-CBLS", 6), ("iDP-LS", 6), ("noiseless", 1)]
+    without_k = perform(Task("Tiny", None, 1), table)
+    made = without_k.group_by("method").len().sort("method").rows()
+    assert made == [("DP", 6), ("constant", 1), ("original", 1)]
+    assert without_k["k"].null_count() == len(without_k)
+
+
+def test_runs_can_be_repeated_and_differ(table: Table) -> None:
+    first = perform(Task("Tiny", 5, 1), table)
+    assert first.equals(perform(Task("Tiny", 5, 1), table))
+    second = perform(Task("Tiny", 5, 2), table)
+    noisy = first.filter(pl.col("method") != "noiseless").drop("run")
+    assert not noisy.equals(second.filter(pl.col("method") != "noiseless").drop("run"))
+    assert first["mean_sse_std"].n_unique() == len(first)
+
+
+def test_values_stay_in_the_domain(table: Table) -> None:
+    """No value moves further than its domain is wide, so mean SSE has a bound."""
+    results = perform(Task("Tiny", None, 1), table).filter(method="DP", epsilon=0.01)
+    original = table.attributes.to_numpy()
+    for alpha, sse in results.select("alpha", "mean_sse_std").rows():
+        ends = np.maximum(original, alpha * original.max(axis=0) - original)
+        bound = np.mean(np.sum((ends / original.std(axis=0, ddof=1)) ** 2, axis=1)) / 4
+        assert 0.25 * bound < sse <= bound
+
+
+def test_microaggregation_alone_is_what_it_says(table: Table) -> None:
+    """Mean SSE of the pre-processed cluster means, worked out record by record."""
+    noiseless = perform(Task("Tiny", 7, 1), table).filter(method="noiseless")
+    total = 0.0
+    for column in table.attributes:
+        values = sorted(column.to_list())
+        clusters = [values[i : i + 7] for i in range(0, 77, 7)] + [values[77:]]
+        for cluster in clusters:
+            inner = cluster[1:-1]
+            mean = (sum(inner) + inner[0] + inner[-1]) / len(cluster)
+            total += sum((value - mean) ** 2 for value in cluster) / np.var(values, ddof=1)
+    assert noiseless["mean_sse_std"].item() == pytest.approx(total / 90 / 4, rel=1e-6)
+
+
+def test_shares_without_noise_agree_with_the_releases(table: Table) -> None:
+    released = perform(Task("Tiny", 5, 1), table).filter(method="iDP-CBLS")["without_noise"]
+    shares = shares_without_noise({"Tiny": table}, {"Tiny": [5]})
+    assert shares.filter(attribute="a")["share"].item() == 0
+    assert shares.filter(attribute="b")["share"].item() == 1  # 60, 20 and 10 are multiples of 5
+    assert released.unique().to_list() == [0.5]
+
+
+def test_learning_is_perfect_where_the_class_is_plain(table: Table) -> None:
+    references = perform(Task("Tiny", None, 1), table)
+    original = references.filter(method="original")
+    assert original["f_first_class"].item() > 0.9
+    test_records = table.second_class[59:]  # 66% of 90 is 59.4
+    share = test_records.mean()
+    constant = references.filter(method="constant")
+    assert constant["f_second_class"].item() == pytest.approx(2 * share / (1 + share))
+    assert constant["f_first_class"].item() == pytest.approx(2 * (1 - share) / (2 - share))
+
+
+def test_the_values_of_k_are_the_papers() -> None:
+    for ks in (KS, QUICK_KS):
+        assert (min(ks[CENSUS.name]), max(ks[CENSUS.name])) == (3, 100)
+        assert (min(ks[WINE.name]), max(ks[WINE.name])) == (3, 400)
+        assert all(list(values) == sorted(set(values)) for values in ks.values())
+    assert all(set(QUICK_KS[name]) <= set(KS[name]) for name in KS)
+
+
+def test_tasks_cover_everything_once() -> None:
+    listed = tasks(2, quick=True)
+    assert len(set(listed)) == len(listed) == 2 * (5 + 1 + 5 + 1)
+    assert len({task.name for task in listed}) == len(listed)
+    assert set(listed) <= set(tasks(10, quick=False))
