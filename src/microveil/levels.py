@@ -95,7 +95,7 @@ def _fixed_clusters(settled: Settled) -> Level:
         name="fixed clusters",
         enforced=bounded and (plan.guarantee == "fixed-clusters" or not clustered),
         epsilon=plan.epsilon if bounded else None,
-        statement=statement + ("" if across else _individual(settled) + _exceptions(settled)),
+        statement=statement + ("" if across else _caveats(settled) + _several_records(settled)),
     )
 
 
@@ -128,8 +128,7 @@ def _re_clustered_in_words(
             f"Changing {_whose_values(plan)} and forming the clusters again, with noise scales "
             "held as they were computed from this table, makes any set of masked cluster values at "
             f"most exp({exactly(plan.epsilon)}) times more or less likely{_if_missing(plan)}."
-            + _individual(settled)
-            + _exceptions(settled)
+            + _caveats(settled)
         )
     each = "; ".join(
         f"{m.name} ({m.method.name}) {_in_words(bounds[m.name])}" for m in settled.maskings
@@ -158,11 +157,15 @@ def _as_released(settled: Settled) -> Level:
     statement = (
         f"The table shows which records share a masked value in {_names(clustered)}, and noise "
         "does not hide that. Someone who knows every other record can tell which cluster a "
-        "person is in, and so that the true value lies between the smallest and largest value "
-        "of that cluster, whatever epsilon is. At this level the protection is that of "
+        "person is in, and so between which values of the clusters beside it the true value "
+        "lies, whatever epsilon is. At this level the protection is that of "
         f"microaggregation with clusters of {min(m.k for m in clustered)} records or more."
     )
     return Level(level=3, name="as released", enforced=False, epsilon=None, statement=statement)
+
+
+def _caveats(settled: Settled) -> str:
+    return _individual(settled) + _exceptions(settled)
 
 
 def _individual(settled: Settled) -> str:
@@ -191,10 +194,14 @@ def _exceptions(settled: Settled) -> str:
             f" For {_names(decimals)} it covers only values with no more decimals than were seen "
             "in the data, from which the noise grid was read."
         )
-    shared = _names(m for m in settled.maskings if m.method.name == "iDP-CBLS")
-    if settled.plan.records_per_person > 1 and shared:
-        text += f" For {shared} it holds only while no two records of a person share a cluster."
     return text
+
+
+def _several_records(settled: Settled) -> str:
+    names = _names(m for m in settled.maskings if m.method.name == "iDP-CBLS")
+    if settled.plan.records_per_person == 1 or not names:
+        return ""
+    return f" For {names} it holds only while no two records of a person share a cluster."
 
 
 def _covers_passing_only(masking: Masking) -> bool:
