@@ -6,9 +6,11 @@ from microveil.audit import Audit, audit
 from microveil.certificate import Certificate
 from microveil.errors import DataError, FileError, MicroveilError, PlanError, PrivacyWarning
 from microveil.evaluate import Evaluation, evaluate
-from microveil.plan import Confidential, Derived, Identifier, Kept, Plan
+from microveil.expected import ExpectedError, expected_error
+from microveil.plan import Plan
 from microveil.protect import protect
 from microveil.release import Detail, Release
+from microveil.roles import Confidential, Derived, Identifier, Kept
 
 if typing.TYPE_CHECKING:
     from microveil.evaluate.estimator import ProtectedEstimator
@@ -23,6 +25,7 @@ __all__ = [
     "Derived",
     "Detail",
     "Evaluation",
+    "ExpectedError",
     "FileError",
     "Identifier",
     "Kept",
@@ -35,6 +38,7 @@ __all__ = [
     "__version__",
     "audit",
     "evaluate",
+    "expected_error",
     "protect",
 ]
 

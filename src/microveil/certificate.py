@@ -22,7 +22,8 @@ from microveil.levels import (
     three_levels,
 )
 from microveil.methods import Guarantee, MethodName
-from microveil.plan import Kind, Missing, Plan, Post
+from microveil.plan import Missing, Partition, Plan, Post
+from microveil.roles import Kind
 from microveil.settle import DomainSource, GridSource, Masking, Settled
 
 Publication = Literal[
@@ -43,7 +44,9 @@ class MaskedAttribute(_Entry):
     kind: Kind
     method: MethodName
     k: Annotated[int | None, Field(description="records in a cluster; null where none are formed")]
-    clusters: Annotated[int | None, Field(description="null where none are formed")]
+    k_from_data: bool
+    partition: Annotated[Partition | None, Field(description="null where no clusters are formed")]
+    post: Post
     epsilon: Annotated[float, Field(description="this attribute's share of epsilon")]
     lower: Annotated[float | None, Field(description="declared; null if not declared")]
     upper: Annotated[float | None, Field(description="declared; null if not declared")]
@@ -84,7 +87,6 @@ class Certificate(_Entry):
     records: int
     epsilon: float
     guarantee: Guarantee
-    post: Post
     records_per_person: int
     missing: Missing
     attributes: tuple[MaskedAttribute, ...]
@@ -124,7 +126,6 @@ def certify(settled: Settled, *, records: int, seeded: bool) -> Certificate:
         records=records,
         epsilon=plan.epsilon,
         guarantee=plan.guarantee,
-        post=plan.post,
         records_per_person=plan.records_per_person,
         missing=plan.missing,
         attributes=attributes,
@@ -146,7 +147,9 @@ def _entry(masking: Masking, plan: Plan) -> MaskedAttribute:
         kind=masking.kind,
         method=method.name,
         k=masking.k if method.clustered else None,
-        clusters=masking.clusters if method.clustered else None,
+        k_from_data=masking.k_chosen,
+        partition=masking.partition if method.clustered else None,
+        post=masking.post,
         epsilon=masking.epsilon,
         lower=declared.lower,
         upper=declared.upper,

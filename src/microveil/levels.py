@@ -42,7 +42,7 @@ def held_bound(masking: Masking) -> float | None:
 
 def formed_again_bound(masking: Masking, records_per_person: int) -> float | None:
     """Bound an attribute's loss with clusters formed again, without looking at the data."""
-    if claim_is_void(masking):
+    if claim_is_void(masking) or masking.chosen_from_data:
         return None
     if masking.guarantee == "re-clustered":
         return masking.epsilon
@@ -138,7 +138,7 @@ def _re_clustered_in_words(
         "an old and a new place shifts, and more can be lost than at level 1. With noise scales "
         "held as they were computed from this table, any set of masked cluster values then becomes "
         f"at most exp(bound) times more or less likely{_if_missing(plan)}. Bounds, rounded up: "
-        f"{each}; {_in_words(total)} in all." + _exceptions(settled)
+        f"{each}; {_in_words(total)} in all." + _chosen(settled) + _exceptions(settled)
     )
 
 
@@ -162,6 +162,16 @@ def _as_released(settled: Settled) -> Level:
         f"microaggregation with clusters of {min(m.k for m in clustered)} records or more."
     )
     return Level(level=3, name="as released", enforced=False, epsilon=None, statement=statement)
+
+
+def _chosen(settled: Settled) -> str:
+    names = _names(m for m in settled.maskings if m.chosen_from_data)
+    if not names:
+        return ""
+    return (
+        f" For {names} the data decided where clusters begin and end, and another table may be cut "
+        "quite differently: there is no bound."
+    )
 
 
 def _caveats(settled: Settled) -> str:

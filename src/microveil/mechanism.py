@@ -7,7 +7,7 @@ from microveil.clusters import ClusterSummary
 from microveil.errors import DataError
 from microveil.grid import Integers, Reals
 from microveil.noise import LARGEST_SCALE, WordSource, add_discrete_laplace
-from microveil.post import isotonic
+from microveil.post import isotonic, penalised_isotonic
 from microveil.settle import Masking
 
 
@@ -45,8 +45,10 @@ def mask(summary: ClusterSummary, scales: Integers, masking: Masking, source: Wo
     """
     centroids = masking.method.centroid(summary, 0)
     values = masking.grid.to_values(add_discrete_laplace(centroids, scales, source))
-    if masking.post == "isotonic":
-        values = isotonic(values, scales)
+    if masking.post != "none":
+        regression = isotonic if masking.post == "isotonic" else penalised_isotonic
+        bounds = masking.published_lower, masking.published_upper
+        values = regression(values, masking.grid.to_widths(scales), *bounds)
     return publish(values, masking)
 
 

@@ -39,6 +39,11 @@ class Method:
     held: Reach
     formed_again: Reach
 
+    @property
+    def pulls_in(self) -> bool:
+        """Whether the paper's pre-processing pulls in a cluster's extremes."""
+        return self.centroid is ClusterSummary.winsorised_mean
+
 
 _mean, _pulled_in = ClusterSummary.mean, ClusterSummary.winsorised_mean
 _global, _local, _within, _passing = global_reaches, local_reaches, cluster_reaches, passing_reaches

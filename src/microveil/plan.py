@@ -1,51 +1,30 @@
 """The plan: what is done to each attribute, for which ε. Frozen, validated, TOML in and out."""
 
-import difflib
 import graphlib
 import math
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 
-import numpy as np
 import tomli_w
 from pydantic import (
     AfterValidator,
-    BaseModel,
     BeforeValidator,
-    ConfigDict,
     Discriminator,
     Field,
     PlainSerializer,
-    ValidationError,
-    field_validator,
     model_validator,
 )
 
 from microveil.errors import FileError, PlanError
 from microveil.methods import METHODS, Guarantee, MethodName
+from microveil.roles import Confidential, Derived, Identifier, K, Kept, Part, did_you_mean, where
 
-if TYPE_CHECKING:
-    import polars as pl
-
-Kind = Literal["integer", "real"]
 Missing = Literal["error", "keep", "drop"]
-Post = Literal["none", "isotonic"]
-
-
-class _Part(BaseModel):
-    """A frozen, strict piece of a plan that reports its first problem as a `PlanError`."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
-
-    def __init__(self, **settings: Any) -> None:  # noqa: ANN401 - pydantic checks each of them
-        plain = {k: v.item() if isinstance(v, np.generic) else v for k, v in settings.items()}
-        try:
-            super().__init__(**plain)
-        except ValidationError as error:
-            raise PlanError(_first_problem(type(self), error)) from None
+Partition = Literal["fixed", "noise-optimal", "least-squares"]
+Post = Literal["auto", "none", "isotonic", "penalised-isotonic"]
 
 
 class _Frozen(Mapping[str, "Confidential | Identifier | Kept | Derived"]):
@@ -67,122 +46,6 @@ class _Frozen(Mapping[str, "Confidential | Identifier | Kept | Derived"]):
         return repr(self._items)
 
 
-class Confidential(_Part):
-    """A numeric attribute that is masked.
-
-    Parameters
-    ----------
-    kind
-        ``"integer"`` or ``"real"``; by default what the column is.
-    lower, upper
-        The domain: the values this attribute could take, known without looking at the data.
-    method, k
-        This attribute's own, instead of the plan's.
-    weight
-        Share of ε in proportion to the other attributes' weights.
-    decimals
-        How many decimals a real attribute has. Masked values are rounded to as many.
-    resolution
-        Grid step for an attribute without a domain, rounded down to a power of two.
-    """
-
-    role: Literal["confidential"] = "confidential"
-    kind: Kind | None = None
-    lower: float | None = None
-    upper: float | None = None
-    method: MethodName | None = None
-    k: int | None = None
-    weight: float = 1.0
-    decimals: int | None = None
-    resolution: float | None = None
-
-    @property
-    def has_domain(self) -> bool:
-        """Whether both ends of the domain are declared."""
-        return self.lower is not None and self.upper is not None
-
-    @model_validator(mode="after")
-    def _check(self) -> Self:
-        for name in ("lower", "upper", "weight", "resolution"):
-            value = getattr(self, name)
-            if value is not None and not math.isfinite(value):
-                raise ValueError(f"{name} must be a finite number, got {value}")
-        for name in ("weight", "resolution"):
-            value = getattr(self, name)
-            if value is not None and value <= 0:
-                raise ValueError(f"{name} must be above 0, got {value}")
-        if self.lower is not None and self.upper is not None and self.lower >= self.upper:
-            raise ValueError(
-                f"lower must be below upper, got lower = {self.lower} and upper = {self.upper}"
-            )
-        if self.decimals is not None and not 0 <= self.decimals <= 15:
-            raise ValueError(f"decimals must be from 0 to 15, got {self.decimals}")
-        return self
-
-    @model_validator(mode="after")
-    def _check_contradictions(self) -> Self:
-        if self.resolution is not None and self.has_domain:
-            raise ValueError("resolution has no effect beside lower and upper; remove one of them")
-        if self.resolution is not None and self.decimals is not None:
-            raise ValueError("resolution and decimals exclude each other; remove one of them")
-        if self.decimals is not None and self.kind == "integer":
-            raise ValueError('decimals are for kind = "real"; remove decimals or change kind')
-        if self.k is not None and self.method == "DP":
-            raise ValueError("method DP forms no clusters; remove k or choose another method")
-        return self
-
-
-class Identifier(_Part):
-    """An attribute that points at a person: dropped."""
-
-    role: Literal["identifier"] = "identifier"
-
-
-class Kept(_Part):
-    """An attribute published as it is. The certificate lists it as unprotected."""
-
-    role: Literal["kept"] = "kept"
-
-
-class Derived(_Part):
-    """An attribute recomputed after masking, so that totals still add up.
-
-    Parameters
-    ----------
-    expression
-        SQL over attributes that are released, e.g. ``'wages + other'``. Polars parses it;
-        it is never run as Python. Names with spaces stand in double quotes.
-    """
-
-    role: Literal["derived"] = "derived"
-    expression: str
-
-    @property
-    def parsed(self) -> "pl.Expr":
-        """The expression as Polars understands it."""
-        import polars as pl
-
-        return pl.sql_expr(self.expression)
-
-    @property
-    def inputs(self) -> frozenset[str]:
-        """The attributes it is computed from."""
-        return frozenset(self.parsed.meta.root_names())
-
-    @field_validator("expression")
-    @classmethod
-    def _parses(cls, expression: str) -> str:
-        import polars as pl
-
-        try:
-            names = pl.sql_expr(expression).meta.root_names()
-        except pl.exceptions.PolarsError:
-            raise ValueError(f"not an SQL expression Polars can parse: {expression!r}") from None
-        if not names:
-            raise ValueError(f"an expression must name at least one attribute, got {expression!r}")
-        return expression
-
-
 def _from_role(value: object) -> object:
     return {"role": value} if isinstance(value, str) else value
 
@@ -198,7 +61,7 @@ Attributes = Annotated[
 ]
 
 
-class Plan(_Part):
+class Plan(Part):
     """What is done to each attribute of a table, for which ε.
 
     Parameters
@@ -208,12 +71,21 @@ class Plan(_Part):
     method
         ``"DP"``, ``"DP-UM"``, ``"iDP-LS"`` or ``"iDP-CBLS"``.
     k
-        Records in a cluster; the last cluster takes the remainder.
+        Records in a cluster; the last cluster takes the remainder. ``"auto"`` takes for each
+        attribute the k of least expected error; only for iDP methods, since it looks at the data.
+    partition
+        ``"fixed"``: clusters of k. ``"noise-optimal"``: clusters of k to `cap` records whose
+        boundaries give the least expected error at this ε; only for iDP methods.
+        ``"least-squares"``: clusters of k to 2k − 1 records with the least squares within.
+    cap
+        The largest cluster of a noise-optimal partition.
     guarantee
         ``"fixed-clusters"``, the paper's: ε holds while clusters stay as they are; or
         ``"re-clustered"``: ε holds when one record changes and clusters are formed again.
     post
-        ``"isotonic"``: put masked centroids back in rising order, which costs no budget.
+        ``"isotonic"``: put masked centroids back in rising order, which costs no budget;
+        ``"penalised-isotonic"``: and draw in the outermost ones; ``"none"``: do neither;
+        ``"auto"``: both with iDP-CBLS where k or partition follow the data, otherwise neither.
     missing
         ``"error"``; ``"keep"``: nulls stay null and the others are clustered without them;
         ``"drop"``: records with a null in a confidential attribute are left out.
@@ -243,11 +115,15 @@ class Plan(_Part):
     True
     """
 
+    prefix: ClassVar[str] = "plan: "
+
     epsilon: float
     method: MethodName = "iDP-CBLS"
-    k: int = 10
+    k: K = 10
+    partition: Partition = "fixed"
+    cap: int = 400
     guarantee: Guarantee = "fixed-clusters"
-    post: Post = "none"
+    post: Post = "auto"
     missing: Missing = "error"
     records_per_person: int = 1
     domain_from_data: bool = False
@@ -261,11 +137,14 @@ class Plan(_Part):
     def _check(self) -> Self:
         if not math.isfinite(self.epsilon) or self.epsilon <= 0:
             raise ValueError(f"epsilon must be a finite number above 0, got {self.epsilon}")
+        smallest = self.k if isinstance(self.k, int) else 3
+        if self.partition == "noise-optimal" and self.cap < 2 * smallest - 1:
+            raise ValueError(f"cap must be 2k - 1 or more, got {self.cap} for k = {self.k}")
         if self.records_per_person < 1:
             raise ValueError(f"records_per_person must be 1 or more, got {self.records_per_person}")
         if not self.confidential:
             raise ValueError("attributes must hold at least one of role confidential, got none")
-        if self.k < 1:
+        if self.k != "auto" and self.k < 1:
             raise ValueError(f"k must be 1 or more, got {self.k}")
         for name in self.confidential:
             self._check_method(name)
@@ -273,14 +152,12 @@ class Plan(_Part):
         return self
 
     def _check_method(self, name: str) -> None:
-        attribute, method, k = (
-            self.confidential[name],
-            METHODS[self.method_of(name)],
-            self.k_of(name),
-        )
-        if k < method.least_k:
+        attribute, method = self.confidential[name], METHODS[self.method_of(name)]
+        k = self.k_of(name)
+        self._check_choice(name)
+        if k != "auto" and k < method.least_k:
             raise ValueError(
-                f"{_where(name)}: k must be {method.least_k} or more for {method.name}, got {k}"
+                f"{where(name)}: k must be {method.least_k} or more for {method.name}, got {k}"
             )
         if (
             self.guarantee == "re-clustered"
@@ -288,16 +165,39 @@ class Plan(_Part):
             and method.promise == "iDP"
         ):
             raise ValueError(
-                f'{_where(name)}: with guarantee = "re-clustered", {method.name} covers one record '
+                f'{where(name)}: with guarantee = "re-clustered", {method.name} covers one record '
                 f"per person, got records_per_person = {self.records_per_person}; use DP-UM or DP"
             )
         from_data_voids = method.needs_domain and method.promise == "DP"
         if from_data_voids and not attribute.has_domain and not self.domain_from_data:
             raise ValueError(
-                f"{_where(name)}: {method.name} needs a declared domain, got "
+                f"{where(name)}: {method.name} needs a declared domain, got "
                 f"lower = {attribute.lower} and upper = {attribute.upper}; declare both from what "
                 "is known without the data, or choose iDP-CBLS, which needs none "
                 "(domain_from_data = true reads them from the data and voids the DP claim)"
+            )
+
+    def _check_choice(self, name: str) -> None:
+        """Refuse clusters that follow the data where a claim would not survive it."""
+        method = METHODS[self.method_of(name)]
+        chosen = [f"partition = {self.partition!r}"] if self.partition != "fixed" else []
+        chosen += ['k = "auto"'] if self.k_of(name) == "auto" else []
+        if not chosen or not method.clustered:
+            return
+        if method.promise == "DP":
+            raise ValueError(
+                f"{where(name)}: {chosen[0]} looks at the data, which voids the claim of "
+                f"{method.name}; use it with iDP-LS or iDP-CBLS, or choose a number for k"
+            )
+        if self.guarantee == "re-clustered":
+            raise ValueError(
+                f"{where(name)}: {chosen[0]} looks at the data, which re-clustering cannot cover; "
+                'use a fixed partition and k, or guarantee = "fixed-clusters"'
+            )
+        if len(chosen) == 2:
+            raise ValueError(
+                f"{where(name)}: {chosen[0]} chooses its own sizes; give the smallest as a number "
+                "for k"
             )
 
     def _check_derived(self) -> None:
@@ -307,7 +207,7 @@ class Plan(_Part):
             if unknown:
                 dropped = unknown[0] in self.attributes
                 raise ValueError(
-                    f"{_where(name)}: the expression names {unknown[0]!r}, "
+                    f"{where(name)}: the expression names {unknown[0]!r}, "
                     f"{'an identifier' if dropped else 'which is not in the plan'}; "
                     "name only attributes that are released"
                 )
@@ -343,7 +243,7 @@ class Plan(_Part):
         """Return the attribute's own method, or the plan's."""
         return self.confidential[attribute].method or self.method
 
-    def k_of(self, attribute: str) -> int:
+    def k_of(self, attribute: str) -> K:
         """Return the attribute's own k, or the plan's; 1 where the method forms no clusters."""
         own = self.confidential[attribute].k
         if not METHODS[self.method_of(attribute)].clustered:
@@ -354,6 +254,23 @@ class Plan(_Part):
         """Return a copy of the plan with some settings changed, checked again."""
         current = {name: getattr(self, name) for name in type(self).model_fields}
         return Plan(**{**current, **settings})
+
+    @classmethod
+    def published(cls, **settings: Any) -> "Plan":  # noqa: ANN401 - as for Plan
+        """Make a plan that does what the paper does: clusters of k, and no post-processing."""
+        return cls(**{"partition": "fixed", "post": "none", **settings})
+
+    @classmethod
+    def recommended(cls, **settings: Any) -> "Plan":  # noqa: ANN401 - as for Plan
+        """Make a plan of least error at level 1: noise-optimal clusters, penalised isotonic values.
+
+        Guarantee
+        ---------
+        ε is that of level 1. Clusters follow the data, so level 2 has no bound, and they may be as
+        small as k = 3, so level 3 protects less than with larger clusters; a larger k costs error.
+        """
+        best = {"partition": "noise-optimal", "k": 3, "post": "penalised-isotonic"}
+        return cls(**{**best, **settings})
 
     @classmethod
     def from_toml(cls, text: str) -> "Plan":
@@ -433,7 +350,7 @@ def override(
         for name in names:
             if name not in changed:
                 raise PlanError(
-                    f"{option} {name!r}: no such attribute{_did_you_mean(name, changed)}"
+                    f"{option} {name!r}: no such attribute{did_you_mean(name, changed)}"
                 )
     changed |= {name: Identifier() for name in drop} | {name: Kept() for name in keep}
     for name, (lower, upper) in domains.items():
@@ -443,35 +360,3 @@ def override(
         settings = attribute.model_dump(exclude_defaults=True, exclude={"resolution"})
         changed[name] = {**settings, "role": "confidential", "lower": lower, "upper": upper}
     return changed
-
-
-def _where(name: str) -> str:
-    return f"attribute {name!r}"
-
-
-def _did_you_mean(name: str, known: Iterable[str]) -> str:
-    close = difflib.get_close_matches(name, list(known), n=1)
-    return f"; did you mean {close[0]!r}?" if close else ""
-
-
-def _first_problem(model: type[BaseModel], error: ValidationError) -> str:
-    """Say the first problem pydantic found in the project's own form; unknown keys go first."""
-    problems = error.errors(include_url=False)
-    problem = next((p for p in problems if p["type"] == "extra_forbidden"), problems[0])
-    place = [str(part) for part in problem["loc"]]
-    key = place[0] if place else ""
-    prefix = "plan: " if model is Plan else ""
-    if key == "attributes" and len(place) > 1:
-        prefix = f"plan, {_where(place[1])}: "
-    if problem["type"] == "value_error":
-        message = str(problem["ctx"]["error"])
-        return f"plan, {message}" if message.startswith("attribute '") else prefix + message
-    if problem["type"] == "extra_forbidden":
-        return f"{prefix}unknown key {key!r}{_did_you_mean(key, model.model_fields)}"
-    if problem["type"] == "missing":
-        return f"{prefix}{key} is missing; add it"
-    if problem["type"] in ("union_tag_invalid", "union_tag_not_found"):
-        return f"{prefix}role must be confidential, identifier, kept or derived"
-    subject = "" if prefix.startswith("plan,") else f"{key} "
-    expected = problem["msg"].replace("Input should be", "must be")
-    return f"{prefix}{subject}{expected}, got {problem['input']!r}"

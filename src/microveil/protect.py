@@ -17,12 +17,22 @@ from microveil.formats import read_table
 from microveil.grid import Integers
 from microveil.mechanism import calibrate, mask
 from microveil.noise import open_words, random_order
+from microveil.partition import cutter
 from microveil.plan import Plan
+from microveil.prepare import prepare
 from microveil.release import Detail, Release
-from microveil.settle import Masking, settle
+from microveil.settle import Masking
 
 Progress = Callable[[str, int, int], None]
 """Called with what is being done, how much of it is done and how much there is."""
+
+
+_LOSSES = {
+    "attribute": pl.String,
+    "epsilon": pl.Float64,
+    "fixed_clusters": pl.Float64,
+    "re_clustered": pl.Float64,
+}
 
 
 def protect(
@@ -73,13 +83,11 @@ def protect(
     engine: Engine = MemoryEngine(
         data if source is None else read_table(source, verbatim=plan.names("kept"))
     )
-    settled = settle(plan, engine)
+    settled = prepare(plan, engine)
     engine.break_ties_by(random_order(engine.records, open_words(seed, "ties")))
     clusters, losses = [], []
     for done, masking in enumerate(settled.maskings, start=1):
-        summary = engine.summarise(
-            masking.name, masking.grid, masking.k if masking.method.clustered else None
-        )
+        summary = engine.summarise(masking.name, masking.grid, cutter(masking))
         scales = calibrate(summary, masking)
         words = open_words(seed, f"attribute {masking.name}")
         engine.spread(masking.name, mask(summary, scales, masking, words))
@@ -91,7 +99,11 @@ def protect(
     return Release(
         data=engine.finish(list(settled.columns)),
         certificate=certify(settled, records=engine.records, seeded=seed is not None),
-        detail=Detail(pl.concat(clusters), pl.DataFrame(losses), engine.positions),
+        detail=Detail(
+            pl.concat(clusters),
+            pl.DataFrame(losses, schema_overrides={"re_clustered": pl.Float64}),
+            engine.positions,
+        ),
         plan=plan,
         source=source,
         seed=seed,
@@ -108,14 +120,16 @@ def _derive(plan: Plan, engine: Engine) -> None:
             )
 
 
-def _losses(summary: ClusterSummary, masking: Masking, scales: Integers) -> dict[str, str | float]:
+def _losses(
+    summary: ClusterSummary, masking: Masking, scales: Integers
+) -> dict[str, str | float | None]:
     """Compute what one record can lose in this table, exactly."""
     case = masking.method, summary, masking.domain_units, scales
     return {
         "attribute": masking.name,
         "epsilon": masking.epsilon_per_record,
         "fixed_clusters": held_loss(*case),
-        "re_clustered": reclustered_loss(*case),
+        "re_clustered": None if masking.chosen_from_data else reclustered_loss(*case),
     }
 
 

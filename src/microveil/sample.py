@@ -3,7 +3,8 @@
 import numpy as np
 import polars as pl
 
-from microveil.plan import Confidential, Derived, Plan
+from microveil.plan import Plan
+from microveil.roles import Confidential, Derived
 
 REGIONS = ("North", "East", "South", "West")
 

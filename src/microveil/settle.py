@@ -12,7 +12,8 @@ from microveil.engines.base import Column, Engine, Facts
 from microveil.errors import DataError, PlanError, PrivacyWarning
 from microveil.grid import Grid, grid_of_decimals, grid_of_domain, power_of_two_below
 from microveil.methods import METHODS, Guarantee, Method
-from microveil.plan import Confidential, Kind, Plan, Post
+from microveil.plan import Partition, Plan, Post
+from microveil.roles import Confidential, Kind
 from microveil.sensitivity import DomainUnits
 
 DomainSource = Literal["declared", "data", "none"]
@@ -31,8 +32,11 @@ class Masking:
     kind: Kind
     method: Method
     guarantee: Guarantee
+    partition: Partition
+    cap: int
     post: Post
     k: int
+    k_chosen: bool
     records: int
     epsilon: float
     epsilon_per_record: float
@@ -47,8 +51,13 @@ class Masking:
 
     @property
     def clusters(self) -> int:
-        """Number of clusters; every record is one where the method forms none."""
+        """Number of clusters of k; every record is one where the method forms none."""
         return self.records // self.k
+
+    @property
+    def chosen_from_data(self) -> bool:
+        """Whether the data decided where clusters begin and end."""
+        return self.method.clustered and (self.partition != "fixed" or self.k_chosen)
 
     @property
     def domain_units(self) -> DomainUnits:
@@ -157,7 +166,9 @@ def _check_kind(name: str, attribute: Confidential, engine: Engine) -> None:
 def _settle_attribute(
     plan: Plan, name: str, share: float, engine: Engine, notes: list[str]
 ) -> Masking:
-    attribute, method, k = plan.confidential[name], METHODS[plan.method_of(name)], plan.k_of(name)
+    attribute, method = plan.confidential[name], METHODS[plan.method_of(name)]
+    wanted = plan.k_of(name)
+    k = method.least_k if wanted == "auto" else wanted
     column = engine.columns[name]
     kind = attribute.kind or column.kind or "real"
     lower = -math.inf if attribute.lower is None else attribute.lower
@@ -196,7 +207,9 @@ def _settle_attribute(
     published = _published_range(name, kind, attribute, column)
     return Masking(
         name=name, kind=kind, method=method, k=k, records=records,
-        guarantee=plan.guarantee, post=plan.post if method.clustered else "none",
+        guarantee=plan.guarantee, partition=plan.partition, cap=plan.cap,
+        post=_post(plan, method, chosen=plan.partition != "fixed" or wanted == "auto"),
+        k_chosen=wanted == "auto",
         epsilon=share, epsilon_per_record=share / plan.records_per_person,
         lower=lower, upper=upper, domain_source=domain_source,
         published_lower=published[0], published_upper=published[1], decimals=attribute.decimals,
@@ -285,6 +298,14 @@ def _grid(
     if kind == "integer":
         return grid_of_decimals(0), "default"
     return engine.observed_grid(name), "data"
+
+
+def _post(plan: Plan, method: Method, *, chosen: bool) -> Post:
+    if not method.clustered:
+        return "none"
+    if plan.post == "auto":
+        return "penalised-isotonic" if chosen and method.name == "iDP-CBLS" else "none"
+    return plan.post
 
 
 def _collapses(grid: Grid, facts: Facts) -> bool:

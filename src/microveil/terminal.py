@@ -91,7 +91,6 @@ def _facts(certificate: Certificate) -> RenderableType:
         "records": f"{certificate.records:,}",
         "epsilon": f"{exactly(certificate.epsilon)} per person",
         "guarantee": certificate.guarantee,
-        "post-processing": certificate.post,
         "records per person": f"{certificate.records_per_person}",
         "missing values": certificate.missing,
         "derived": ", ".join(f"{d.name} = {d.expression}" for d in certificate.derived),
@@ -112,13 +111,23 @@ def _facts(certificate: Certificate) -> RenderableType:
 
 def _masked(certificate: Certificate) -> RenderableType:
     grid = Table(header_style="bold", box=SIMPLE)
-    for name in ("attribute", "method", "k", "epsilon", "domain", "level 2 bound"):
-        grid.add_column(name, justify="left" if name in ("attribute", "method") else "right")
+    for name in ("attribute", "method", "clusters"):
+        grid.add_column(name)
+    for name in ("epsilon", "domain", "level 2 bound"):
+        grid.add_column(name, justify="right")
     for a in certificate.attributes:
         bound = "none" if a.level_2_bound is None else rounded_up(a.level_2_bound)
-        k = "–" if a.k is None else str(a.k)
-        grid.add_row(escape(a.name), a.method, k, rounded_up(a.epsilon), _domain(a), bound)
+        figures = (rounded_up(a.epsilon), _domain(a), bound)
+        grid.add_row(escape(a.name), a.method, _clusters(a), *figures)
     return grid
+
+
+def _clusters(attribute: MaskedAttribute) -> str:
+    if attribute.k is None:
+        return "none"
+    chosen = " (from the data)" if attribute.k_from_data else ""
+    shape = "" if attribute.partition == "fixed" else f", {attribute.partition}"
+    return f"k = {attribute.k}{chosen}{shape}"
 
 
 def _domain(attribute: MaskedAttribute) -> str:

@@ -28,8 +28,8 @@ from microveil.levels import formed_again_bound, held_bound
 from microveil.mechanism import mask
 from microveil.noise import open_words
 from microveil.plan import Plan
+from microveil.prepare import prepare
 from microveil.protect import Progress
-from microveil.settle import settle
 
 ALL = "all together"
 
@@ -114,8 +114,9 @@ def audit(
     The mechanism runs many times on the table and on neighbours: the worst one by the closed form,
     and random ones. An event that tells them apart is chosen on one half of the runs, and its
     probabilities are bounded on the other half. Noise scales are held as computed from the table:
-    individual differential privacy counts them as part of the mechanism. A second adversary, who
-    knows all records but one, looks at one released table.
+    individual differential privacy counts them as part of the mechanism. Where the data decided
+    where clusters begin and end, only clusters held are attacked: nothing is claimed of others. A
+    second adversary, who knows all records but one, looks at one released table.
 
     Parameters
     ----------
@@ -144,7 +145,7 @@ def audit(
     if runs < 100:
         raise DataError(f"an audit needs at least 100 runs, got {runs}")
     engine = MemoryEngine(read_table(data) if isinstance(data, str | Path) else data)
-    settled = settle(plan, engine)
+    settled = prepare(plan, engine)
     targets = open_targets(engine, settled)
     attacks = _plan_attacks(targets, np.random.default_rng(seed))
     done, off_grid = _sample(targets, attacks, mechanism, runs, seconds, seed, progress)
@@ -166,7 +167,8 @@ def _plan_attacks(
     targets: Sequence[Target], random: np.random.Generator
 ) -> dict[Key, list[Attack]]:
     attacks: dict[Key, list[Attack]] = {}
-    levels: tuple[Literal[1, 2], ...] = (1, 2)
+    chosen = any(target.masking.chosen_from_data for target in targets)
+    levels: tuple[Literal[1, 2], ...] = (1,) if chosen else (1, 2)
     for level in levels:
         held = level == 1
         telling = {t.masking.name: telling_records(t, held=held) for t in targets}

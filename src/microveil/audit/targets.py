@@ -7,10 +7,11 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from microveil.clusters import ClusterSummary, cluster_sizes, singletons, summarise
+from microveil.clusters import ClusterSummary, singletons, summarise
 from microveil.engines.memory import MemoryEngine
 from microveil.grid import Integers
 from microveil.mechanism import calibrate
+from microveil.partition import cut
 from microveil.settle import Masking, Settled
 
 
@@ -30,7 +31,7 @@ class Target:
     @cached_property
     def sizes(self) -> Integers:
         """Sizes of the clusters."""
-        return cluster_sizes(len(self.units), self.masking.k)
+        return cut(self.units[self.order], self.masking)
 
     @cached_property
     def summary(self) -> ClusterSummary:

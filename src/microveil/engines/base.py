@@ -5,12 +5,16 @@ spreads one value per cluster back over the records. Every formula sees summarie
 every engine gives the same answers.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 from microveil.clusters import ClusterSummary
 from microveil.grid import Grid, Integers, Reals
-from microveil.plan import Derived, Kind
+from microveil.roles import Derived, Kind
+
+Cut = Callable[[Integers], Integers]
+"""Cuts ascending values into consecutive clusters and returns their sizes."""
 
 
 @dataclass(frozen=True)
@@ -74,8 +78,11 @@ class Engine(Protocol):
     def observed_grid(self, attribute: str) -> Grid:
         """Grid of the last decimal seen in a numeric column."""
 
-    def summarise(self, attribute: str, grid: Grid, k: int | None) -> ClusterSummary:
-        """Rank an attribute into clusters of k; without k every record is its own cluster."""
+    def ranked(self, attribute: str, grid: Grid) -> Integers:
+        """Return the values of an attribute in grid units, ascending."""
+
+    def summarise(self, attribute: str, grid: Grid, cut: Cut | None) -> ClusterSummary:
+        """Rank an attribute and cut it into clusters; without a cut every record is a cluster."""
 
     def spread(self, attribute: str, masked: Reals) -> None:
         """Give every record of the clusters last summarised its cluster's masked value."""

@@ -7,11 +7,11 @@ import numpy as np
 import polars as pl
 import polars.selectors as cs
 
-from microveil.clusters import ClusterSummary, cluster_sizes, singletons, summarise
-from microveil.engines.base import Column, Facts, TextFacts
+from microveil.clusters import ClusterSummary, singletons, summarise
+from microveil.engines.base import Column, Cut, Facts, TextFacts
 from microveil.errors import DataError
 from microveil.grid import Grid, Integers, Reals, grid_of_observed
-from microveil.plan import Derived
+from microveil.roles import Derived
 
 
 class MemoryEngine:
@@ -80,16 +80,21 @@ class MemoryEngine:
         """Values of an attribute in grid units, in record order, without the missing ones."""
         return grid.to_units(self._values(attribute))
 
-    def summarise(self, attribute: str, grid: Grid, k: int | None) -> ClusterSummary:
-        """Rank an attribute into clusters of k; without k every record is its own cluster."""
+    def ranked(self, attribute: str, grid: Grid) -> Integers:
+        """Return the values of an attribute in grid units, ascending."""
+        return np.sort(self.units(attribute, grid))
+
+    def summarise(self, attribute: str, grid: Grid, cut: Cut | None) -> ClusterSummary:
+        """Rank an attribute and cut it into clusters; without a cut every record is a cluster."""
         units = self.units(attribute, grid)
-        if k is None:
+        if cut is None:
             self._clusters[attribute] = None
             return singletons(units)
         order = self._rank(attribute, units)
-        sizes = cluster_sizes(len(units), k)
+        ranked = units[order]
+        sizes = cut(ranked)
         self._clusters[attribute] = order, sizes
-        return summarise(units[order], sizes)
+        return summarise(ranked, sizes)
 
     def _rank(self, attribute: str, units: Integers) -> Integers:
         if self._ties is None:

@@ -16,9 +16,10 @@ from numpy.typing import NDArray
 from microveil.evaluate.utility import mean_sse
 from microveil.grid import Reals
 from microveil.paper.datasets import CENSUS, WINE, Table
-from microveil.plan import Confidential, Plan
+from microveil.plan import Plan
 from microveil.protect import protect
 from microveil.release import Release
+from microveil.roles import Confidential
 
 ALPHAS = (1.5, 3.0)
 EPSILONS = (0.01, 0.1, 1.0)
