@@ -18,11 +18,10 @@ def plans() -> Iterator[tuple[str, dict[str, str], tuple[int, ...]]]:
     """List rows of the table: label, settings, values of k."""
     for method in ("DP-UM", "iDP-LS", "iDP-CBLS"):
         yield f"{method}, published", {"method": method}, PUBLISHED_K
-    for post in ("none", "isotonic"):
+    for post in ("none", "isotonic", "penalised-isotonic"):
         for method in ("DP-UM", "iDP-LS", "iDP-CBLS"):
             settings = {"method": method, "guarantee": "re-clustered", "post": post}
-            label = f"{method}, re-clustered{', isotonic' if post == 'isotonic' else ''}"
-            yield label, settings, K
+            yield f"{method}, re-clustered, post = {post}", settings, K
 
 
 def main() -> None:
@@ -37,7 +36,7 @@ def main() -> None:
                 if k <= table.height
             }
             best = min(errors, key=lambda k: errors[k])
-            print(f"  {label:<36} log10 mean SSE {errors[best]:6.2f} at k = {best}")
+            print(f"  {label:<48} log10 mean SSE {errors[best]:6.2f} at k = {best}")
 
 
 if __name__ == "__main__":

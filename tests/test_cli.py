@@ -93,6 +93,18 @@ def test_flags_override_the_plan(run: Run) -> None:
     assert "out.detail.zip" in files()
 
 
+def test_flags_for_what_follows_the_data(run: Run) -> None:
+    write_people()
+    command = "protect people.csv --plan plan.toml --overwrite -o out.csv"
+    assert run(f"{command} --k auto")[0] == 0
+    assert Certificate.read("out.certificate.json").attributes[0].k_from_data
+    code, _, err = run(f"{command} --partition noise-optimal --k 4 --post isotonic")
+    assert (code, err) == (0, "")
+    age = Certificate.read("out.certificate.json").attributes[0]
+    assert (age.partition, age.k, age.post) == ("noise-optimal", 4, "isotonic")
+    assert run(f"{command} --partition noise-optimal --guarantee re-clustered")[0] == 1
+
+
 def test_a_seed_is_shown_even_when_quiet(run: Run) -> None:
     write_people()
     command = "protect people.csv --plan plan.toml --overwrite --quiet -o out.parquet"
@@ -298,6 +310,7 @@ def test_paths_that_are_refused(run: Run) -> None:
         "protect in.csv -o out.csv --method XX",
         "protect in.csv -o out.csv --epsilon 1 --domain x",
         "protect in.csv -o out.csv --epsilon one",
+        "protect in.csv -o out.csv --epsilon 1 --k many",
         "nonsense",
     ],
 )

@@ -39,6 +39,23 @@ class MethodChoice(StrEnum):
     IDP_CBLS = "iDP-CBLS"
 
 
+class PartitionChoice(StrEnum):
+    """Where one cluster ends and the next begins."""
+
+    FIXED = "fixed"
+    NOISE_OPTIMAL = "noise-optimal"
+    LEAST_SQUARES = "least-squares"
+
+
+class PostChoice(StrEnum):
+    """What becomes of masked values."""
+
+    AUTO = "auto"
+    NONE = "none"
+    ISOTONIC = "isotonic"
+    PENALISED_ISOTONIC = "penalised-isotonic"
+
+
 class GuaranteeChoice(StrEnum):
     """Whether epsilon covers that clusters are formed again."""
 
@@ -104,7 +121,13 @@ def protect(
         MethodChoice | None, typer.Option(help="Method, by default iDP-CBLS.")
     ] = None,
     k: Annotated[
-        int | None, typer.Option("--k", help="Records in a cluster, by default 10.")
+        str | None, typer.Option("--k", help='Records in a cluster, by default 10; or "auto".')
+    ] = None,
+    partition: Annotated[
+        PartitionChoice | None, typer.Option(help="Where clusters end, by default fixed.")
+    ] = None,
+    post: Annotated[
+        PostChoice | None, typer.Option(help="What becomes of masked values, by default auto.")
     ] = None,
     guarantee: Annotated[
         GuaranteeChoice | None,
@@ -145,7 +168,8 @@ def protect(
 
     check_paths(release_paths(output, detail=detail), overwrite=overwrite, source=data)
     settings: dict[str, Any] = {
-        "epsilon": epsilon, "method": method and method.value, "k": k,
+        "epsilon": epsilon, "method": method and method.value, "k": _parse_k(k),
+        "partition": partition and partition.value, "post": post and post.value,
         "guarantee": guarantee and guarantee.value, "missing": missing and missing.value,
         "records_per_person": records_per_person, "domain_from_data": domain_from_data or None,
     }  # fmt: skip
@@ -331,6 +355,17 @@ def _progress(*, quiet: bool) -> Iterator[Any]:
         yield lambda what, done, total: bar.update(
             task, description=what, completed=done, total=total
         )
+
+
+def _parse_k(text: str | None) -> int | str | None:
+    if text is None or text == "auto":
+        return text
+    try:
+        return int(text)
+    except ValueError:
+        raise typer.BadParameter(
+            f'expected a number or "auto", got {text!r}', param_hint="--k"
+        ) from None
 
 
 def _parse_domains(texts: list[str]) -> dict[str, tuple[float, float]]:
