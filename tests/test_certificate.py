@@ -70,10 +70,6 @@ def test_a_certificate_depends_on_the_plan_and_not_on_the_data(
         .to_json()
         for values in (VALUES, [1, 2, 3] * 4)
     )
-    bounds = [json.loads(text)["attributes"][0].pop("level_2_bound") for text in (one, other)]
-    assert bounds[0] == pytest.approx(
-        bounds[1], rel=1e-9
-    )  # data-free but for the data's own domain
     if not from_data:
         assert one == other
     assert not any(str(value) in one for value in VALUES)
@@ -136,6 +132,31 @@ def test_a_domain_from_the_data_voids_the_dp_claim_in_words() -> None:
     idp = certificate(method="iDP-LS", attributes={"x": Confidential()})
     assert "covers only values inside the range seen in the data" in idp.levels[0].statement
     assert "can claim no" not in idp.levels[0].statement
+    assert [level.epsilon for level in dp.levels] == [None, None, None]
+    assert not any(level.enforced for level in dp.levels)
+    only_dp = certificate(method="DP", domain_from_data=True, attributes={"x": Confidential()})
+    assert [level.epsilon for level in only_dp.levels] == [None, None, None]
+
+
+@pytest.mark.filterwarnings("ignore::microveil.PrivacyWarning")
+def test_a_grid_from_the_data_is_an_exception_in_words() -> None:
+    plan = Plan(epsilon=1, k=3, attributes={"x": "confidential"})
+    levels = protect(pl.DataFrame({"x": [0.5, 1.5, 2.5]}), plan).certificate.levels
+    assert "no more decimals than were seen" in levels[0].statement
+    assert "no more decimals than were seen" in levels[1].statement
+
+
+def test_what_the_plan_took_from_the_data_is_noted() -> None:
+    notes = certificate(from_data=["k", "x: decimals"]).notes
+    assert notes == ("taken from the data when the plan was made: k, x: decimals",)
+
+
+def test_rows_in_their_original_order_are_listed_as_unprotected(tmp_path: Path) -> None:
+    release = protect(pl.DataFrame({"x": VALUES}), Plan(epsilon=1, attributes={"x": DOMAIN}))
+    for keep_order in (False, True):
+        written = release.write(tmp_path / "x.csv", keep_order=keep_order, overwrite=True)
+        exposed = Certificate.read(written.certificate).not_protected
+        assert any("order of the rows" in item for item in exposed) == keep_order
 
 
 def test_re_clustered_in_words() -> None:

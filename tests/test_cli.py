@@ -128,6 +128,51 @@ def test_a_changed_file_does_not_match_its_certificate(run: Run) -> None:
     assert "not the one this certificate was written for" in err
 
 
+def test_evaluate(run: Run) -> None:
+    write_people()
+    run("protect people.csv --plan plan.toml -o out.parquet --seed 1 --detail")
+    code, out, err = run("evaluate people.csv out.parquet --quasi-identifier region")
+    assert (code, err) == (0, "")
+    assert "record linkage" in out
+    code, out, _ = run("evaluate people.csv out.parquet --detail out.detail.zip --json")
+    assert code == 0
+    assert json.loads(out)["records"] == 1000
+    Path("out.detail.zip").unlink()
+    code, out, _ = run("evaluate people.csv out.parquet")
+    assert code == 0
+    assert "row order is not known" in " ".join(out.split())
+    assert "pMSE ratio" in out
+    run("protect people.csv --plan plan.toml -o kept.csv --seed 1 --keep-order")
+    assert "record linkage" in run("evaluate people.csv kept.csv")[1]
+
+
+def test_evaluate_something_else(run: Run) -> None:
+    write_people()
+    run("protect people.csv --plan plan.toml -o out.csv --detail")
+    run("protect people.csv --plan plan.toml -o other.csv")
+    code, _, err = run("evaluate people.csv other.csv --detail out.detail.zip")
+    assert (code, err.count("\n")) == (1, 1)
+    assert "not the file the detail was written with" in err
+    code, _, err = run("evaluate people.csv out.csv --quasi-identifier shoe")
+    assert code == 1
+    assert "'shoe', which is not there" in err
+
+
+def test_audit(run: Run) -> None:
+    write_people()
+    code, out, err = run("audit people.csv --plan plan.toml --runs 200 --seed 1")
+    assert (code, err) == (0, "")
+    assert "found at least" in out
+    assert "No attack found more than the mechanism should lose." in out.replace("\n", " ")
+
+
+def test_reproduce_without_data(run: Run) -> None:
+    code, _, err = run("reproduce --data nowhere")
+    assert (code, err.count("\n")) == (1, 1)
+    assert "nowhere: no such directory" in err
+    assert run("reproduce --runs 0")[0] == 1
+
+
 def test_demo(run: Run) -> None:
     code, out, _ = run("demo")
     assert code == 0
@@ -139,7 +184,10 @@ def test_demo(run: Run) -> None:
         "protected.certificate.json",
         "protected.detail.zip",
     }
-    assert run("demo")[0] == 0
+    code, _, err = run("demo")
+    assert code == 1
+    assert "people.csv: the file exists" in err
+    assert run("demo --overwrite")[0] == 0
     again = run("protect microveil-demo/people.csv --plan microveil-demo/plan.toml -o again.csv")
     assert again[0] == 0
 
@@ -165,6 +213,10 @@ FLAGS = "--epsilon 1 --k 3 --drop name"
         (GOOD, f"{FLAGS} --domain x=0:10", "attribute 'x': 1 of 4 values lie outside the declared"),
         (GOOD, f"{FLAGS} --method DP", "attribute 'x': DP needs a declared domain"),
         (GOOD, f"{FLAGS} --keep y", "keep 'y': no such attribute"),
+        (GOOD, f"{FLAGS} --keep name", "drop and keep 'name': an attribute is either dropped or"),
+        (GOOD, f"{FLAGS} --domain x=0:9 --domain x=0:8", "domain 'x': declared twice"),
+        (f"a,{VALUE}\nb,2\nc,3\n", "--epsilon 1", "the first line must hold column names"),
+        ("name,x\na,01\nb,02\nc,03\n", FLAGS, "numbers stored as text; convert the column"),
         (GOOD, "--epsilon 1 --k 3", "attribute 'name': a confidential attribute must be numeric"),
         (f"x\n1.5\nnan\n{VALUE}\n", "--epsilon 1 --k 3", "attribute 'x': values must be finite"),
         (f"x\n1.5\ninf\n{VALUE}\n", "--epsilon 1 --k 3", "attribute 'x': values must be finite"),

@@ -31,6 +31,33 @@ def test_columns_are_read_as_what_they_hold(tmp_path: Path) -> None:
     }
 
 
+def test_columns_that_are_published_as_they_are_keep_their_text(tmp_path: Path) -> None:
+    text = "a,b,c,long\n28.10,3e2,1,12345678901234567890\n3.25,4,2,12345678901234567891\n"
+    path = csv(tmp_path, text)
+    table = read_table(path, verbatim=["a", "b", "c", "long"])
+    assert table.to_dict(as_series=False) == {
+        "a": ["28.10", "3.25"],
+        "b": ["3e2", "4"],
+        "c": [1, 2],
+        "long": ["12345678901234567890", "12345678901234567891"],
+    }
+    assert read_table(path)["a"].to_list() == [28.1, 3.25]
+
+
+@pytest.mark.parametrize("end", ["", "\n", "\n\n\n", "\r\n\r\n"])
+def test_empty_lines_at_the_end_are_no_records(tmp_path: Path, end: str) -> None:
+    assert read_table(csv(tmp_path, "x,y\n1,2\n3," + end)).height == 2
+
+
+def test_a_single_column_may_have_missing_values(tmp_path: Path) -> None:
+    assert read_table(csv(tmp_path, "x\n1\n\n3\n"))["x"].to_list() == [1, None, 3]
+
+
+def test_long_fields(tmp_path: Path) -> None:
+    long = "z" * 200_000
+    assert read_table(csv(tmp_path, f"x,y\n{long},1\na,\n"))["x"][0] == long
+
+
 def test_a_number_far_down_does_not_surprise(tmp_path: Path) -> None:
     table = read_table(csv(tmp_path, "x\n" + "1\n" * 5000 + "0.5\n"))
     assert table["x"].dtype == pl.Float64
@@ -53,6 +80,8 @@ def test_a_byte_order_mark_is_no_part_of_a_name(tmp_path: Path) -> None:
         ("x,y\n1,\xe9\n".encode("latin-1"), "expected UTF-8"),
         ("x\xe9,y\n1,2\n".encode("latin-1"), "expected UTF-8"),
         (f"x,x\n1,{VALUE}\n", "same name twice"),
+        (f"{VALUE},b\n1,2\n", "the first line must hold column names"),
+        ("x,,y\n1,2,3\n", "the first line must hold column names"),
     ],
 )
 def test_csv_that_cannot_be_read(tmp_path: Path, content: str | bytes, message: str) -> None:

@@ -2,7 +2,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from microveil import Plan, protect
+from microveil import DataError, Plan, protect
 from microveil.propose import propose_plan
 from microveil.sample import people
 
@@ -15,7 +15,9 @@ def test_a_proposal_is_a_plan_that_works_unedited() -> None:
     assert plan.missing == "keep"
     assert plan.names("identifier") == ("person", "region")
     assert plan.names("kept") == ()
-    assert plan.derived["income"].expression == "wages + other"
+    assert plan.derived["income"].expression == '"wages" + "other"'
+    assert "weight: decimals" in plan.from_data
+    assert "weight: decimals" in release.certificate.notes[0]
     assert (release.data["income"] == release.data["wages"] + release.data["other"]).all()
 
 
@@ -37,6 +39,7 @@ def test_domains_are_left_to_the_person_and_proposals_from_data_are_marked() -> 
         (pl.Series("x", ["a", "b", "a", "b"]), "identifier"),
         (pl.Series("x", [True, False, True, True]), "identifier"),
         (pl.Series("x", [None] * 4, dtype=pl.Int64), "identifier"),
+        (pl.Series("x", [None, None, 5, 6]), "identifier"),
         (pl.Series("row", [1, 2, 3, 4]), "identifier"),
         (pl.Series("person_id", [11, 25, 3, 47]), "identifier"),
         (pl.Series("income", [11, 25, 3, 47]), "confidential"),
@@ -66,6 +69,22 @@ def test_unusual_numbers_and_names_still_give_a_working_plan() -> None:
     plan = Plan.from_toml(propose_plan(table, "odd\nname.csv"))
     assert set(plan.confidential) == set(table.columns)
     assert protect(table, plan).data.schema == table.schema
+
+
+def test_names_that_are_words_of_sql() -> None:
+    table = pl.DataFrame({"order": [1, 5, 2, 9], "group": [4, 4, 1, 3], "select": [5, 9, 3, 12]})
+    plan = Plan.from_toml(propose_plan(table, "t.csv"))
+    assert plan.derived["select"].inputs == {"order", "group"}
+
+
+def test_nothing_to_protect() -> None:
+    with pytest.raises(DataError, match="no column holds numbers"):
+        propose_plan(pl.DataFrame({"a;b": ["1;2", "3;4", "5;6"]}), "t.csv")
+
+
+def test_numbers_that_are_not_finite_are_left_to_protect() -> None:
+    table = pl.DataFrame({"x": [1.0, float("inf"), 2.0], "y": [1e308, 2.0, float("nan")]})
+    assert set(Plan.from_toml(propose_plan(table, "t.csv")).confidential) == {"x", "y"}
 
 
 def test_few_records_get_a_smaller_k() -> None:

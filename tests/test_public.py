@@ -25,7 +25,9 @@ def test_public_names_are_exactly_what_is_exported() -> None:
         for name, value in vars(microveil).items()
         if not name.startswith("_") and not isinstance(value, ModuleType)
     }
-    assert public | {"__version__"} == set(microveil.__all__)
+    lazy = {"ProtectedEstimator"}
+    assert public | lazy | {"__version__"} == set(microveil.__all__)
+    assert all(hasattr(microveil, name) for name in lazy)
     assert microveil.__all__ == sorted(microveil.__all__)
 
 

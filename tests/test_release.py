@@ -114,6 +114,44 @@ def test_the_input_is_never_replaced(tmp_path: Path) -> None:
             release.write(tmp_path / name, overwrite=True)
 
 
+@pytest.mark.parametrize("library", ["pandas", "pyarrow"])
+def test_categories_tell_of_no_other_rows_and_of_no_order(tmp_path: Path, library: str) -> None:
+    names = [f"NAME{i:02d}" for i in (8, 11, 4, 0, 9, 3, 7, 1, 2, 10, 6, 5)]
+    table = pl.DataFrame({"x": [None, *range(11)], "who": names})
+    arrow = table.to_arrow()
+    arrow = arrow.set_column(1, "who", arrow["who"].cast("string").dictionary_encode())
+    plan = Plan(epsilon=1, k=3, missing="drop", attributes={"x": "confidential", "who": "kept"})
+    data = arrow.to_pandas().astype({"x": "Int64"}) if library == "pandas" else arrow
+    written = protect(data, plan).write(tmp_path / "out.parquet")
+    assert b"NAME08" not in written.protected.read_bytes()
+    stored = pq.read_table(written.protected, read_dictionary=["who"])["who"].combine_chunks()
+    assert stored.dictionary.to_pylist() != names[1:]
+
+
+def test_types_that_a_format_cannot_hold(tmp_path: Path) -> None:
+    table = TABLE.with_columns(id=pl.lit([1, 2]))
+    with pytest.raises(FileError, match="csv cannot hold these column types"):
+        protect(table, PLAN).write(tmp_path / "out.csv")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_directories_in_the_way_are_noticed_before_anything_is_written(
+    release: Release, tmp_path: Path
+) -> None:
+    (tmp_path / "out.certificate.json").mkdir()
+    with pytest.raises(FileError, match="is a directory"):
+        release.write(tmp_path / "out.csv", overwrite=True)
+    assert not (tmp_path / "out.csv").exists()
+    with pytest.raises(FileError, match="cannot be written"):
+        release.write(tmp_path / ("x" * 300 + ".csv"))
+
+
+def test_the_detail_is_readable_by_its_owner_only(release: Release, tmp_path: Path) -> None:
+    detail = release.write(tmp_path / "out.csv", detail=True).detail
+    assert detail is not None
+    assert detail.stat().st_mode & 0o077 == 0
+
+
 def test_something_else_is_not_a_detail(tmp_path: Path) -> None:
     (tmp_path / "x.zip").write_bytes(b"no zip")
     with pytest.raises(FileError, match="not a detail file"):

@@ -64,6 +64,16 @@ GOOD = [SECRET, 1, 2, 3]
             {"attributes": {"x": Confidential(decimals=15)}},
             "attribute 'x': values too large for its noise grid",
         ),
+        (
+            GOOD,
+            {"attributes": {"x": Confidential(resolution=1e300)}},
+            "attribute 'x': its resolution is so coarse that all values become the same",
+        ),
+        (
+            pl.Series([1, 2, 3]).cast(pl.Decimal(10, 2)),
+            {},
+            "found numbers stored as Decimal",
+        ),
         (GOOD, {"epsilon": 1e-12}, "attribute 'x': epsilon is too small for its noise grid"),
         (
             [SECRET] * 4,

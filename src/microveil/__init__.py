@@ -1,19 +1,28 @@
 """microveil: protect a table of people before it is published."""
 
+import typing
+
+from microveil.audit import Audit, audit
 from microveil.certificate import Certificate
 from microveil.errors import DataError, FileError, MicroveilError, PlanError, PrivacyWarning
+from microveil.evaluate import Evaluation, evaluate
 from microveil.plan import Confidential, Derived, Identifier, Kept, Plan
 from microveil.protect import protect
 from microveil.release import Detail, Release
 
+if typing.TYPE_CHECKING:
+    from microveil.evaluate.estimator import ProtectedEstimator
+
 __version__ = "0.1.0"
 
 __all__ = [
+    "Audit",
     "Certificate",
     "Confidential",
     "DataError",
     "Derived",
     "Detail",
+    "Evaluation",
     "FileError",
     "Identifier",
     "Kept",
@@ -21,7 +30,19 @@ __all__ = [
     "Plan",
     "PlanError",
     "PrivacyWarning",
+    "ProtectedEstimator",
     "Release",
     "__version__",
+    "audit",
+    "evaluate",
     "protect",
 ]
+
+
+def __getattr__(name: str) -> object:
+    """Import what needs scikit-learn only when it is asked for."""
+    if name == "ProtectedEstimator":
+        from microveil.evaluate.estimator import ProtectedEstimator
+
+        return ProtectedEstimator
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -63,7 +63,7 @@ def held_scales(reach: Integers, size: Integers, epsilon: float) -> Integers:
     d/t ≤ ε. The quotient is computed in floating point with a relative error below 2^−51; up to a
     reach of 2^51 the numerator's spare unit outweighs it, beyond it is padded.
     """
-    quotient = (reach + size) / (size * epsilon)
+    quotient = np.maximum((reach + size) / size / epsilon, 1.0)
     padded = np.where(reach < 2**51, quotient, quotient * (1 + 2.0**-50))
     return _whole(np.where(reach > 0, padded, 0))
 

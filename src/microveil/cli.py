@@ -6,6 +6,8 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from enum import StrEnum
+from io import TextIOWrapper
+from json import dumps
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -53,7 +55,11 @@ class MissingChoice(StrEnum):
 
 
 DataPath = Annotated[Path, typer.Argument(metavar="DATA", help="A CSV or Parquet file.")]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print only errors and warnings.")]
+Seed = Annotated[
+    int | None,
+    typer.Option(min=0, help="Repeatable noise for experiments: not for publication."),
+]
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace files that exist.")]
 
 
@@ -124,10 +130,7 @@ def protect(
     keep_order: Annotated[
         bool, typer.Option("--keep-order", help="Keep the order of rows, instead of a random one.")
     ] = False,
-    seed: Annotated[
-        int | None,
-        typer.Option(min=0, help="Repeatable noise for experiments: not for publication."),
-    ] = None,
+    seed: Seed = None,
     overwrite: Overwrite = False,
     quiet: Quiet = False,
 ) -> None:
@@ -148,7 +151,7 @@ def protect(
     }  # fmt: skip
     settings = {name: value for name, value in settings.items() if value is not None}
     roles: dict[str, Any] = {
-        "drop": drop or [], "keep": keep or [], "domains": dict(map(_parse_domain, domain or [])),
+        "drop": drop or [], "keep": keep or [], "domains": _parse_domains(domain or []),
     }  # fmt: skip
     table: Any = data
     if plan is not None:
@@ -159,7 +162,7 @@ def protect(
 
         if epsilon is None:
             raise PlanError("give a plan with --plan, or a privacy budget with --epsilon")
-        table = read_table(data)
+        table = read_table(data, verbatim=roles["keep"])
         chosen = plan_for_columns(table.columns, **roles, **settings)
     release = _protect(table, chosen, seed=seed, quiet=quiet)
     written = release.write(output, detail=detail, keep_order=keep_order, overwrite=overwrite)
@@ -193,17 +196,109 @@ def certificate(
 
 
 @app.command()
+def evaluate(
+    original: Annotated[Path, typer.Argument(help="The original CSV or Parquet file.")],
+    protected: Annotated[Path, typer.Argument(help="The protected file.")],
+    detail: Annotated[
+        Path | None, typer.Option(help="The private detail, which holds the order of rows.")
+    ] = None,
+    aligned: Annotated[
+        bool, typer.Option("--aligned", help="The release was written with --keep-order.")
+    ] = False,
+    target: Annotated[str | None, typer.Option(help="A column of classes to learn.")] = None,
+    quasi_identifier: Annotated[
+        list[str] | None, typer.Option(help="A released column that others may know.")
+    ] = None,
+    json: Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")] = False,
+) -> None:
+    """Measure how useful and how safe a release is, against its original.
+
+    Measures that compare records one by one need the private detail, or a release written with
+    --keep-order; either is found if it lies beside the protected file. What is printed is a
+    function of the data: keep it private.
+    """
+    from microveil.evaluate import evaluate
+    from microveil.release import order_beside
+
+    if detail is None and not aligned:
+        detail, aligned = order_beside(protected)
+    outcome = evaluate(
+        original,
+        protected,
+        detail=detail,
+        aligned=aligned,
+        target=target,
+        quasi_identifiers=quasi_identifier or (),
+    )
+    if json:
+        typer.echo(dumps(outcome.to_dict(), indent=2, ensure_ascii=False))
+    else:
+        _say(outcome)
+
+
+@app.command()
+def audit(
+    data: DataPath,
+    plan: Annotated[Path, typer.Option(help="A plan in TOML.")],
+    runs: Annotated[int, typer.Option(help="How often the mechanism runs on each table.")] = 10_000,
+    seconds: Annotated[float | None, typer.Option(help="Stop after so many seconds.")] = None,
+    seed: Seed = None,
+) -> None:
+    """Attack the mechanism on your own table: what can be told apart, and what is pinned down.
+
+    What it prints is a function of the data: keep it private.
+    """
+    from microveil.audit import audit
+    from microveil.plan import Plan
+
+    with _warnings_shown(), _progress(quiet=False) as progress:
+        outcome = audit(
+            data, Plan.read(plan), runs=runs, seconds=seconds, seed=seed, progress=progress
+        )
+    _say(outcome)
+    if outcome.broken:
+        raise MicroveilError("the mechanism loses more than it should; please report this")
+
+
+@app.command()
+def reproduce(
+    data: Annotated[
+        Path | None, typer.Option(help="The directory with the paper's data sets.")
+    ] = None,
+    out: Annotated[Path, typer.Option(help="The directory to write to.")] = Path("microveil-paper"),
+    runs: Annotated[int, typer.Option(help="How often every experiment is repeated.")] = 10,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="At most three runs and few values of k.")
+    ] = False,
+    quiet: Quiet = False,
+) -> None:
+    """Repeat every experiment of the paper and check every claim it makes of its results.
+
+    Writes results.parquet, four figures and claims.md. Goes on where it was stopped.
+    """
+    from microveil.paper import reproduce
+
+    with _progress(quiet=quiet) as progress:
+        written = reproduce(data, out, runs, quick, progress)
+    verdicts = ", ".join(f"{count} {verdict}" for verdict, count in written.verdicts.items())
+    _say(f"Claims of the paper: {verdicts}. See {written.claims}", quiet=quiet)
+    for figure in written.figures:
+        _say(f"Figure {figure}", quiet=quiet)
+
+
+@app.command()
 def demo(
     output: Annotated[
         Path, typer.Option("--output", "-o", help="The directory to write to.")
     ] = Path("microveil-demo"),
     epsilon: Annotated[float, typer.Option(help="Privacy budget of a person.")] = 1.0,
+    overwrite: Overwrite = False,
 ) -> None:
     """Protect a bundled sample of made-up people and show it before and after."""
     from microveil.demo import run_demo
 
     with _progress(quiet=False) as progress:
-        parts = run_demo(output, epsilon=epsilon, progress=progress)
+        parts = run_demo(output, epsilon=epsilon, overwrite=overwrite, progress=progress)
     for part in parts:
         _say(part)
 
@@ -211,12 +306,18 @@ def demo(
 def _protect(table: Any, plan: Any, *, seed: int | None, quiet: bool) -> Any:  # noqa: ANN401
     from microveil.protect import protect
 
-    with warnings.catch_warnings(record=True) as caught, _progress(quiet=quiet) as progress:
+    with _warnings_shown(), _progress(quiet=quiet) as progress:
+        return protect(table, plan, seed=seed, progress=progress)
+
+
+@contextmanager
+def _warnings_shown() -> Iterator[None]:
+    """Show warnings about privacy, a line each, once the work is done."""
+    with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", PrivacyWarning)
-        release = protect(table, plan, seed=seed, progress=progress)
+        yield
     for warning in caught:
         _errors.print(f"warning: {warning.message}", markup=False)
-    return release
 
 
 @contextmanager
@@ -226,12 +327,18 @@ def _progress(*, quiet: bool) -> Iterator[Any]:
         yield None
         return
     with Progress(console=_errors, transient=True) as bar:
-        task = bar.add_task("Masking", total=None)
+        task = bar.add_task("starting", total=None)
+        yield lambda what, done, total: bar.update(
+            task, description=what, completed=done, total=total
+        )
 
-        def advance(attribute: str, done: int, total: int) -> None:
-            bar.update(task, description=f"Masked {attribute}", completed=done, total=total)
 
-        yield advance
+def _parse_domains(texts: list[str]) -> dict[str, tuple[float, float]]:
+    domains = [_parse_domain(text) for text in texts]
+    twice = {name for name, _ in domains if [n for n, _ in domains].count(name) > 1}
+    if twice:
+        raise PlanError(f"domain {min(twice)!r}: declared twice; give one domain")
+    return dict(domains)
 
 
 def _parse_domain(text: str) -> tuple[str, tuple[float, float]]:
@@ -252,6 +359,9 @@ def _say(what: RenderableType, *, quiet: bool = False) -> None:
 
 def main() -> None:
     """Run the command line; a user's mistake is one line and exit code 1."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="replace")
     try:
         app()
     except MicroveilError as error:

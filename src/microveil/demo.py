@@ -4,21 +4,34 @@ from pathlib import Path
 
 from rich.console import RenderableType
 
+from microveil.errors import FileError
+from microveil.formats import check_output, moved_into_place
 from microveil.protect import Progress, protect
 from microveil.sample import people, people_plan
 from microveil.terminal import show_before_and_after, show_release, show_rows
 
 
 def run_demo(
-    directory: Path, *, epsilon: float = 1.0, progress: Progress | None = None
+    directory: Path,
+    *,
+    epsilon: float = 1.0,
+    overwrite: bool = False,
+    progress: Progress | None = None,
 ) -> list[RenderableType]:
     """Write the sample, its plan and its release to a directory; return what to show."""
-    directory.mkdir(parents=True, exist_ok=True)
     before, plan = people(), people_plan(epsilon)
-    before.write_csv(directory / "people.csv")
-    (directory / "plan.toml").write_text(plan.to_toml(), encoding="utf-8")
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise FileError(f"{directory}: cannot be made: {error.strerror}") from None
     release = protect(before, plan, progress=progress)
-    written = release.write(directory / "protected.parquet", detail=True, overwrite=True)
+    inputs = [directory / "people.csv", directory / "plan.toml"]
+    for path in inputs:
+        check_output(path, overwrite=overwrite, source=None, suffixes=(path.suffix,))
+    written = release.write(directory / "protected.parquet", detail=True, overwrite=overwrite)
+    with moved_into_place(inputs) as temporary:
+        before.write_csv(temporary[0])
+        temporary[1].write_text(plan.to_toml(), encoding="utf-8")
     files = {
         "people.csv": "the sample",
         "plan.toml": "what was done to each attribute",

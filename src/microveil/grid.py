@@ -20,7 +20,7 @@ LARGEST_UNITS = 2**60
 _DOMAIN_BITS = 40
 _RESOLUTION_BITS = 20
 _DOUBLE_BITS = 55
-_MOST_DECIMALS = 15
+MOST_DECIMALS = 15
 
 
 @dataclass(frozen=True)
@@ -36,12 +36,19 @@ class Grid:
         Because each record is rounded on its own, tables that differ in one record still differ
         in one record afterwards: rounding the input costs no privacy.
         """
-        return np.rint((values - self.origin) / self.step).astype(np.int64)
+        units: Integers = np.rint((values - self.origin) / self.step).astype(np.int64)
+        return units
 
     def to_values(self, units: Integers) -> Reals:
         """Leave the grid: the only floating-point step after masking, and post-processing."""
-        values: Reals = units * np.float64(self.step) + self.origin
+        values: Reals = self.to_widths(units) + self.origin
         return values
+
+    def to_widths(self, units: Integers | Reals) -> Reals:
+        """Turn distances on the grid into distances of values; infinite where doubles end."""
+        with np.errstate(over="ignore"):
+            widths: Reals = units * np.float64(self.step)
+        return widths
 
     def holds(self, smallest: float, largest: float) -> bool:
         """Whether values in this range stay within the grid's 60 bits."""
@@ -74,6 +81,8 @@ def grid_of_observed(values: Reals, *, single_precision: bool = False) -> Grid:
     largest = float(np.max(np.abs(values)))
     finest = power_of_two_below(largest) * 2.0**-_DOUBLE_BITS if largest else 0.0
     decimals = observed_decimals(values, single_precision=single_precision)
+    if decimals == MOST_DECIMALS and finest:
+        return Grid(finest)
     return Grid(max(grid_of_decimals(decimals).step, finest))
 
 
@@ -86,10 +95,10 @@ def observed_decimals(values: Reals, *, single_precision: bool = False) -> int:
     2
     """
     exact = values.astype(np.float32) if single_precision else values
-    for decimals in range(_MOST_DECIMALS):
+    for decimals in range(MOST_DECIMALS):
         if np.array_equal(np.round(exact, decimals), exact):
             return decimals
-    return _MOST_DECIMALS
+    return MOST_DECIMALS
 
 
 def power_of_two_below(positive: float) -> float:

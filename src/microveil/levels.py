@@ -28,15 +28,22 @@ def three_levels(settled: Settled) -> tuple[Level, Level, Level]:
     return _fixed_clusters(settled), _re_clustered(settled), _as_released(settled)
 
 
+def claim_is_void(masking: Masking) -> bool:
+    """Whether an attribute can claim no differential privacy, its domain being from the data."""
+    return masking.method.promise == "DP" and masking.domain_source == "data"
+
+
 def held_bound(masking: Masking) -> float | None:
     """Bound an attribute's loss with clusters held, without looking at the data."""
-    if masking.guarantee == "re-clustered" and masking.method.name == "iDP-LS":
-        return None  # its noise follows the gaps between clusters, not the way across the domain
-    return masking.epsilon
+    if claim_is_void(masking):
+        return None
+    return None if _covers_passing_only(masking) else masking.epsilon
 
 
 def formed_again_bound(masking: Masking, records_per_person: int) -> float | None:
     """Bound an attribute's loss with clusters formed again, without looking at the data."""
+    if claim_is_void(masking):
+        return None
     if masking.guarantee == "re-clustered":
         return masking.epsilon
     if masking.method.name == "iDP-CBLS" and records_per_person > 1:
@@ -70,90 +77,95 @@ def rounded_up(bound: float) -> str:
 
 
 def _fixed_clusters(settled: Settled) -> Level:
-    plan, enforced = settled.plan, settled.plan.guarantee == "fixed-clusters"
+    plan, clustered = settled.plan, any(m.method.clustered for m in settled.maskings)
     held = "With clusters and noise scales held as they were computed from this table, c"
-    clustered = any(m.method.clustered for m in settled.maskings)
     statement = (
         f"{held if clustered else 'C'}hanging {_whose_values(plan)} makes any set of masked values "
-        f"at most exp({_exact(plan.epsilon)}) times more or less likely{_if_missing(plan)}."
+        f"at most exp({exactly(plan.epsilon)}) times more or less likely{_if_missing(plan)}."
     )
-    unbounded = _names(m for m in settled.maskings if held_bound(m) is None)
-    if unbounded:
+    across = _names(m for m in settled.maskings if _covers_passing_only(m))
+    if across:
         statement = (
-            f"No bound for {unbounded}: a record that keeps its cluster whatever its value is not "
+            f"No bound for {across}: a record that keeps its cluster whatever its value is not "
             "what the noise was made for, since clusters are formed again (level 2)."
         )
-    else:
-        statement += _individual(settled) + _exceptions(settled)
+    bounded = all(held_bound(m) is not None for m in settled.maskings)
     return Level(
         level=1,
         name="fixed clusters",
-        enforced=enforced or not clustered,
-        epsilon=None if unbounded else plan.epsilon,
-        statement=statement,
+        enforced=bounded and (plan.guarantee == "fixed-clusters" or not clustered),
+        epsilon=plan.epsilon if bounded else None,
+        statement=statement + ("" if across else _caveats(settled) + _several_records(settled)),
     )
 
 
 def _re_clustered(settled: Settled) -> Level:
-    plan, enforced = settled.plan, settled.plan.guarantee == "re-clustered"
+    plan, clustered = settled.plan, any(m.method.clustered for m in settled.maskings)
     bounds = {m.name: formed_again_bound(m, plan.records_per_person) for m in settled.maskings}
     known = [bound for bound in bounds.values() if bound is not None]
     total = sum(known) if len(known) == len(bounds) else None
-    clustered = any(m.method.clustered for m in settled.maskings)
-    if not clustered:
-        statement = (
-            "No attribute is clustered, so there is nothing to form again: the statement of "
-            "level 1 holds as it is."
-        )
-    elif enforced:
-        statement = (
-            f"Changing {_whose_values(plan)} and forming the clusters again, with noise scales "
-            "held as they were computed from this table, makes any set of masked cluster values at "
-            f"most exp({_exact(plan.epsilon)}) times more or less likely{_if_missing(plan)}."
-        )
-        statement += _individual(settled) + _exceptions(settled)
-    else:
-        statement = (
-            f"If {_whose_values(plan)} change and the clusters are formed again, every cluster "
-            "between an old and a new place shifts, and more can be lost than at level 1. With "
-            "noise scales held as they were computed from this table, any set of masked cluster "
-            f"values then becomes at most exp(bound) times more or less likely{_if_missing(plan)}. "
-            "Bounds, rounded up: "
-        )
-        statement += "; ".join(
-            f"{m.name} ({m.method.name}) {_in_words(bounds[m.name])}" for m in settled.maskings
-        )
-        statement += f"; {_in_words(total)} in all."
-        statement += "" if total is None else _exceptions(settled)
+    enforced = total is not None and (plan.guarantee == "re-clustered" or not clustered)
     return Level(
         level=2,
         name="re-clustered",
-        enforced=enforced or not clustered,
+        enforced=enforced,
         epsilon=plan.epsilon if enforced else total,
-        statement=statement,
+        statement=_re_clustered_in_words(settled, bounds, total),
+    )
+
+
+def _re_clustered_in_words(
+    settled: Settled, bounds: dict[str, float | None], total: float | None
+) -> str:
+    plan = settled.plan
+    if not any(m.method.clustered for m in settled.maskings):
+        return (
+            "No attribute is clustered, so there is nothing to form again: the statement of "
+            "level 1 holds as it is."
+        )
+    if plan.guarantee == "re-clustered":
+        return (
+            f"Changing {_whose_values(plan)} and forming the clusters again, with noise scales "
+            "held as they were computed from this table, makes any set of masked cluster values at "
+            f"most exp({exactly(plan.epsilon)}) times more or less likely{_if_missing(plan)}."
+            + _caveats(settled)
+        )
+    each = "; ".join(
+        f"{m.name} ({m.method.name}) {_in_words(bounds[m.name])}" for m in settled.maskings
+    )
+    return (
+        f"If {_whose_values(plan)} change and the clusters are formed again, every cluster between "
+        "an old and a new place shifts, and more can be lost than at level 1. With noise scales "
+        "held as they were computed from this table, any set of masked cluster values then becomes "
+        f"at most exp(bound) times more or less likely{_if_missing(plan)}. Bounds, rounded up: "
+        f"{each}; {_in_words(total)} in all." + _exceptions(settled)
     )
 
 
 def _as_released(settled: Settled) -> Level:
     clustered = [m for m in settled.maskings if m.method.clustered]
     if not clustered:
-        statement = (
-            "No attribute is clustered: every masked value has noise of its own, and the statement "
-            "of level 1 covers the confidential attributes as they are released."
+        return _fixed_clusters(settled).model_copy(
+            update={
+                "level": 3,
+                "name": "as released",
+                "statement": "No attribute is clustered: every masked value has noise of its own, "
+                "and the statement of level 1 covers the confidential attributes as they are "
+                "released.",
+            }
         )
-        epsilon: float | None = settled.plan.epsilon
-    else:
-        statement = (
-            f"The table shows which records share a masked value in {_names(clustered)}, and noise "
-            "does not hide that. Someone who knows every other record can tell which cluster a "
-            "person is in, and so that the true value lies between the smallest and largest value "
-            "of that cluster, whatever epsilon is. At this level the protection is that of "
-            f"microaggregation with clusters of {min(m.k for m in clustered)} records or more."
-        )
-        epsilon = None
-    return Level(
-        level=3, name="as released", enforced=not clustered, epsilon=epsilon, statement=statement
+    statement = (
+        f"The table shows which records share a masked value in {_names(clustered)}, and noise "
+        "does not hide that. Someone who knows every other record can tell which cluster a "
+        "person is in, and so between which values of the clusters beside it the true value "
+        "lies, whatever epsilon is. At this level the protection is that of "
+        f"microaggregation with clusters of {min(m.k for m in clustered)} records or more."
     )
+    return Level(level=3, name="as released", enforced=False, epsilon=None, statement=statement)
+
+
+def _caveats(settled: Settled) -> str:
+    return _individual(settled) + _exceptions(settled)
 
 
 def _individual(settled: Settled) -> str:
@@ -170,16 +182,31 @@ def _exceptions(settled: Settled) -> str:
     text = ""
     from_data = [m for m in settled.maskings if m.domain_source == "data"]
     if from_data:
-        voided = _names(m for m in from_data if m.method.promise == "DP")
+        voided = _names(filter(claim_is_void, from_data))
         text += (
             f" For {_names(from_data)} it covers only values inside the range seen in the data, "
-            "from which the domain was read"
+            "from which domain and noise grid were read and with which they are held"
         )
         text += f"; {voided} can claim no differential privacy." if voided else "."
-    shared = _names(m for m in settled.maskings if m.method.name == "iDP-CBLS")
-    if settled.plan.records_per_person > 1 and shared:
-        text += f" For {shared} it holds only while no two records of a person share a cluster."
+    decimals = [m for m in settled.maskings if m.grid_source == "data" and m not in from_data]
+    if decimals:
+        text += (
+            f" For {_names(decimals)} it covers only values with no more decimals than were seen "
+            "in the data, from which the noise grid was read."
+        )
     return text
+
+
+def _several_records(settled: Settled) -> str:
+    names = _names(m for m in settled.maskings if m.method.name == "iDP-CBLS")
+    if settled.plan.records_per_person == 1 or not names:
+        return ""
+    return f" For {names} it holds only while no two records of a person share a cluster."
+
+
+def _covers_passing_only(masking: Masking) -> bool:
+    """Whether the noise follows the gaps between clusters, not the way across the domain."""
+    return masking.guarantee == "re-clustered" and masking.method.name == "iDP-LS"
 
 
 def _whose_values(plan: Plan) -> str:
@@ -196,7 +223,8 @@ def _in_words(bound: float | None) -> str:
     return "no bound" if bound is None else rounded_up(bound)
 
 
-def _exact(number: float) -> str:
+def exactly(number: float) -> str:
+    """Write a number with as many digits as tell it from all others."""
     return repr(number).removesuffix(".0")
 
 

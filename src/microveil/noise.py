@@ -7,6 +7,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from microveil.errors import PlanError
 from microveil.grid import Integers
 
 Words = NDArray[np.uint64]
@@ -54,6 +55,8 @@ class SeededWords:
 
 def open_words(seed: int | None, purpose: str) -> WordSource:
     """Open the system's source, or a seeded stream for this purpose."""
+    if seed is not None and seed < 0:
+        raise PlanError(f"seed must be 0 or more, got {seed}")
     return SystemWords() if seed is None else SeededWords(seed, purpose)
 
 

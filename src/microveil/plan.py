@@ -17,6 +17,7 @@ from pydantic import (
     BeforeValidator,
     ConfigDict,
     Discriminator,
+    Field,
     PlainSerializer,
     ValidationError,
     field_validator,
@@ -176,9 +177,9 @@ class Derived(_Part):
         try:
             names = pl.sql_expr(expression).meta.root_names()
         except pl.exceptions.PolarsError:
-            raise ValueError(f"not an SQL expression that Polars can parse: {expression}") from None
+            raise ValueError(f"not an SQL expression Polars can parse: {expression!r}") from None
         if not names:
-            raise ValueError(f"an expression must name at least one attribute, got: {expression}")
+            raise ValueError(f"an expression must name at least one attribute, got {expression!r}")
         return expression
 
 
@@ -221,6 +222,8 @@ class Plan(_Part):
     domain_from_data
         Read undeclared domains from the data. For DP and DP-UM this voids the claim, so it must be
         said here; it warns and is written on the certificate.
+    from_data
+        What else was taken from the data when the plan was made; copied to the certificate.
     attributes
         For every column its role: `Confidential`, `Identifier`, `Kept` or `Derived`, or the role's
         name alone.
@@ -248,6 +251,7 @@ class Plan(_Part):
     missing: Missing = "error"
     records_per_person: int = 1
     domain_from_data: bool = False
+    from_data: Annotated[tuple[str, ...], Field(strict=False)] = ()
     attributes: Attributes
 
     def __init__(self, **settings: Any) -> None:  # noqa: ANN401 - also takes roles by name
@@ -422,6 +426,9 @@ def override(
 ) -> dict[str, object]:
     """Return the attributes with some of them dropped, kept or given a domain instead."""
     changed = dict(attributes)
+    both = sorted(set(drop) & set(keep))
+    if both:
+        raise PlanError(f"drop and keep {both[0]!r}: an attribute is either dropped or kept")
     for option, names in (("drop", drop), ("keep", keep), ("domain", domains)):
         for name in names:
             if name not in changed:

@@ -12,7 +12,14 @@ import numpy as np
 import polars as pl
 import tomli_w
 
-from microveil.grid import LARGEST_UNITS, grid_of_decimals, grid_of_observed, observed_decimals
+from microveil.errors import DataError
+from microveil.grid import (
+    LARGEST_UNITS,
+    MOST_DECIMALS,
+    grid_of_decimals,
+    grid_of_observed,
+    observed_decimals,
+)
 
 FROM_DATA = "(from the data)"
 
@@ -45,7 +52,13 @@ def propose_plan(table: pl.DataFrame, name: str) -> str:
     proposals = {column.name: _propose(column) for column in table}
     proposals |= _sums(table, [name for name, p in proposals.items() if p.numeric])
     confidential = [name for name, p in proposals.items() if p.numeric]
-    lines = [*_head(table, name), *_settings(table.select(confidential)), ""]
+    if not confidential:
+        raise DataError(
+            f"{name}: no column holds numbers that could be protected; if columns are separated by "
+            "something else than commas, or decimals by commas, convert the file first"
+        )
+    settings = _settings(table.select(confidential), _marked(proposals))
+    lines = [*_head(table, name), *settings, ""]
     for column, proposal in proposals.items():
         lines += _section(column, proposal)
     return "\n".join(lines)
@@ -63,7 +76,17 @@ def _head(table: pl.DataFrame, name: str) -> list[str]:
     ]
 
 
-def _settings(confidential: pl.DataFrame) -> list[str]:
+def _marked(proposals: dict[str, _Proposal]) -> list[str]:
+    """List what will stand in the plan because of the data, for its certificate."""
+    return [
+        f"{column}: {setting}"
+        for column, proposal in proposals.items()
+        for setting in proposal.settings
+        if setting != "role"
+    ]
+
+
+def _settings(confidential: pl.DataFrame, marked: list[str]) -> list[str]:
     counts = [column.len() - column.null_count() for column in confidential]
     k = max(3, min([10, *counts]))
     with_nulls = sum(column.null_count() > 0 for column in confidential)
@@ -79,6 +102,12 @@ def _settings(confidential: pl.DataFrame) -> list[str]:
             f'missing = "keep"  # {FROM_DATA}: {with_nulls} attribute(s) have missing values; '
             'they stay missing ("drop" leaves their records out)'
         )
+        marked = [*marked, "missing"]
+    if k < 10:
+        marked = [*marked, "k"]
+    if marked:
+        lines.append("# The certificate will say of these that they were taken from the data.")
+        lines.append(tomli_w.dumps({"from_data": marked}).rstrip().replace("\n", ""))
     return lines
 
 
@@ -94,8 +123,9 @@ def _section(column: str, proposal: _Proposal) -> list[str]:
 
 def _propose(column: pl.Series) -> _Proposal:
     values = column.drop_nulls()
-    if values.is_empty():
-        return _Proposal({"role": "identifier"}, f"{FROM_DATA} every value is missing: dropped")
+    if len(values) < 3:
+        remark = f"{FROM_DATA} fewer than three values, too few to form a cluster: dropped"
+        return _Proposal({"role": "identifier"}, remark)
     if not column.dtype.is_integer() and not column.dtype.is_float():
         return _Proposal(
             {"role": "identifier"},
@@ -130,7 +160,7 @@ def _confidential(values: pl.Series) -> _Proposal:
         return _Proposal(settings)
     single = values.dtype == pl.Float32
     decimals = observed_decimals(finite, single_precision=single)
-    if largest <= LARGEST_UNITS * grid_of_decimals(decimals).step:
+    if decimals < MOST_DECIMALS and largest <= LARGEST_UNITS * grid_of_decimals(decimals).step:
         return _Proposal(settings | {"decimals": decimals}, f"{FROM_DATA} decimals")
     step = grid_of_observed(finite, single_precision=single).step
     return _Proposal(settings | {"resolution": step}, f"{FROM_DATA} resolution")
@@ -141,7 +171,7 @@ def _sums(table: pl.DataFrame, numeric: list[str]) -> dict[str, _Proposal]:
     if len(numeric) > _MOST_COLUMNS_FOR_SUMS or table.height < 3:
         return {}
     columns = {name: table[name].cast(pl.Float64).to_numpy() for name in numeric}
-    columns = {name: values for name, values in columns.items() if np.nanstd(values) > 0}
+    columns = {name: values for name, values in columns.items() if _varies(values)}
     found: dict[str, _Proposal] = {}
     for one, other in combinations(columns, 2):
         total = columns[one] + columns[other]
@@ -156,9 +186,14 @@ def _sums(table: pl.DataFrame, numeric: list[str]) -> dict[str, _Proposal]:
     return found
 
 
+def _varies(values: np.typing.NDArray[np.float64]) -> bool:
+    known = values[~np.isnan(values)]
+    return bool(np.all(np.abs(known) < 1e300) and np.any(known != known[:1]))
+
+
 def _same(one: np.typing.NDArray[np.float64], other: np.typing.NDArray[np.float64]) -> bool:
     return bool(np.allclose(one, other, rtol=1e-9, atol=0, equal_nan=True))
 
 
 def _quoted(name: str) -> str:
-    return name if re.fullmatch(r"[A-Za-z_]\w*", name) else '"' + name.replace('"', '""') + '"'
+    return '"' + name.replace('"', '""') + '"'

@@ -1,28 +1,28 @@
 """The straight line: read → settle → cluster → summarise → sensitivity → noise → spread."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import polars as pl
 
-from microveil.accounting import held_loss, noise_scales, reclustered_loss
+from microveil.accounting import held_loss, reclustered_loss
 from microveil.certificate import certify
 from microveil.clusters import ClusterSummary
 from microveil.engines.base import Engine
 from microveil.engines.memory import MemoryEngine
-from microveil.errors import DataError
+from microveil.errors import DataError, PlanError
 from microveil.formats import read_table
-from microveil.grid import Integers, Reals
-from microveil.noise import LARGEST_SCALE, WordSource, add_discrete_laplace, open_words
+from microveil.grid import Integers
+from microveil.mechanism import calibrate, mask
+from microveil.noise import open_words, random_order
 from microveil.plan import Plan
-from microveil.post import isotonic
 from microveil.release import Detail, Release
 from microveil.settle import Masking, settle
 
 Progress = Callable[[str, int, int], None]
+"""Called with what is being done, how much of it is done and how much there is."""
 
 
 def protect(
@@ -51,7 +51,7 @@ def protect(
     seed
         For experiments only: repeatable noise. The certificate then says «not for publication».
     progress
-        Called with an attribute's name, how many are masked and how many there are.
+        Called after every attribute.
 
     Examples
     --------
@@ -64,76 +64,38 @@ def protect(
     >>> release.certificate.attributes[0].epsilon
     1.0
     """
+    if not isinstance(plan, Plan):
+        raise PlanError(
+            f"plan must be a microveil.Plan, got {type(plan).__name__}; "
+            "Plan.read reads one from a TOML file"
+        )
     source = Path(data) if isinstance(data, str | Path) else None
-    engine: Engine = MemoryEngine(data if source is None else read_table(source))
+    engine: Engine = MemoryEngine(
+        data if source is None else read_table(source, verbatim=plan.names("kept"))
+    )
     settled = settle(plan, engine)
-    details, losses = [], []
+    engine.break_ties_by(random_order(engine.records, open_words(seed, "ties")))
+    clusters, losses = [], []
     for done, masking in enumerate(settled.maskings, start=1):
         summary = engine.summarise(
             masking.name, masking.grid, masking.k if masking.method.clustered else None
         )
-        masked = mask(summary, masking, open_words(seed, masking.name))
-        engine.spread(masking.name, masked.published)
-        details.append(_detail(summary, masking, masked))
-        losses.append(_losses(summary, masking, masked))
+        scales = calibrate(summary, masking)
+        words = open_words(seed, f"attribute {masking.name}")
+        engine.spread(masking.name, mask(summary, scales, masking, words))
+        clusters.append(_clusters(summary, masking, scales))
+        losses.append(_losses(summary, masking, scales))
         if progress:
-            progress(masking.name, done, len(settled.maskings))
+            progress(f"masking {masking.name}", done, len(settled.maskings))
     _derive(plan, engine)
     return Release(
         data=engine.finish(list(settled.columns)),
         certificate=certify(settled, records=engine.records, seeded=seed is not None),
-        detail=Detail(pl.concat(details), pl.DataFrame(losses), engine.positions),
+        detail=Detail(pl.concat(clusters), pl.DataFrame(losses), engine.positions),
         plan=plan,
         source=source,
         seed=seed,
     )
-
-
-@dataclass(frozen=True, eq=False)
-class Masked:
-    """Clusters after masking; all but `published` in grid units."""
-
-    centroid: Integers
-    scale: Integers
-    published: Reals
-
-
-def mask(summary: ClusterSummary, masking: Masking, source: WordSource) -> Masked:
-    """Mask the centroids of one attribute.
-
-    Guarantee
-    ---------
-    Centroids move by whole grid units, and discrete Laplace noise of scale t turns a move by d
-    into a loss of d/t. `accounting.noise_scales` keeps the loss of the one cluster that moves
-    (clusters held), or the sum over all that do (clusters formed again), within ε. What follows
-    (leaving the grid, isotonic regression, clamping, rounding) is post-processing.
-    """
-    if not summary.fits():
-        raise DataError(
-            f"attribute {masking.name!r}: values too large for its noise grid when {masking.k} of "
-            "them are added; declare lower and upper, a larger resolution, or a smaller k"
-        )
-    method, domain = masking.method, masking.domain_units
-    centroid = method.centroid(summary, 0)
-    scale = noise_scales(method, summary, domain, masking.epsilon_per_record, masking.guarantee)
-    if scale.max() > LARGEST_SCALE:
-        raise DataError(
-            f"attribute {masking.name!r}: epsilon is too small for its noise grid; "
-            "raise epsilon, or declare a narrower domain or a larger resolution"
-        )
-    noisy = add_discrete_laplace(centroid, scale, source)
-    values = masking.grid.to_values(noisy)
-    if masking.post == "isotonic":
-        values = isotonic(values, scale)
-    return Masked(centroid, scale, published=_publish(values, masking))
-
-
-def _publish(values: Reals, masking: Masking) -> Reals:
-    if masking.kind == "integer":
-        values = np.rint(values)
-    elif masking.decimals is not None:
-        values = np.round(values, masking.decimals)
-    return np.clip(values, masking.published_lower, masking.published_upper)
 
 
 def _derive(plan: Plan, engine: Engine) -> None:
@@ -146,9 +108,9 @@ def _derive(plan: Plan, engine: Engine) -> None:
             )
 
 
-def _losses(summary: ClusterSummary, masking: Masking, masked: Masked) -> dict[str, str | float]:
+def _losses(summary: ClusterSummary, masking: Masking, scales: Integers) -> dict[str, str | float]:
     """Compute what one record can lose in this table, exactly."""
-    case = masking.method, summary, masking.domain_units, masked.scale
+    case = masking.method, summary, masking.domain_units, scales
     return {
         "attribute": masking.name,
         "epsilon": masking.epsilon_per_record,
@@ -157,25 +119,25 @@ def _losses(summary: ClusterSummary, masking: Masking, masked: Masked) -> dict[s
     }
 
 
-def _detail(summary: ClusterSummary, masking: Masking, masked: Masked) -> pl.DataFrame:
+def _clusters(summary: ClusterSummary, masking: Masking, scales: Integers) -> pl.DataFrame:
     """Describe every cluster; where none are formed one row says it all."""
-    grid, clustered = masking.grid, masking.method.clustered
-    reach = masking.method.calibration(summary, masking.domain_units).largest
-    detail = pl.DataFrame(
+    grid, method = masking.grid, masking.method
+    reach = method.calibration(summary, masking.domain_units).largest
+    clusters = pl.DataFrame(
         {
             "attribute": pl.repeat(masking.name, len(summary), eager=True),
             "cluster": np.arange(len(summary)),
             "records": summary.size,
             "smallest": grid.to_values(summary.smallest),
             "largest": grid.to_values(summary.largest),
-            "centroid": grid.to_values(masked.centroid),
-            "sensitivity": reach / summary.size * grid.step,
-            "scale": masked.scale * grid.step,
+            "centroid": grid.to_values(method.centroid(summary, 0)),
+            "sensitivity": grid.to_widths(reach / summary.size),
+            "scale": grid.to_widths(scales),
         }
     )
-    if clustered:
-        return detail
+    if method.clustered:
+        return clusters
     of_a_cluster = pl.col("cluster", "smallest", "largest", "centroid")
-    return detail.head(1).with_columns(
+    return clusters.head(1).with_columns(
         pl.when(False).then(of_a_cluster), records=pl.lit(masking.records, dtype=pl.Int64)
     )

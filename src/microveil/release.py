@@ -34,15 +34,20 @@ class Detail:
         record changes, with clusters held and with clusters formed again.
     positions
         For every released record its position in the original table.
+    plan, protected_sha256
+        Of a detail read from a file: what was done, and the protected file it belongs to.
     """
 
     clusters: pl.DataFrame
     losses: pl.DataFrame
     positions: Integers
+    plan: Plan | None = None
+    protected_sha256: str | None = None
 
     def write(self, path: Path, *, plan: Plan, protected_sha256: str) -> None:
         """Write one zip file of Parquet tables with plan.toml and about.json."""
         about = {"private": "do not publish", "protected_sha256": protected_sha256}
+        path.touch(mode=0o600)  # private
         with zipfile.ZipFile(path, "w", zipfile.ZIP_STORED) as archive:
             archive.writestr("about.json", json.dumps(about, indent=2))
             archive.writestr("plan.toml", plan.to_toml())
@@ -56,9 +61,11 @@ class Detail:
         try:
             with zipfile.ZipFile(path) as archive:
                 clusters, losses, rows = (pl.read_parquet(archive.read(name)) for name in _TABLES)
-        except (OSError, KeyError, zipfile.BadZipFile, pl.exceptions.PolarsError):
+                plan = Plan.from_toml(archive.read("plan.toml").decode())
+                protected_sha256 = json.loads(archive.read("about.json"))["protected_sha256"]
+        except (OSError, KeyError, ValueError, zipfile.BadZipFile, pl.exceptions.PolarsError):
             raise FileError(f"{path}: not a detail file that can be read") from None
-        return cls(clusters, losses, positions=rows["position"].to_numpy())
+        return cls(clusters, losses, rows["position"].to_numpy(), plan, protected_sha256)
 
 
 @dataclass(frozen=True)
@@ -127,7 +134,7 @@ class Release:
                 sha256=sha256_of(temporary[0]),
                 row_order="as in the original" if keep_order else "random",
             )
-            certificate = self.certificate.model_copy(update={"file": file})
+            certificate = self._certificate_of(file)
             temporary[1].write_text(certificate.to_json(), encoding="utf-8")
             if written.detail:
                 positions = self.detail.positions if order is None else self.detail.positions[order]
@@ -136,6 +143,12 @@ class Release:
                 )
         return written
 
+    def _certificate_of(self, file: ProtectedFile) -> Certificate:
+        exposed = self.certificate.not_protected
+        if file.row_order == "as in the original":
+            exposed += ("The order of the rows: it is that of the original.",)
+        return self.certificate.model_copy(update={"file": file, "not_protected": exposed})
+
     def _random_order(self) -> Integers:
         return random_order(self.certificate.records, open_words(self.seed, "row order"))
 
@@ -143,9 +156,9 @@ class Release:
 def check_paths(written: Written, *, overwrite: bool, source: Path | None) -> None:
     """Refuse paths that could not, or should not, be written, before any work is done."""
     check_output(written.protected, overwrite=overwrite, source=source)
-    for path in (written.certificate, written.detail):
-        if path is not None and path.exists() and not overwrite:
-            raise FileError(f"{path}: the file exists; choose another path or overwrite it")
+    check_output(written.certificate, overwrite=overwrite, source=source, suffixes=(".json",))
+    if written.detail:
+        check_output(written.detail, overwrite=overwrite, source=source, suffixes=(".zip",))
 
 
 def release_paths(path: str | Path, *, detail: bool) -> Written:
@@ -156,6 +169,18 @@ def release_paths(path: str | Path, *, detail: bool) -> Written:
         certificate=path.with_suffix(".certificate.json"),
         detail=path.with_suffix(".detail.zip") if detail else None,
     )
+
+
+def order_beside(protected: Path) -> tuple[Path | None, bool]:
+    """Find what tells the order of rows beside a protected file: its detail, or its certificate."""
+    paths = release_paths(protected, detail=True)
+    if paths.detail and paths.detail.is_file():
+        return paths.detail, False
+    if not paths.certificate.is_file():
+        return None, False
+    file = Certificate.read(paths.certificate).file
+    kept = file is not None and file.name == protected.name
+    return None, kept and file is not None and file.row_order == "as in the original"
 
 
 def _in_order(data: Any, order: Integers | None) -> Any:  # noqa: ANN401 - the user's kind

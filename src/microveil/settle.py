@@ -5,6 +5,8 @@ import warnings
 from dataclasses import dataclass
 from typing import Literal
 
+import numpy as np
+
 from microveil.accounting import budget_shares
 from microveil.engines.base import Column, Engine, Facts
 from microveil.errors import DataError, PlanError, PrivacyWarning
@@ -93,6 +95,8 @@ def settle(plan: Plan, engine: Engine) -> Settled:
     notes += _notes_on_persons(plan)
     for note in notes:
         warnings.warn(note, PrivacyWarning, stacklevel=3)
+    if plan.from_data:
+        notes.append(f"taken from the data when the plan was made: {', '.join(plan.from_data)}")
     released = tuple(n for n in engine.columns if plan.attributes[n].role != "identifier")
     return Settled(plan, maskings, released, tuple(notes))
 
@@ -104,7 +108,8 @@ def _check_columns(plan: Plan, engine: Engine) -> None:
     if unknown:
         raise DataError(
             f"attribute {unknown[0]!r} of the plan is not in the data "
-            f"(columns: {', '.join(engine.columns)}); correct the name or remove it from the plan"
+            f"(columns: {', '.join(map(repr, engine.columns))}); correct the name, or remove it "
+            "from the plan"
         )
     unlisted = [name for name in engine.columns if name not in plan.attributes]
     if unlisted:
@@ -126,11 +131,17 @@ def _check_kind(name: str, attribute: Confidential, engine: Engine) -> None:
         text = engine.text_facts(name)
         if text.nulls == engine.records:
             raise _all_missing(name)
+        if not text.not_numbers:
+            raise DataError(
+                f"attribute {name!r}: a confidential attribute must be numeric, found numbers "
+                f"stored as {column.type_name}; convert the column (in CSV, remove leading zeros), "
+                "or make its role identifier or kept"
+            )
         count = f"{text.not_numbers:,} of {engine.records:,} records are not numbers"
-        found = f"{column.type_name} ({count})"
         raise DataError(
-            f"attribute {name!r}: a confidential attribute must be numeric, found {found}; "
-            "correct the data (leave missing values empty), or make its role identifier or kept"
+            f"attribute {name!r}: a confidential attribute must be numeric, found "
+            f"{column.type_name} ({count}); correct the data (leave missing values empty), or make "
+            "its role identifier or kept"
         )
     if attribute.kind == "real" and column.kind == "integer":
         raise DataError(
@@ -177,7 +188,12 @@ def _settle_attribute(
             f"attribute {name!r}: values too large for its noise grid, expected within 2^60 steps "
             f"of {grid.step:g}; declare lower and upper, or a larger resolution"
         )
-    published = _published_range(name, kind, lower, upper, column)
+    if attribute.resolution is not None and _collapses(grid, facts):
+        raise DataError(
+            f"attribute {name!r}: its resolution is so coarse that all values become the same; "
+            "declare a smaller one"
+        )
+    published = _published_range(name, kind, attribute, column)
     return Masking(
         name=name, kind=kind, method=method, k=k, records=records,
         guarantee=plan.guarantee, post=plan.post if method.clustered else "none",
@@ -271,13 +287,29 @@ def _grid(
     return engine.observed_grid(name), "data"
 
 
+def _collapses(grid: Grid, facts: Facts) -> bool:
+    ends = grid.to_units(np.array([facts.smallest, facts.largest]))
+    return facts.smallest < facts.largest and bool(ends[0] == ends[1])
+
+
 def _published_range(
-    name: str, kind: Kind, lower: float, upper: float, column: Column
+    name: str, kind: Kind, attribute: Confidential, column: Column
 ) -> tuple[float, float]:
-    least, most = max(lower, column.least), min(upper, column.most)
+    """Return what masked values are clamped to: never an end that was read from the data."""
+    least = column.least if attribute.lower is None else max(attribute.lower, column.least)
+    most = column.most if attribute.upper is None else min(attribute.upper, column.most)
+    if column.single_precision:
+        least, most = _inner_single(least, up=True), _inner_single(most, up=False)
     if kind == "integer":
-        least = math.ceil(least) if math.isfinite(least) else least
-        most = math.floor(most) if math.isfinite(most) else most
+        least, most = math.ceil(least), math.floor(most)
         if least > most:
             raise PlanError(f"attribute {name!r}: no whole number lies between lower and upper")
     return least, most
+
+
+def _inner_single(end: float, *, up: bool) -> float:
+    """Return the single-precision number at an end of the domain, or the next one inside it."""
+    single = np.float32(end)
+    outside = float(single) < end if up else float(single) > end
+    inner = np.nextafter(single, np.float32(np.inf if up else -np.inf)) if outside else single
+    return float(inner)

@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from microveil.certificate import FOR_PUBLICATION, Certificate, MaskedAttribute
-from microveil.levels import rounded_up
+from microveil.levels import exactly, rounded_up
 
 _BARS = " ▁▂▃▄▅▆▇█"
 
@@ -89,7 +89,7 @@ def _facts(certificate: Certificate) -> RenderableType:
         "software": certificate.software,
         "created": certificate.created,
         "records": f"{certificate.records:,}",
-        "epsilon": f"{certificate.epsilon:g} per person",
+        "epsilon": f"{exactly(certificate.epsilon)} per person",
         "guarantee": certificate.guarantee,
         "post-processing": certificate.post,
         "records per person": f"{certificate.records_per_person}",
@@ -117,7 +117,7 @@ def _masked(certificate: Certificate) -> RenderableType:
     for a in certificate.attributes:
         bound = "none" if a.level_2_bound is None else rounded_up(a.level_2_bound)
         k = "–" if a.k is None else str(a.k)
-        grid.add_row(escape(a.name), a.method, k, f"{a.epsilon:.6g}", _domain(a), bound)
+        grid.add_row(escape(a.name), a.method, k, rounded_up(a.epsilon), _domain(a), bound)
     return grid
 
 

@@ -19,8 +19,9 @@ class Column:
 
     kind: Kind | None
     type_name: str
-    least: float = float("-inf")
-    most: float = float("inf")
+    least: float = 0.0
+    most: float = 0.0
+    single_precision: bool = False
 
 
 @dataclass(frozen=True)
@@ -57,6 +58,13 @@ class Engine(Protocol):
     def text_facts(self, attribute: str) -> TextFacts:
         """Look at a column that does not hold numbers."""
 
+    def break_ties_by(self, order: Integers) -> None:
+        """Rank records of equal value in this order of records, instead of the table's.
+
+        Otherwise neighbours in the table would end up in one cluster wherever many values are
+        equal, and the release would tell who stood beside whom, however its rows are shuffled.
+        """
+
     def drop_missing(self, attributes: list[str]) -> None:
         """Leave out the records with a null in any of these attributes."""
 
@@ -73,7 +81,10 @@ class Engine(Protocol):
         """Give every record of the clusters last summarised its cluster's masked value."""
 
     def derive(self, attribute: str, derived: Derived) -> int:
-        """Recompute an attribute from masked ones; count records with no finite result."""
+        """Recompute an attribute from masked ones; count records with no finite result.
+
+        The result of a record may not depend on where it stands in the table.
+        """
 
     def finish(self, attributes: list[str]) -> Any:  # noqa: ANN401 - a table of the user's kind
         """Return the masked table with these columns, of the kind and types that came in."""

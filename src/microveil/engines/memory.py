@@ -5,22 +5,22 @@ from typing import Any
 import narwhals as nw
 import numpy as np
 import polars as pl
+import polars.selectors as cs
 
 from microveil.clusters import ClusterSummary, cluster_sizes, singletons, summarise
 from microveil.engines.base import Column, Facts, TextFacts
 from microveil.errors import DataError
 from microveil.grid import Grid, Integers, Reals, grid_of_observed
-from microveil.plan import Derived, Kind
-
-_LARGEST_INTEGER = 2.0**63 - 1024  # the largest double that is still a 64-bit integer
+from microveil.plan import Derived
 
 
 class MemoryEngine:
     """A table in memory."""
 
     def __init__(self, data: Any) -> None:  # noqa: ANN401 - a table of the user's kind
-        self._frame = _open(data)
+        self._frame = open_table(data)
         self._positions: Integers = np.arange(len(self._frame))
+        self._ties: Integers | None = None
         self._clusters: dict[str, tuple[Integers, Integers] | None] = {}
         self._masked: dict[str, nw.Series[Any]] = {}
 
@@ -45,11 +45,15 @@ class MemoryEngine:
         numbers = pl.Series(values, dtype=pl.String).cast(pl.Float64, strict=False)
         return TextFacts(nulls=self.records - len(values), not_numbers=numbers.null_count())
 
+    def break_ties_by(self, order: Integers) -> None:
+        """Rank records of equal value in this order of records, instead of the table's."""
+        self._ties = order
+
     def drop_missing(self, attributes: list[str]) -> None:
         """Leave out the records with a null in any of these attributes."""
         present = np.ones(self.records, dtype=np.bool_)
         for attribute in attributes:
-            present &= self._present(attribute)
+            present &= self.present(attribute)
         mask = nw.new_series("present", present, nw.Boolean, backend=self._frame.implementation)
         self._frame = _without_index(self._frame.filter(mask))
         self._positions = self._positions[present]
@@ -72,16 +76,28 @@ class MemoryEngine:
         single = self._frame.schema[attribute] == nw.Float32
         return grid_of_observed(self._values(attribute), single_precision=single)
 
+    def units(self, attribute: str, grid: Grid) -> Integers:
+        """Values of an attribute in grid units, in record order, without the missing ones."""
+        return grid.to_units(self._values(attribute))
+
     def summarise(self, attribute: str, grid: Grid, k: int | None) -> ClusterSummary:
         """Rank an attribute into clusters of k; without k every record is its own cluster."""
-        units = grid.to_units(self._values(attribute))
+        units = self.units(attribute, grid)
         if k is None:
             self._clusters[attribute] = None
             return singletons(units)
-        order = np.argsort(units, kind="stable")
+        order = self._rank(attribute, units)
         sizes = cluster_sizes(len(units), k)
         self._clusters[attribute] = order, sizes
         return summarise(units[order], sizes)
+
+    def _rank(self, attribute: str, units: Integers) -> Integers:
+        if self._ties is None:
+            return np.argsort(units, kind="stable")
+        present = self.present(attribute)
+        ties = (np.cumsum(present) - 1)[self._ties[present[self._ties]]]
+        ranked: Integers = ties[np.argsort(units[ties], kind="stable")]
+        return ranked
 
     def spread(self, attribute: str, masked: Reals) -> None:
         """Give every record of the clusters last summarised its cluster's masked value."""
@@ -92,24 +108,31 @@ class MemoryEngine:
             values = np.empty(len(order))
             values[order] = np.repeat(masked, sizes)
         spread = np.full(self.records, np.nan)
-        spread[self._present(attribute)] = values
+        spread[self.present(attribute)] = values
         column = pl.Series(spread, nan_to_null=True)
         self._masked[attribute] = _column_like(self._frame[attribute], column)
 
     def derive(self, attribute: str, derived: Derived) -> int:
         """Recompute an attribute from masked ones; count records with no finite result."""
         inputs = pl.DataFrame({name: self._released(name).to_polars() for name in derived.inputs})
+        inputs = inputs.with_columns(cs.numeric().cast(pl.Float64))  # which does not wrap around
         known = inputs.select(~pl.any_horizontal(pl.all().is_null())).to_series()
         try:
-            result = inputs.with_columns(derived.parsed.alias(attribute))[attribute]
+            result = _evaluate(derived, inputs)
+            if not result.equals(_evaluate(derived, inputs.reverse()).reverse()):
+                raise DataError(
+                    f"attribute {attribute!r}: its expression depends on the order of records; "
+                    "compute it record by record"
+                )
             valid = result.is_not_null()
             if result.dtype.is_numeric():
-                result = result.cast(pl.Float64)
                 valid &= result.is_finite().fill_null(value=False)
             undefined = int((known & ~valid).sum())
             if not undefined:
                 self._masked[attribute] = _column_like(self._frame[attribute], result)
-        except (pl.exceptions.PolarsError, ArithmeticError, TypeError, ValueError):
+        except (pl.exceptions.PolarsError, ArithmeticError, TypeError, ValueError) as error:
+            if isinstance(error, DataError):
+                raise
             raise DataError(
                 f"attribute {attribute!r}: its expression cannot be computed from these column "
                 f"types, or does not give {self.columns[attribute].type_name}; change it"
@@ -123,14 +146,16 @@ class MemoryEngine:
     def _released(self, attribute: str) -> nw.Series[Any]:
         return self._masked.get(attribute, self._frame[attribute])
 
-    def _present(self, attribute: str) -> np.typing.NDArray[np.bool_]:
+    def present(self, attribute: str) -> np.typing.NDArray[np.bool_]:
+        """Which records have a value."""
         return ~self._frame[attribute].is_null().to_numpy().astype(np.bool_)
 
     def _values(self, attribute: str) -> Reals:
         return self._frame[attribute].drop_nulls().cast(nw.Float64).to_numpy()
 
 
-def _open(data: Any) -> nw.DataFrame[Any]:  # noqa: ANN401 - a table of the user's kind
+def open_table(data: Any) -> nw.DataFrame[Any]:  # noqa: ANN401 - a table of the user's kind
+    """Open a Polars or pandas DataFrame or a PyArrow Table, without its index."""
     try:
         frame = nw.from_native(data, eager_only=True)
     except nw.exceptions.DuplicateError:
@@ -150,18 +175,33 @@ def _without_index(frame: nw.DataFrame[Any]) -> nw.DataFrame[Any]:
     return nw.maybe_reset_index(frame)
 
 
+def _evaluate(derived: Derived, inputs: pl.DataFrame) -> pl.Series:
+    result = inputs.with_columns(derived.parsed.alias("result"))["result"]
+    return result.cast(pl.Float64) if result.dtype.is_numeric() else result
+
+
 def _column(dtype: nw.dtypes.DType) -> Column:
-    kind: Kind | None = "integer" if dtype.is_integer() else "real" if dtype.is_float() else None
-    if kind != "integer":
-        return Column(kind, _in_words(dtype))
-    limits = np.iinfo(str(dtype).lower())
-    return Column(kind, _in_words(dtype), float(limits.min), min(limits.max, _LARGEST_INTEGER))
+    words = _in_words(dtype)
+    if dtype.is_integer() and dtype not in (nw.Int128, nw.UInt128):
+        limits = np.iinfo(str(dtype).lower())
+        return Column("integer", words, _double(limits.min), _double(limits.max))
+    if dtype.is_float():
+        largest = float(np.finfo(str(dtype).lower()).max)
+        return Column("real", words, -largest, largest, single_precision=dtype == nw.Float32)
+    return Column(None, words)
+
+
+def _double(limit: int) -> float:
+    """Return the double nearest to an integer type's limit that is still of that type."""
+    return float(limit) if abs(float(limit)) <= abs(limit) else float(np.nextafter(float(limit), 0))
 
 
 def _in_words(dtype: nw.dtypes.DType) -> str:
     if dtype in (nw.String, nw.Object, nw.Categorical, nw.Enum):
         return "text"
-    return "numbers" if dtype.is_numeric() else f"{dtype} values"
+    if dtype.is_integer() or dtype.is_float():
+        return "numbers"
+    return f"{dtype} values"
 
 
 def _column_like(like: nw.Series[Any], values: pl.Series) -> nw.Series[Any]:

@@ -1,0 +1,195 @@
+"""The checks of scikit-learn, and what they do not see.
+
+Every check of scikit-learn that applies passes at ε = 10 with the default k = 10. Two settings make
+some of them fail, by design:
+
+- much noise (ε = 0.1, or ε = 1 with k = 3): `check_regressors_train` asks for a score above 0.5;
+- a large k (19 of them at k = 25): they fit as few as 10 records, and n < k is an error.
+"""
+
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from sklearn.datasets import make_classification
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.exceptions import NotFittedError
+from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.tree import DecisionTreeClassifier
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from microveil import (
+    Confidential,
+    DataError,
+    Plan,
+    PlanError,
+    PrivacyWarning,
+    ProtectedEstimator,
+    protect,
+)  # fmt: skip
+
+ignore_grid = pytest.mark.filterwarnings("ignore:attribute 'x:microveil.PrivacyWarning")
+
+X, y = make_classification(
+    400, 5, n_informative=3, n_clusters_per_class=1, class_sep=2.0, random_state=0
+)
+DOMAINS = {f"x{i}": Confidential(lower=-20, upper=20) for i in range(5)}
+PLAN = Plan(epsilon=50.0, k=5, attributes=DOMAINS)
+
+
+@pytest.mark.filterwarnings("ignore::microveil.PrivacyWarning")
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
+@parametrize_with_checks(  # type: ignore[untyped-decorator]
+    [
+        ProtectedEstimator(LogisticRegression(), epsilon=10.0, random_state=0),
+        ProtectedEstimator(Ridge(), epsilon=10.0, random_state=0),
+        ProtectedEstimator(
+            RandomForestClassifier(n_estimators=10, random_state=0), epsilon=10.0, random_state=0
+        ),
+        ProtectedEstimator(DecisionTreeClassifier(random_state=0), epsilon=10.0),
+    ]
+)
+def test_scikit_learns_own_checks(
+    estimator: ProtectedEstimator, check: Callable[[ProtectedEstimator], None]
+) -> None:
+    check(estimator)
+
+
+def test_it_trains_on_what_protect_makes_of_the_data() -> None:
+    model = ProtectedEstimator(LogisticRegression(), PLAN, random_state=7).fit(X, y)
+    table = pl.DataFrame(X, schema=list(DOMAINS))
+    masked = protect(table, PLAN, seed=7).data.to_numpy()
+    expected = LogisticRegression().fit(masked, y)
+    assert not np.array_equal(masked, X)
+    assert np.array_equal(model.estimator_.coef_, expected.coef_)
+    assert model.predict_proba(X) == pytest.approx(expected.predict_proba(X), rel=1e-9)
+    assert model.score(X, y) == expected.score(X, y)
+    assert model.classes_.tolist() == [0, 1]
+
+
+def test_noise_is_fresh_unless_seeded() -> None:
+    def coefficients(random_state: Any) -> list[float]:  # noqa: ANN401
+        model = ProtectedEstimator(LogisticRegression(), PLAN, random_state=random_state)
+        return model.fit(X, y).estimator_.coef_.ravel().tolist()  # type: ignore[no-any-return]
+
+    assert coefficients(None) != coefficients(None)
+    assert coefficients(1) == coefficients(1) == coefficients(np.int64(1))
+    assert coefficients(np.random.RandomState(1)) == coefficients(np.random.RandomState(1))
+
+
+def test_less_budget_makes_a_worse_model() -> None:
+    scores = [
+        cross_val_score(
+            ProtectedEstimator(LogisticRegression(), PLAN, epsilon=epsilon, random_state=0), X, y
+        ).mean()
+        for epsilon in (0.001, 1000.0)
+    ]
+    assert scores[0] < 0.75 < 0.85 < scores[1]
+
+
+def test_grid_search_over_the_plan_and_the_estimator() -> None:
+    model = ProtectedEstimator(DecisionTreeClassifier(random_state=0), PLAN, random_state=0)
+    grid = {
+        "epsilon": [0.001, 1000.0],
+        "k": [3, 20],
+        "method": ["iDP-CBLS", "DP-UM"],
+        "estimator__max_depth": [2, 4],
+    }
+    search = GridSearchCV(model, grid, cv=3).fit(X, y)
+    assert len(search.cv_results_["params"]) == 16
+    assert search.best_params_["epsilon"] == 1000.0
+    best = search.best_estimator_.plan_
+    assert (best.epsilon, best.k) == (1000.0, search.best_params_["k"])
+    assert PLAN.epsilon == 50.0
+
+
+@ignore_grid
+def test_a_pipeline_around_it_and_in_it() -> None:
+    protected = ProtectedEstimator(LogisticRegression(), epsilon=100.0, random_state=0)
+    assert cross_val_score(make_pipeline(StandardScaler(), protected), X, y).mean() > 0.8
+    inner = make_pipeline(StandardScaler(), LogisticRegression())
+    outer = ProtectedEstimator(inner, PLAN, random_state=0)
+    assert cross_val_score(outer, X, y).mean() > 0.8
+    assert hasattr(outer, "predict_proba")
+
+
+@pytest.mark.parametrize("kind", [pl.DataFrame, pd.DataFrame])
+def test_tables_keep_their_names_and_lose_their_identifiers(kind: Any) -> None:  # noqa: ANN401
+    table = kind({"name": [f"n{i}" for i in range(60)], "age": range(60), "size": range(60)})
+    plan = Plan(
+        epsilon=5.0,
+        attributes={
+            "name": "identifier",
+            "age": Confidential(lower=0, upper=100),
+            "size": "kept",
+            "class": "kept",
+        },
+    )
+    target = np.arange(60) > 30
+    model = ProtectedEstimator(DecisionTreeClassifier(), plan, random_state=0).fit(table, target)
+    assert model.estimator_.feature_names_in_.tolist() == ["age", "size"]
+    assert model.feature_names_in_.tolist() == ["name", "age", "size"]
+    assert model.score(table, target) > 0.9
+
+
+def test_records_left_out_for_missing_values_take_their_target_and_weight_along() -> None:
+    values = X.copy()
+    values[::4, 0] = np.nan
+    weights = np.linspace(0.5, 1.5, len(y))
+    present = ~np.isnan(values[:, 0])
+    plan = PLAN.replace(missing="drop")
+    model = ProtectedEstimator(LogisticRegression(), plan, random_state=1)
+    model.fit(values, y, sample_weight=weights)
+    table = pl.DataFrame(values[present], schema=list(DOMAINS))
+    masked = protect(table, PLAN, seed=1).data.to_numpy()
+    expected = LogisticRegression().fit(masked, y[present], sample_weight=weights[present])
+    assert np.array_equal(model.estimator_.coef_, expected.coef_)
+
+
+def test_missing_values_that_are_kept_reach_the_estimator() -> None:
+    values = X.copy()
+    values[::4, 0] = np.nan
+    plan = PLAN.replace(missing="keep")
+    model = ProtectedEstimator(DecisionTreeClassifier(max_depth=4), plan, random_state=1)
+    assert model.fit(values, y).score(values, y) > 0.7
+    assert model.__sklearn_tags__().input_tags.allow_nan
+    with pytest.raises(ValueError, match="NaN"):
+        ProtectedEstimator(DecisionTreeClassifier(), PLAN).fit(values, y)
+
+
+def test_methods_follow_the_estimator() -> None:
+    model = ProtectedEstimator(LinearRegression(), PLAN)
+    assert not hasattr(model, "predict_proba")
+    assert not hasattr(model, "classes_")
+    assert hasattr(ProtectedEstimator(LogisticRegression(), PLAN), "decision_function")
+    with pytest.raises(NotFittedError):
+        model.predict(X)
+
+
+def test_without_a_plan_the_grid_follows_the_data_and_that_warns() -> None:
+    model = ProtectedEstimator(Ridge(), random_state=0)
+    with pytest.warns(PrivacyWarning, match="'x0': its noise grid follows"):
+        model.fit(X[:, :1], y)
+    assert (model.plan_.epsilon, model.plan_.k, model.plan_.method) == (1.0, 10, "iDP-CBLS")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model.fit(np.arange(40).reshape(-1, 1), np.arange(40))  # whole numbers have their own
+
+
+def test_a_plan_that_does_not_fit() -> None:
+    model = ProtectedEstimator(Ridge(), PLAN)
+    with pytest.raises(DataError, match="attribute 'x4' of the plan is not in the data"):
+        model.fit(X[:, :4], y)
+    with pytest.raises(DataError, match=r"found 4 records for k = 5"):
+        model.fit(X[:4], y[:4])
+    with pytest.raises(DataError, match="the plan has none for 'x5'"):
+        model.fit(np.hstack([X, X[:, :1]]), y)
+    with pytest.raises(PlanError, match="epsilon must be"):
+        ProtectedEstimator(Ridge(), PLAN, epsilon=-1.0).fit(X, y)
