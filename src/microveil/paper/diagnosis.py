@@ -9,9 +9,8 @@ from dataclasses import dataclass
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
-from microveil.clusters import ClusterSummary, cluster_sizes, summarise
+from microveil.clusters import cluster_sizes, summarise
 from microveil.grid import grid_of_observed
 from microveil.paper.datasets import CENSUS, Table
 from microveil.paper.experiments import (
@@ -79,11 +78,12 @@ def diagnose(tables: Mapping[str, Table], ks: Mapping[str, Sequence[int]], runs:
 
 
 def _sensitivities(column: pl.Series, k: int) -> dict[str, float]:
-    summary, _ = _clusters(column, k)
+    values = column.to_numpy()
+    units = np.sort(grid_of_observed(values).to_units(values))
+    summary = summarise(units, cluster_sizes(len(units), k))
     upper = ALPHAS[0] * summary.largest[-1]
     local = np.maximum(upper - summary.smallest, summary.largest) / upper
     tied = summary.smallest == summary.largest
-    values = column.to_numpy()
     return {
         "without_noise": float(summary.size[tied].sum() / summary.size.sum()),
         "local_to_global": float(np.mean(local**2)),
@@ -91,22 +91,13 @@ def _sensitivities(column: pl.Series, k: int) -> dict[str, float]:
     }
 
 
-def _clusters(column: pl.Series, k: int) -> tuple[ClusterSummary, NDArray[np.int64]]:
-    values = column.to_numpy()
-    units = grid_of_observed(values).to_units(values)
-    order = np.argsort(units, kind="stable")
-    return summarise(units[order], cluster_sizes(len(units), k)), order
-
-
 def _learn(table: Table, k: int, run: int) -> pl.DataFrame:
     """Train on part of the very release that the results hold for this run."""
-    summary, order = _clusters(table.attributes[TELLTALE], k)
-    tied = np.empty(len(order), dtype=np.bool_)
-    tied[order] = np.repeat(summary.smallest == summary.largest, summary.size)
     setting = Setting("iDP-CBLS", ALPHAS[0], EPSILONS[0])
     seed = seed_of(Task(table.dataset.name, k, run), setting)
-    original = table.attributes.to_numpy()
-    masked = make_release(setting, k, table.attributes, seed).data.to_numpy()
+    released = make_release(setting, k, table.attributes, seed).data
+    tied = (released[TELLTALE] == table.attributes[TELLTALE]).to_numpy()
+    original, masked = table.attributes.to_numpy(), released.to_numpy()
     return pl.DataFrame(
         {"tied": chosen}
         | f_measures(original, masked, table.second_class, seed, chosen=tied == chosen)
