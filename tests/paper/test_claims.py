@@ -4,6 +4,7 @@ import pytest
 from microveil.paper.claims import CLAIMS, Case, Claim, Evidence, Verdict, measured, verdict
 from microveil.paper.claims.document import write_claims
 from microveil.paper.curves import Curves
+from microveil.paper.diagnosis import Diagnosis
 
 CANNOT_ALL_HOLD = {
     # Noise shrinks a hundredfold from ε = 0.01 to 1 while microaggregation stays as it is.
@@ -26,13 +27,21 @@ def change(results: pl.DataFrame, method: str, **columns: pl.Expr) -> pl.DataFra
 
 
 @pytest.fixture
-def ties() -> pl.DataFrame:
+def diagnosis() -> Diagnosis:
     rows = [
-        (dataset, attribute, k, 1 / k)
-        for dataset, attribute in (("Census", "FICA"), ("Wine Quality", "pH"))
+        {
+            "dataset": dataset,
+            "attribute": name,
+            "k": k,
+            "without_noise": 1 / k,
+            "local_to_global": 0.9,
+            "domain_width": 12.0,
+        }
+        for dataset, name in (("Census", "FICA"), ("Wine Quality", "pH"))
         for k in (3, 5, 10, 15, 50, 100)
     ]
-    return pl.DataFrame(rows, schema=["dataset", "attribute", "k", "share"], orient="row")
+    learning = {"tied": [True, False], "f_first_class": [0.9, 0.6], "f_second_class": [0.8, 0.5]}
+    return Diagnosis(pl.DataFrame(rows), pl.DataFrame(learning))
 
 
 @pytest.mark.parametrize(
@@ -121,9 +130,9 @@ def test_verdicts_follow_the_results(
 
 
 def test_the_document_has_every_claim_by_number(
-    as_published: pl.DataFrame, ties: pl.DataFrame
+    as_published: pl.DataFrame, diagnosis: Diagnosis
 ) -> None:
-    document, verdicts = write_claims(as_published, ties)
+    document, verdicts = write_claims(as_published, diagnosis)
     assert sum(verdicts.values()) == len(CLAIMS)
     assert verdicts["holds"] == len(CLAIMS) - len(CANNOT_ALL_HOLD)
     for number, claim in enumerate(CLAIMS, start=1):
@@ -135,24 +144,25 @@ def test_the_document_has_every_claim_by_number(
 
 
 def test_reasons_are_given_where_a_claim_does_not_hold(
-    as_published: pl.DataFrame, ties: pl.DataFrame
+    as_published: pl.DataFrame, diagnosis: Diagnosis
 ) -> None:
     flat = as_published.with_columns(
         mean_sse_std=pl.lit(1.0), f_first_class=pl.lit(0.5), f_second_class=pl.lit(0.5)
     )
-    document, verdicts = write_claims(flat, ties)
+    document, verdicts = write_claims(flat, diagnosis)
     assert verdicts["does not hold"] > 20
     assert document.count("- Why: ") > 10
+    assert "only on the others ≤30K 0.60, >30K 0.50" in document
     for claim in CLAIMS:
         if claim.reason:
-            assert claim.reason(Evidence(Curves(flat), ties))
+            assert claim.reason(Evidence(Curves(flat), diagnosis))
 
 
 def test_the_printed_scale_is_judged_by_itself(
-    as_published: pl.DataFrame, ties: pl.DataFrame
+    as_published: pl.DataFrame, diagnosis: Diagnosis
 ) -> None:
     document, _ = write_claims(
-        change(as_published, "DP", mean_sse_variance=pl.col("mean_sse_variance") / 1e9), ties
+        change(as_published, "DP", mean_sse_variance=pl.col("mean_sse_variance") / 1e9), diagnosis
     )
     [entry] = [part for part in document.split("\n\n**") if "results in the highest SSE" in part]
     assert "» — **holds**" in entry

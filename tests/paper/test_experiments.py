@@ -4,7 +4,6 @@ import pytest
 
 from microveil.paper.datasets import CENSUS, WINE, DataSet, Table
 from microveil.paper.experiments import KS, QUICK_KS, SCHEMA, Task, perform, tasks
-from microveil.paper.ties import shares_without_noise
 
 
 @pytest.fixture
@@ -58,14 +57,6 @@ def test_microaggregation_alone_is_what_it_says(table: Table) -> None:
             mean = (sum(inner) + inner[0] + inner[-1]) / len(cluster)
             total += sum((value - mean) ** 2 for value in cluster) / np.var(values, ddof=1)
     assert noiseless["mean_sse_std"].item() == pytest.approx(total / 90 / 4, rel=1e-6)
-
-
-def test_shares_without_noise_agree_with_the_releases(table: Table) -> None:
-    released = perform(Task("Tiny", 5, 1), table).filter(method="iDP-CBLS")["without_noise"]
-    shares = shares_without_noise({"Tiny": table}, {"Tiny": [5]})
-    assert shares.filter(attribute="a")["share"].item() == 0
-    assert shares.filter(attribute="b")["share"].item() == 1  # 60, 20 and 10 are multiples of 5
-    assert released.unique().to_list() == [0.5]
 
 
 def test_learning_is_perfect_where_the_class_is_plain(table: Table) -> None:

@@ -88,7 +88,7 @@ class Task:
 
 
 @dataclass(frozen=True)
-class _Case:
+class Setting:
     """One release: a method with all its parameters."""
 
     method: str
@@ -109,34 +109,34 @@ def tasks(runs: int, *, quick: bool) -> list[Task]:
 
 def perform(task: Task, table: Table) -> pl.DataFrame:
     """Make every release of a task and measure it."""
-    rows = [_measure(task, case, table) for case in _cases(task)]
+    rows = [_measure(task, setting, table) for setting in _settings(task)]
     return pl.DataFrame(rows, schema=SCHEMA)
 
 
-def _cases(task: Task) -> list[_Case]:
+def _settings(task: Task) -> list[Setting]:
     methods = ("DP",) if task.k is None else ("DP-UM", "iDP-LS", "iDP-CBLS")
     published = [
-        _Case(method, alpha, epsilon)
+        Setting(method, alpha, epsilon)
         for method in methods
         for alpha in ALPHAS
         for epsilon in EPSILONS
     ]
     references = (ORIGINAL, CONSTANT) if task.k is None else (NOISELESS,)
-    return [*published, *map(_Case, references)]
+    return [*published, *map(Setting, references)]
 
 
-def _measure(task: Task, case: _Case, table: Table) -> dict[str, object]:
-    row = {"dataset": task.dataset, **asdict(case), "k": task.k, "run": task.run}
-    if case.method == CONSTANT:
+def _measure(task: Task, setting: Setting, table: Table) -> dict[str, object]:
+    row = {"dataset": task.dataset, **asdict(setting), "k": task.k, "run": task.run}
+    if setting.method == CONSTANT:
         return row | _f_measures_of_constants(table.second_class)
-    seed = _seed(task, case)
+    seed = seed_of(task, setting)
     original = masked = table.attributes.to_numpy()
-    if case.method != ORIGINAL:
-        release = _release(case, task.k, table.attributes, seed)
+    if setting.method != ORIGINAL:
+        release = make_release(setting, task.k, table.attributes, seed)
         masked = release.data.to_numpy()
         row |= _figures(original, masked) | {"without_noise": _share_without_noise(release)}
-    if case.method not in ("DP", "DP-UM"):
-        row |= _f_measures(original, masked, table.second_class, seed)
+    if setting.method not in ("DP", "DP-UM"):
+        row |= f_measures(original, masked, table.second_class, seed)
     return row
 
 
@@ -148,21 +148,22 @@ def _figures(original: Reals, masked: Reals) -> dict[str, object]:
     }
 
 
-def _seed(task: Task, case: _Case) -> int:
-    """Every release has noise of its own, the same whenever it is made again."""
-    key = (task.dataset, task.k, task.run, case.method, case.alpha, case.epsilon)
+def seed_of(task: Task, setting: Setting) -> int:
+    """Give every release noise of its own, the same whenever it is made again."""
+    key = (task.dataset, task.k, task.run, setting.method, setting.alpha, setting.epsilon)
     return int.from_bytes(sha256(repr(key).encode()).digest()[:4])
 
 
-def _release(case: _Case, k: int | None, attributes: pl.DataFrame, seed: int) -> Release:
-    alpha = case.alpha or ALPHAS[0]
+def make_release(setting: Setting, k: int | None, attributes: pl.DataFrame, seed: int) -> Release:
+    """Protect the attributes as the paper does."""
+    alpha = setting.alpha or ALPHAS[0]
     domains = {
         name: Confidential(lower=0.0, upper=alpha * float(attributes[name].to_numpy().max()))
         for name in attributes.columns
     }
     plan = Plan(
-        epsilon=case.epsilon or _NO_NOISE,
-        method="iDP-CBLS" if case.method == NOISELESS else case.method,
+        epsilon=setting.epsilon or _NO_NOISE,
+        method="iDP-CBLS" if setting.method == NOISELESS else setting.method,
         k=k or 1,  # plain DP forms no clusters
         attributes=domains,
     )
@@ -181,18 +182,24 @@ def _correlation(original: Reals, masked: Reals) -> float:
     return float(np.mean([np.corrcoef(x, y)[0, 1] if np.ptp(y) else 0.0 for x, y in columns]))
 
 
-def _f_measures(
-    original: Reals, masked: Reals, second_class: NDArray[np.bool_], seed: int
+def f_measures(
+    original: Reals,
+    masked: Reals,
+    second_class: NDArray[np.bool_],
+    seed: int,
+    chosen: NDArray[np.bool_] | None = None,
 ) -> dict[str, object]:
     """Train on the first 66% of the masked records, test on the rest of the original ones.
 
     A random forest with scikit-learn's defaults. A class that is never predicted has F-measure 0.
+    Where `chosen` is given, it trains on those of the first 66% that are chosen.
     """
     from sklearn.ensemble import RandomForestClassifier
 
     training = _training_records(second_class)
+    learned = slice(training) if chosen is None else np.flatnonzero(chosen[:training])
     forest = RandomForestClassifier(random_state=seed, n_jobs=1)
-    forest.fit(masked[:training], second_class[:training])
+    forest.fit(masked[learned], second_class[learned])
     return _f_of_both(second_class[training:], forest.predict(original[training:]))
 
 

@@ -12,9 +12,9 @@ from microveil.formats import moved_into_place
 from microveil.paper.claims import Verdict
 from microveil.paper.claims.document import write_claims
 from microveil.paper.datasets import DATA_SETS, load, make_directory
+from microveil.paper.diagnosis import Diagnosis, diagnose
 from microveil.paper.experiments import KS, QUICK_KS, QUICK_RUNS, RUNS, tasks
 from microveil.paper.runner import run
-from microveil.paper.ties import shares_without_noise
 from microveil.protect import Progress
 
 
@@ -61,27 +61,26 @@ def reproduce(
         raise MicroveilError("drawing the figures needs matplotlib: pip install 'microveil[paper]'")
     make_directory(out)
     tables = {name: load(known, data_dir, progress=progress) for name, known in DATA_SETS.items()}
-    todo = tasks(min(runs, QUICK_RUNS) if quick else runs, quick=quick)
-    results = run(todo, tables, out / "parts", progress)
-    ties = shares_without_noise(tables, QUICK_KS if quick else KS)
-    return write(results, ties, out)
+    runs = min(runs, QUICK_RUNS) if quick else runs
+    results = run(tasks(runs, quick=quick), tables, out / "parts", progress)
+    return write(results, diagnose(tables, QUICK_KS if quick else KS, runs), out)
 
 
-def write(results: pl.DataFrame, ties: pl.DataFrame, out: Path) -> Reproduction:
+def write(results: pl.DataFrame, diagnosis: Diagnosis, out: Path) -> Reproduction:
     """Write results, claims and figures.
 
     Parameters
     ----------
     results
         One row per release, as `microveil.paper.experiments` describes them.
-    ties
-        What `microveil.paper.ties` says of the same values of k.
+    diagnosis
+        What explains them.
     out
         Directory to write to.
     """
     from microveil.paper.figures import draw
 
-    document, verdicts = write_claims(results, ties)
+    document, verdicts = write_claims(results, diagnosis)
     results_path, claims_path = out / "results.parquet", out / "claims.md"
     with moved_into_place([results_path, claims_path]) as (parquet, claims):
         results.write_parquet(parquet)

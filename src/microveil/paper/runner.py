@@ -6,13 +6,14 @@ import signal
 import threading
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
-from importlib.metadata import version
+from hashlib import sha256
 from pathlib import Path
 
+import numpy as np
 import polars as pl
 
 from microveil.formats import moved_into_place
-from microveil.paper.datasets import Table
+from microveil.paper.datasets import CENSUS, Table
 from microveil.paper.experiments import Task, perform
 from microveil.protect import Progress
 
@@ -25,9 +26,9 @@ def run(
 ) -> pl.DataFrame:
     """Perform the tasks that `directory` does not hold yet, and return the results of all.
 
-    Results are only taken over from the same versions of microveil and scikit-learn.
+    Results are taken over only if today's code gives the same figures on a made-up table.
     """
-    parts = directory / f"microveil-{version('microveil')}-scikit-learn-{version('scikit-learn')}"
+    parts = directory / _edition()
     parts.mkdir(parents=True, exist_ok=True)
     paths = {task: parts / f"{task.name}.parquet" for task in todo}
     missing = [task for task in todo if not paths[task].is_file()]
@@ -37,6 +38,15 @@ def run(
     if missing:
         _perform_all(missing, tables, paths, done, progress)
     return pl.concat(pl.read_parquet(paths[task]) for task in todo)
+
+
+def _edition() -> str:
+    """Digest all figures of a made-up table: whatever changes results changes it."""
+    values = np.arange(1.0, 31.0)
+    attributes = pl.DataFrame({"rising": values, "falling": values[::-1] ** 2})
+    table = Table(CENSUS, attributes, values % 3 == 0)
+    figures = pl.concat(perform(Task("made up", k, 1), table) for k in (3, None))
+    return sha256(figures.write_csv().encode()).hexdigest()[:16]
 
 
 def _perform_all(

@@ -6,9 +6,9 @@ from itertools import groupby
 from typing import Literal
 
 import numpy as np
-import polars as pl
 
 from microveil.paper.curves import Curves
+from microveil.paper.diagnosis import Diagnosis
 
 Verdict = Literal["holds", "differs", "does not hold"]
 
@@ -32,16 +32,10 @@ class Case:
 
 @dataclass(frozen=True)
 class Evidence:
-    """What judges and reasons look at."""
+    """What reasons look at."""
 
     curves: Curves
-    ties: pl.DataFrame
-
-    def share_without_noise(self, dataset: str, k: int, attribute: str | None = None) -> float:
-        """Share of values iDP-CBLS releases without noise at this k, in one attribute or all."""
-        chosen = self.ties.filter(dataset=dataset, k=k)
-        chosen = chosen if attribute is None else chosen.filter(attribute=attribute)
-        return float(np.mean(chosen["share"].to_numpy()))
+    diagnosis: Diagnosis
 
 
 Judge = Callable[[Curves], Sequence[Case]]

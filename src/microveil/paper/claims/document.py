@@ -9,6 +9,7 @@ import polars as pl
 
 from microveil.paper.claims import CLAIMS, Claim, Evidence, Verdict, measured, verdict
 from microveil.paper.curves import Curves
+from microveil.paper.diagnosis import Diagnosis
 from microveil.paper.experiments import RUNS
 
 _SHOWN_KS = 6
@@ -44,9 +45,9 @@ class _Judged:
     reason: str | None
 
 
-def write_claims(results: pl.DataFrame, ties: pl.DataFrame) -> tuple[str, dict[Verdict, int]]:
+def write_claims(results: pl.DataFrame, diagnosis: Diagnosis) -> tuple[str, dict[Verdict, int]]:
     """Judge every claim; return the document and how many claims got each verdict."""
-    evidence = Evidence(Curves(results, "std"), ties)
+    evidence = Evidence(Curves(results, "std"), diagnosis)
     printed = Curves(results, "variance")
     judged = [_judge(claim, evidence, printed) for claim in CLAIMS]
     counts = Counter(one.verdict for one in judged)
@@ -106,9 +107,9 @@ def _ties_table(evidence: Evidence) -> str:
         shown = ks[:: max(1, -(-len(ks) // _SHOWN_KS))]
         parts.append(f"| {dataset} | " + " | ".join(f"k = {k}" for k in shown) + " |")
         parts.append("|---" * (len(shown) + 1) + "|")
-        attributes = evidence.ties.filter(dataset=dataset)["attribute"].unique(maintain_order=True)
-        for attribute in attributes:
-            shares = [evidence.share_without_noise(dataset, k, attribute) for k in shown]
+        known = evidence.diagnosis.sensitivities.filter(dataset=dataset)
+        for attribute in known["attribute"].unique(maintain_order=True):
+            shares = [evidence.diagnosis.without_noise(dataset, k, attribute) for k in shown]
             parts.append(f"| {attribute} | " + " | ".join(f"{s:.0%}" for s in shares) + " |")
         parts.append("")
     return "\n".join(parts)
