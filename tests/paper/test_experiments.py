@@ -1,10 +1,17 @@
+from hashlib import sha256
+from typing import Any
+
 import numpy as np
 import polars as pl
 import pytest
 
+from microveil.evaluate.utility import mean_sse
 from microveil.paper.datasets import CENSUS, WINE, DataSet, Table
 from microveil.paper.experiments import KS, QUICK_KS, SCHEMA, Task, perform, tasks
 from microveil.paper.ties import shares_without_noise
+from microveil.plan import Plan
+from microveil.protect import protect
+from microveil.roles import Confidential
 
 
 @pytest.fixture
@@ -23,7 +30,7 @@ def test_a_task_makes_every_release(table: Table) -> None:
     assert made == [("DP-UM", 6), ("iDP-CBLS", 6), ("iDP-LS", 6), ("noiseless", 1)]
     without_k = perform(Task("Tiny", None, 1), table)
     made = without_k.group_by("method").len().sort("method").rows()
-    assert made == [("DP", 6), ("constant", 1), ("original", 1)]
+    assert made == [("DP", 6), ("constant", 1), ("microveil", 6), ("original", 1)]
     assert without_k["k"].null_count() == len(without_k)
 
 
@@ -66,6 +73,32 @@ def test_shares_without_noise_agree_with_the_releases(table: Table) -> None:
     assert shares.filter(attribute="a")["share"].item() == 0
     assert shares.filter(attribute="b")["share"].item() == 1  # 60, 20 and 10 are multiples of 5
     assert released.unique().to_list() == [0.5]
+
+
+@pytest.mark.parametrize(
+    ("k", "method", "settings"),
+    [
+        (5, "iDP-CBLS", {"k": 5, "partition": "fixed", "post": "none"}),
+        (None, "microveil", {"k": 3, "partition": "noise-optimal", "post": "penalised-isotonic"}),
+    ],
+)
+def test_releases_can_be_made_by_hand(
+    table: Table, k: int | None, method: str, settings: dict[str, Any]
+) -> None:
+    original = table.attributes.to_numpy()
+    domains = {
+        name: Confidential(lower=0.0, upper=3.0 * most)
+        for name, most in zip(table.attributes.columns, original.max(axis=0).tolist(), strict=True)
+    }
+    key = ("Tiny", k, 1, method, 3.0, 0.1)
+    seed = int.from_bytes(sha256(repr(key).encode()).digest()[:4])
+    plan = Plan(epsilon=0.1, attributes=domains, **settings)
+    masked = protect(table.attributes, plan, seed=seed).data.to_numpy()
+    [made] = (
+        perform(Task("Tiny", k, 1), table).filter(method=method, alpha=3.0, epsilon=0.1).to_dicts()
+    )
+    assert made["mean_sse_std"] == mean_sse(original, masked, scale="std")
+    assert made["f_first_class"] is not None
 
 
 def test_learning_is_perfect_where_the_class_is_plain(table: Table) -> None:

@@ -6,7 +6,7 @@ nothing but the task, so tasks may run in any order, in any process, or be taken
 run.
 """
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, astuple, dataclass
 from hashlib import sha256
 
 import numpy as np
@@ -32,6 +32,8 @@ CONSTANT = "constant"
 NOISELESS = "noiseless"
 """iDP-CBLS at an ε so large that only its microaggregation is left; not in the paper."""
 _NO_NOISE = 1e9
+MICROVEIL = "microveil"
+"""What the library recommends at the same ε, beside the paper's four methods."""
 
 KS: dict[str, tuple[int, ...]] = {
     CENSUS.name: (
@@ -74,7 +76,7 @@ share of values in clusters of zero sensitivity. What is not measured of a metho
 
 @dataclass(frozen=True)
 class Task:
-    """One run at one k; `k` is None for what does not depend on it: DP and references."""
+    """One run at one k; `k` is None for what has none: DP, microveil and references."""
 
     dataset: str
     k: int | None
@@ -113,16 +115,22 @@ def perform(task: Task, table: Table) -> pl.DataFrame:
     return pl.DataFrame(rows, schema=SCHEMA)
 
 
+def is_complete(part: pl.DataFrame, task: Task) -> bool:
+    """Whether kept results are of exactly the releases that the task makes today."""
+    made = part.select("method", "alpha", "epsilon").rows()
+    return made == [astuple(case) for case in _cases(task)]
+
+
 def _cases(task: Task) -> list[_Case]:
-    methods = ("DP",) if task.k is None else ("DP-UM", "iDP-LS", "iDP-CBLS")
-    published = [
+    methods = ("DP", MICROVEIL) if task.k is None else ("DP-UM", "iDP-LS", "iDP-CBLS")
+    with_noise = [
         _Case(method, alpha, epsilon)
         for method in methods
         for alpha in ALPHAS
         for epsilon in EPSILONS
     ]
     references = (ORIGINAL, CONSTANT) if task.k is None else (NOISELESS,)
-    return [*published, *map(_Case, references)]
+    return [*with_noise, *map(_Case, references)]
 
 
 def _measure(task: Task, case: _Case, table: Table) -> dict[str, object]:
@@ -160,13 +168,18 @@ def _release(case: _Case, k: int | None, attributes: pl.DataFrame, seed: int) ->
         name: Confidential(lower=0.0, upper=alpha * float(attributes[name].to_numpy().max()))
         for name in attributes.columns
     }
-    plan = Plan(
+    return protect(attributes, _plan(case, k, domains), seed=seed)
+
+
+def _plan(case: _Case, k: int | None, domains: dict[str, Confidential]) -> Plan:
+    if case.method == MICROVEIL:
+        return Plan.recommended(epsilon=case.epsilon, attributes=domains)
+    return Plan.published(
         epsilon=case.epsilon or _NO_NOISE,
         method="iDP-CBLS" if case.method == NOISELESS else case.method,
         k=k or 1,  # plain DP forms no clusters
         attributes=domains,
     )
-    return protect(attributes, plan, seed=seed)
 
 
 def _share_without_noise(release: Release) -> float:

@@ -13,7 +13,7 @@ import polars as pl
 
 from microveil.formats import moved_into_place
 from microveil.paper.datasets import Table
-from microveil.paper.experiments import Task, perform
+from microveil.paper.experiments import Task, is_complete, perform
 from microveil.protect import Progress
 
 
@@ -25,18 +25,23 @@ def run(
 ) -> pl.DataFrame:
     """Perform the tasks that `directory` does not hold yet, and return the results of all.
 
-    Results are only taken over from the same versions of microveil and scikit-learn.
+    Results are only taken over from the same versions of microveil and scikit-learn, and only if
+    they are of the same releases.
     """
     parts = directory / f"microveil-{version('microveil')}-scikit-learn-{version('scikit-learn')}"
     parts.mkdir(parents=True, exist_ok=True)
     paths = {task: parts / f"{task.name}.parquet" for task in todo}
-    missing = [task for task in todo if not paths[task].is_file()]
+    missing = [task for task in todo if not _is_kept(task, paths[task])]
     done = len(todo) - len(missing)
     if progress:
         progress("experiments", done, len(todo))
     if missing:
         _perform_all(missing, tables, paths, done, progress)
     return pl.concat(pl.read_parquet(paths[task]) for task in todo)
+
+
+def _is_kept(task: Task, path: Path) -> bool:
+    return path.is_file() and is_complete(pl.read_parquet(path), task)
 
 
 def _perform_all(
