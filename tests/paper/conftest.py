@@ -30,7 +30,7 @@ def empty_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "cache" / "microveil"
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def tiny() -> DataSet:
     """A data set of three records."""
     return DataSet(

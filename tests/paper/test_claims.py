@@ -148,7 +148,7 @@ def test_microveil_is_set_beside_the_best_of_cluster_based_sensitivity(
             "10.0% | 5.0% | 0.0% below those of original data, and "
         ) in section
     assert "and 10.1% | 3.1% | 0.1% with iDP-CBLS.\n- Wine" in section
-    assert "| 0.01 | 3 | 20 (k = 10) | 10 | 0.809 | 0.810 | 0.827 | 0.828 |" in section
+    assert "| 0.01 | 3 | 20 ± 0% (k = 10) | 10 ± 0% | 0.809 | 0.810 | 0.827 | 0.828 |" in section
     assert "| original data |  |  |  | 0.900 | 0.900 | 0.920 | 0.920 |" in section
 
     worse = change(as_published, "microveil", mean_sse_std=sse * 1e9, f_first_class=pl.lit(0.01))

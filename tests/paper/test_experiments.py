@@ -14,7 +14,7 @@ from microveil.protect import protect
 from microveil.roles import Confidential
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def table(tiny: DataSet) -> Table:
     """Ninety records, the second attribute with many ties; the class follows the first."""
     generator = np.random.default_rng(1)
@@ -23,19 +23,27 @@ def table(tiny: DataSet) -> Table:
     return Table(tiny, attributes, first > np.median(first))
 
 
-def test_a_task_makes_every_release(table: Table) -> None:
-    results = perform(Task("Tiny", 5, 1), table)
+@pytest.fixture(scope="module")
+def results(table: Table) -> pl.DataFrame:
+    return perform(Task("Tiny", 5, 1), table)
+
+
+@pytest.fixture(scope="module")
+def without_k(table: Table) -> pl.DataFrame:
+    return perform(Task("Tiny", None, 1), table)
+
+
+def test_a_task_makes_every_release(results: pl.DataFrame, without_k: pl.DataFrame) -> None:
     assert dict(results.schema) == SCHEMA
     made = results.group_by("method").len().sort("method").rows()
     assert made == [("DP-UM", 6), ("iDP-CBLS", 6), ("iDP-LS", 6), ("noiseless", 1)]
-    without_k = perform(Task("Tiny", None, 1), table)
     made = without_k.group_by("method").len().sort("method").rows()
     assert made == [("DP", 6), ("constant", 1), ("microveil", 6), ("original", 1)]
     assert without_k["k"].null_count() == len(without_k)
 
 
-def test_runs_can_be_repeated_and_differ(table: Table) -> None:
-    first = perform(Task("Tiny", 5, 1), table)
+def test_runs_can_be_repeated_and_differ(table: Table, results: pl.DataFrame) -> None:
+    first = results
     assert first.equals(perform(Task("Tiny", 5, 1), table))
     second = perform(Task("Tiny", 5, 2), table)
     noisy = first.filter(pl.col("method") != "noiseless").drop("run")
@@ -43,9 +51,9 @@ def test_runs_can_be_repeated_and_differ(table: Table) -> None:
     assert first["mean_sse_std"].n_unique() == len(first)
 
 
-def test_values_stay_in_the_domain(table: Table) -> None:
+def test_values_stay_in_the_domain(table: Table, without_k: pl.DataFrame) -> None:
     """No value moves further than its domain is wide, so mean SSE has a bound."""
-    results = perform(Task("Tiny", None, 1), table).filter(method="DP", epsilon=0.01)
+    results = without_k.filter(method="DP", epsilon=0.01)
     original = table.attributes.to_numpy()
     for alpha, sse in results.select("alpha", "mean_sse_std").rows():
         ends = np.maximum(original, alpha * original.max(axis=0) - original)
@@ -67,8 +75,8 @@ def test_microaggregation_alone_is_what_it_says(table: Table) -> None:
     assert noiseless["mean_sse_std"].item() == pytest.approx(total / 90 / 4, rel=1e-6)
 
 
-def test_shares_without_noise_agree_with_the_releases(table: Table) -> None:
-    released = perform(Task("Tiny", 5, 1), table).filter(method="iDP-CBLS")["without_noise"]
+def test_shares_without_noise_agree_with_the_releases(table: Table, results: pl.DataFrame) -> None:
+    released = results.filter(method="iDP-CBLS")["without_noise"]
     shares = shares_without_noise({"Tiny": table}, {"Tiny": [5]})
     assert shares.filter(attribute="a")["share"].item() == 0
     assert shares.filter(attribute="b")["share"].item() == 1  # 60, 20 and 10 are multiples of 5
@@ -83,7 +91,12 @@ def test_shares_without_noise_agree_with_the_releases(table: Table) -> None:
     ],
 )
 def test_releases_can_be_made_by_hand(
-    table: Table, k: int | None, method: str, settings: dict[str, Any]
+    table: Table,
+    results: pl.DataFrame,
+    without_k: pl.DataFrame,
+    k: int | None,
+    method: str,
+    settings: dict[str, Any],
 ) -> None:
     original = table.attributes.to_numpy()
     domains = {
@@ -94,20 +107,20 @@ def test_releases_can_be_made_by_hand(
     seed = int.from_bytes(sha256(repr(key).encode()).digest()[:4])
     plan = Plan(epsilon=0.1, attributes=domains, **settings)
     masked = protect(table.attributes, plan, seed=seed).data.to_numpy()
-    [made] = (
-        perform(Task("Tiny", k, 1), table).filter(method=method, alpha=3.0, epsilon=0.1).to_dicts()
-    )
+    made_by_task = without_k if k is None else results
+    [made] = made_by_task.filter(method=method, alpha=3.0, epsilon=0.1).to_dicts()
     assert made["mean_sse_std"] == mean_sse(original, masked, scale="std")
     assert made["f_first_class"] is not None
 
 
-def test_learning_is_perfect_where_the_class_is_plain(table: Table) -> None:
-    references = perform(Task("Tiny", None, 1), table)
-    original = references.filter(method="original")
+def test_learning_is_perfect_where_the_class_is_plain(
+    table: Table, without_k: pl.DataFrame
+) -> None:
+    original = without_k.filter(method="original")
     assert original["f_first_class"].item() > 0.9
     test_records = table.second_class[59:]  # 66% of 90 is 59.4
     share = test_records.mean()
-    constant = references.filter(method="constant")
+    constant = without_k.filter(method="constant")
     assert constant["f_second_class"].item() == pytest.approx(2 * share / (1 + share))
     assert constant["f_first_class"].item() == pytest.approx(2 * (1 - share) / (2 - share))
 

@@ -57,12 +57,18 @@ def test_dp_is_worst_and_cluster_based_sensitivity_best(
 
 
 @pytest.mark.parametrize("dataset", DATA_SETS)
-@pytest.mark.parametrize("epsilon", EPSILONS)
-def test_microveil_is_far_below_the_best_published_in_narrow_domains(
+@pytest.mark.parametrize("epsilon", EPSILONS[:2])
+def test_microveil_is_far_below_the_best_published_at_small_epsilon(
     done: Done, dataset: str, epsilon: float
 ) -> None:
+    """For the narrower domains; at ε = 1, or in wider ones, a single run is too uncertain."""
     ours, best = (done.curves.sse(dataset, m, epsilon)[0].min() for m in (MICROVEIL, "iDP-CBLS"))
     assert ours < 0.5 * best
+
+
+@pytest.mark.parametrize("dataset", DATA_SETS)
+@pytest.mark.parametrize("epsilon", EPSILONS)
+def test_one_can_learn_from_microveil(done: Done, dataset: str, epsilon: float) -> None:
     f = done.curves.f(dataset, MICROVEIL, epsilon)[:, :, 0]
     assert np.all(f > 0.9 * done.curves.f_original(dataset)[:, None])
 

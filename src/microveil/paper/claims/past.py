@@ -15,7 +15,7 @@ The line «microveil» is `Plan.recommended`: iDP-CBLS with noise-optimal cluste
 and penalised isotonic regression. It spends the same ε at level 1 (clusters held), but has no bound
 at level 2 (clusters formed again), since its clusters follow the data. The paper says nothing of
 it, and it counts in no verdict. It is set beside iDP-CBLS at the best k of each figure, chosen
-after the fact and so in favour of iDP-CBLS.
+after the fact and so in favour of iDP-CBLS. After ± stands the standard error of a mean over runs.
 
 {summary}
 """
@@ -67,11 +67,19 @@ def _rows(curves: Curves, dataset: str) -> Iterator[list[str]]:
     for epsilon in EPSILONS:
         sse, f = (measure(dataset, _CBLS, epsilon) for measure in (curves.sse, curves.f))
         ours, f_ours = (measure(dataset, MICROVEIL, epsilon) for measure in (curves.sse, curves.f))
+        errors, our_errors = (curves.sse_error(dataset, m, epsilon) for m in (_CBLS, MICROVEIL))
         for place, alpha in enumerate(ALPHAS):
-            k = curves.ks(dataset)[sse[place].argmin()]
+            best = sse[place].argmin()
+            k = curves.ks(dataset)[best]
             yield [
                 f"{epsilon:g}", f"{alpha:g}",
-                f"{sse[place].min():.3g} (k = {k})", f"{ours[place, 0]:.3g}",
+                f"{_mean(sse[place, best], errors[place, best])} (k = {k})",
+                _mean(ours[place, 0], our_errors[place, 0]),
                 f"{f[0, place].max():.3f}", f"{f_ours[0, place, 0]:.3f}",
                 f"{f[1, place].max():.3f}", f"{f_ours[1, place, 0]:.3f}",
             ]  # fmt: skip
+
+
+def _mean(mean: float, error: float) -> str:
+    """Write a mean and its standard error, a share of it; a single run has none."""
+    return f"{mean:.3g} ± {error:.0%}" if error else f"{mean:.3g}"
