@@ -2,6 +2,7 @@ from pathlib import Path
 
 import polars as pl
 
+from microveil.paper.experiments import ALPHAS
 from microveil.paper.figures import draw
 
 
@@ -17,6 +18,15 @@ def test_four_figures_as_svg_and_png(as_published: pl.DataFrame, tmp_path: Path)
     for path in paths:
         start = path.read_bytes()[:8]
         assert start == b"\x89PNG\r\n\x1a\n" if path.suffix == ".png" else b"<?xml" in start
+
+
+def test_every_figure_has_a_line_for_microveil(as_published: pl.DataFrame, tmp_path: Path) -> None:
+    for path in draw(as_published, tmp_path):
+        if path.suffix == ".svg":
+            drawing = path.read_text(encoding="utf-8")
+            panels = 3 if path.name.startswith("sse") else 6
+            in_legend = 1
+            assert drawing.lower().count("stroke: #cc79a7") == len(ALPHAS) * panels + in_legend
 
 
 def test_the_same_results_give_the_same_drawing(as_published: pl.DataFrame, tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ import polars as pl
 
 from microveil.evaluate.utility import Scale
 from microveil.grid import Reals
-from microveil.paper.experiments import ALPHAS, CONSTANT, NOISELESS, ORIGINAL
+from microveil.paper.experiments import ALPHAS, CONSTANT, MICROVEIL, NOISELESS, ORIGINAL
 
 _CLASSES = ("f_first_class", "f_second_class")
 _MEASURES = ("sse", "correlation", *_CLASSES)
@@ -79,7 +79,7 @@ class Curves:
 
     def _curve(self, measure: str, dataset: str, method: str, epsilon: float | None) -> Reals:
         alphas: Sequence[float | None] = ALPHAS if epsilon is not None else (None,) * len(ALPHAS)
-        without_k = method in ("DP", ORIGINAL, CONSTANT)
+        without_k = method in ("DP", MICROVEIL, ORIGINAL, CONSTANT)
         ks = [None if without_k else k for k in self._ks[dataset]]
         curve = [
             [self._means[dataset, method, epsilon, alpha, k][measure] or 0.0 for k in ks]

@@ -32,6 +32,8 @@ CONSTANT = "constant"
 NOISELESS = "noiseless"
 """iDP-CBLS at an ε so large that only its microaggregation is left; not in the paper."""
 _NO_NOISE = 1e9
+MICROVEIL = "microveil"
+"""What the library recommends at the same ε, beside the paper's four methods."""
 
 KS: dict[str, tuple[int, ...]] = {
     CENSUS.name: (
@@ -74,7 +76,7 @@ share of values in clusters of zero sensitivity. What is not measured of a metho
 
 @dataclass(frozen=True)
 class Task:
-    """One run at one k; `k` is None for what does not depend on it: DP and references."""
+    """One run at one k; `k` is None for what has none: DP, microveil and references."""
 
     dataset: str
     k: int | None
@@ -114,7 +116,7 @@ def perform(task: Task, table: Table) -> pl.DataFrame:
 
 
 def _settings(task: Task) -> list[Setting]:
-    methods = ("DP",) if task.k is None else ("DP-UM", "iDP-LS", "iDP-CBLS")
+    methods = ("DP", MICROVEIL) if task.k is None else ("DP-UM", "iDP-LS", "iDP-CBLS")
     published = [
         Setting(method, alpha, epsilon)
         for method in methods
@@ -161,13 +163,18 @@ def make_release(setting: Setting, k: int | None, attributes: pl.DataFrame, seed
         name: Confidential(lower=0.0, upper=alpha * float(attributes[name].to_numpy().max()))
         for name in attributes.columns
     }
-    plan = Plan(
+    return protect(attributes, _plan(setting, k, domains), seed=seed)
+
+
+def _plan(setting: Setting, k: int | None, domains: dict[str, Confidential]) -> Plan:
+    if setting.method == MICROVEIL:
+        return Plan.recommended(epsilon=setting.epsilon, attributes=domains)
+    return Plan.published(
         epsilon=setting.epsilon or _NO_NOISE,
         method="iDP-CBLS" if setting.method == NOISELESS else setting.method,
         k=k or 1,  # plain DP forms no clusters
         attributes=domains,
     )
-    return protect(attributes, plan, seed=seed)
 
 
 def _share_without_noise(release: Release) -> float:

@@ -1,4 +1,4 @@
-"""The paper's four figures, for print and for colour-blind readers."""
+"""The paper's four figures, with a line for microveil, for print and for colour-blind readers."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -11,7 +11,7 @@ from microveil.formats import moved_into_place
 from microveil.grid import Reals
 from microveil.paper.curves import Curves
 from microveil.paper.datasets import CENSUS, DATA_SETS, WINE
-from microveil.paper.experiments import ALPHAS, EPSILONS
+from microveil.paper.experiments import ALPHAS, EPSILONS, MICROVEIL
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -23,14 +23,16 @@ class _Look(NamedTuple):
     colour: str
     marker: str
     width: float = 1.3
+    label: str | None = None
 
 
 # Colours of Okabe and Ito, told apart with any colour vision; markers do without colour.
 _LOOKS = {
-    "DP": _Look("#A0A0A0", "", 3.0),  # a broad band, so that it shows behind curves that lie on it
+    "DP": _Look("#A0A0A0", "", 3.0),  # a broad band, which shows behind curves that lie on it
     "DP-UM": _Look("#E69F00", "s"),
     "iDP-LS": _Look("#0072B2", "^"),
     "iDP-CBLS": _Look("#D55E00", "o"),
+    MICROVEIL: _Look("#CC79A7", "", 3.0, "microveil (noise-optimal, penalised isotonic)"),
 }
 _ORIGINAL, _CONSTANT = "#009E73", "#000000"
 _LEFT_TO_RIGHT = {CENSUS.name: (0, 1), WINE.name: (1, 0)}  # classes, as in the paper
@@ -77,7 +79,7 @@ def _draw_sse(curves: Curves, dataset: str) -> "Figure":
         figure,
         f"{dataset}: mean SSE of the masked data",
         f"distances in standard deviations, means over {_runs(curves)}",
-        _legend(tuple(_LOOKS)),
+        [*_method_lines(tuple(_LOOKS)), *_alpha_lines()],
     )
     return figure
 
@@ -88,7 +90,7 @@ def _draw_f(curves: Curves, dataset: str) -> "Figure":
         for axis, class_ in zip(row, _LEFT_TO_RIGHT[dataset], strict=True):
             axis.axhline(curves.f_original(dataset)[class_], color=_ORIGINAL)
             axis.axhline(curves.f_constant(dataset)[class_], color=_CONSTANT, linestyle="dotted")
-            for method in ("iDP-LS", "iDP-CBLS"):
+            for method in ("iDP-LS", "iDP-CBLS", MICROVEIL):
                 f = curves.f(dataset, method, epsilon)[class_]
                 _plot(axis, curves.ks(dataset), f, method)
             name = DATA_SETS[dataset].class_names[class_]
@@ -101,7 +103,12 @@ def _draw_f(curves: Curves, dataset: str) -> "Figure":
         figure,
         f"{dataset}: F-measure of a random forest trained on masked data",
         f"tested on original data, means over {_runs(curves)}; each class has its own scale",
-        [*_legend(("iDP-LS", "iDP-CBLS")), *_reference_lines()],
+        [
+            *_method_lines(("iDP-LS", "iDP-CBLS")),
+            *_reference_lines(),
+            *_method_lines((MICROVEIL,)),
+            *_alpha_lines(),
+        ],
     )
     return figure
 
@@ -122,7 +129,7 @@ def _plot(axis: "Axes", ks: Sequence[int], by_alpha: Reals, method: str) -> None
         hollow = "white" if alpha != ALPHAS[0] else look.colour
         axis.plot(
             ks, values, color=look.colour, marker=look.marker, linestyle=_DASHES[alpha],
-            markerfacecolor=hollow, linewidth=look.width,
+            markerfacecolor=hollow, linewidth=look.width, zorder=2 if look.marker else 1.9,
         )  # fmt: skip
 
 
@@ -136,15 +143,20 @@ def _number_ks(axis: "Axes", ks: Sequence[int]) -> None:
     axis.tick_params(labelbottom=True, labelleft=True)
 
 
-def _legend(methods: Sequence[str]) -> list["Line2D"]:
+def _method_lines(methods: Sequence[str]) -> list["Line2D"]:
     from matplotlib.lines import Line2D
 
-    entries = [
-        Line2D([], [], color=colour, marker=marker, linewidth=width, label=method)
+    return [
+        Line2D([], [], color=colour, marker=marker, linewidth=width, label=label or method)
         for method in methods
-        for colour, marker, width in [_LOOKS[method]]
+        for colour, marker, width, label in [_LOOKS[method]]
     ]
-    return entries + [
+
+
+def _alpha_lines() -> list["Line2D"]:
+    from matplotlib.lines import Line2D
+
+    return [
         Line2D(
             [],
             [],
@@ -168,7 +180,7 @@ def _reference_lines() -> list["Line2D"]:
 def _finish(figure: "Figure", title: str, note: str, entries: list["Line2D"]) -> None:
     figure.suptitle(f"{title}\n", x=0.01, ha="left", fontsize=11, fontweight="bold")
     figure.text(0.01, 0.965, note, ha="left", va="top", color="#444444")
-    figure.legend(handles=entries, loc="outside lower center", ncols=3, frameon=False)
+    figure.legend(handles=entries, loc="outside lower center", ncols=2, frameon=False)
 
 
 def _runs(curves: Curves) -> str:

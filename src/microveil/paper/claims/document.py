@@ -8,6 +8,7 @@ from typing import get_args
 import polars as pl
 
 from microveil.paper.claims import CLAIMS, Claim, Evidence, Verdict, measured, verdict
+from microveil.paper.claims.past import past_the_paper
 from microveil.paper.curves import Curves
 from microveil.paper.diagnosis import Diagnosis
 from microveil.paper.experiments import RUNS
@@ -61,7 +62,7 @@ def write_claims(results: pl.DataFrame, diagnosis: Diagnosis) -> tuple[str, dict
     for section, entries in groupby(numbered, key=lambda entry: entry[1].claim.section):
         parts.append(f"## {section}\n")
         parts += [_entry(number, one) for number, one in entries]
-    parts.append(_ties_table(evidence))
+    parts += [_ties_table(evidence), past_the_paper(evidence.curves)]
     return "\n".join(parts), verdicts
 
 
