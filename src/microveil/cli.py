@@ -261,6 +261,55 @@ def audit(
 
 
 @app.command()
+def explore(
+    data: DataPath,
+    plan: Annotated[
+        Path | None, typer.Option(help="A plan in TOML, for its roles and domains.")
+    ] = None,
+    target: Annotated[str | None, typer.Option(help="A column of classes to learn.")] = None,
+    epsilon: Annotated[
+        list[float] | None,
+        typer.Option(help="A privacy budget to try, by default 0.01, 0.1 and 1."),
+    ] = None,
+    runs: Annotated[int, typer.Option(help="How often the measured points are run.")] = 3,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="The recommended plan to write.")
+    ] = None,
+    svg: Annotated[Path | None, typer.Option(help="The chart to write.")] = None,
+    overwrite: Overwrite = False,
+    quiet: Quiet = False,
+) -> None:
+    """Compare methods, clusters and budgets on a file, and recommend a plan.
+
+    What it prints and draws is a function of the data: keep it private.
+    """
+    from microveil.explore import explore
+    from microveil.formats import check_output, moved_into_place
+    from microveil.plan import Plan
+
+    wanted = {path: ending for path, ending in ((output, ".toml"), (svg, ".svg")) if path}
+    for path, ending in wanted.items():
+        check_output(path, overwrite=overwrite, source=data, suffixes=(ending,))
+    with _progress(quiet=quiet) as progress:
+        found = explore(
+            data,
+            None if plan is None else Plan.read(plan),
+            epsilons=epsilon or (0.01, 0.1, 1.0),
+            target=target,
+            runs=runs,
+            progress=progress,
+        )
+    contents = {".toml": found.plan.to_toml(), ".svg": found.to_svg()}
+    if wanted:
+        with moved_into_place(list(wanted)) as temporary:
+            for path, ending in zip(temporary, wanted.values(), strict=True):
+                path.write_text(contents[ending], encoding="utf-8")
+    _say(found, quiet=quiet)
+    for path in wanted:
+        _say(f"Wrote {path}", quiet=quiet)
+
+
+@app.command()
 def reproduce(
     data: Annotated[
         Path | None, typer.Option(help="The directory with the paper's data sets.")
