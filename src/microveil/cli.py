@@ -5,7 +5,6 @@ import sys
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
-from enum import StrEnum
 from io import TextIOWrapper
 from json import dumps
 from pathlib import Path
@@ -16,6 +15,16 @@ from rich.console import Console, RenderableType
 from rich.progress import Progress
 
 from microveil.errors import MicroveilError, PlanError, PrivacyWarning
+from microveil.options import (
+    DataPath,
+    GuaranteeChoice,
+    MethodChoice,
+    MissingChoice,
+    Overwrite,
+    Quiet,
+    Seed,
+    parse_domains,
+)
 
 app = typer.Typer(
     help="Protect a table of people before it is published.",
@@ -28,39 +37,6 @@ _errors = Console(stderr=True, soft_wrap=True, highlight=False)
 
 DEFECT = 3
 """Exit code for a defect of microveil, after 0 (done), 1 (the user's mistake) and 2 (usage)."""
-
-
-class MethodChoice(StrEnum):
-    """The paper's methods."""
-
-    DP = "DP"
-    DP_UM = "DP-UM"
-    IDP_LS = "iDP-LS"
-    IDP_CBLS = "iDP-CBLS"
-
-
-class GuaranteeChoice(StrEnum):
-    """Whether epsilon covers that clusters are formed again."""
-
-    FIXED_CLUSTERS = "fixed-clusters"
-    RE_CLUSTERED = "re-clustered"
-
-
-class MissingChoice(StrEnum):
-    """What to do with missing values."""
-
-    ERROR = "error"
-    KEEP = "keep"
-    DROP = "drop"
-
-
-DataPath = Annotated[Path, typer.Argument(metavar="DATA", help="A CSV or Parquet file.")]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print only errors and warnings.")]
-Seed = Annotated[
-    int | None,
-    typer.Option(min=0, help="Repeatable noise for experiments: not for publication."),
-]
-Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace files that exist.")]
 
 
 @app.callback(invoke_without_command=True)
@@ -151,7 +127,7 @@ def protect(
     }  # fmt: skip
     settings = {name: value for name, value in settings.items() if value is not None}
     roles: dict[str, Any] = {
-        "drop": drop or [], "keep": keep or [], "domains": _parse_domains(domain or []),
+        "drop": drop or [], "keep": keep or [], "domains": parse_domains(domain or []),
     }  # fmt: skip
     table: Any = data
     if plan is not None:
@@ -380,25 +356,6 @@ def _progress(*, quiet: bool) -> Iterator[Any]:
         yield lambda what, done, total: bar.update(
             task, description=what, completed=done, total=total
         )
-
-
-def _parse_domains(texts: list[str]) -> dict[str, tuple[float, float]]:
-    domains = [_parse_domain(text) for text in texts]
-    twice = {name for name, _ in domains if [n for n, _ in domains].count(name) > 1}
-    if twice:
-        raise PlanError(f"domain {min(twice)!r}: declared twice; give one domain")
-    return dict(domains)
-
-
-def _parse_domain(text: str) -> tuple[str, tuple[float, float]]:
-    name, equals, ends = text.rpartition("=")
-    lower, colon, upper = ends.partition(":")
-    try:
-        if equals and colon:
-            return name, (float(lower), float(upper))
-    except ValueError:
-        pass
-    raise typer.BadParameter(f"expected NAME=LOWER:UPPER, got {text!r}", param_hint="--domain")
 
 
 def _say(what: RenderableType, *, quiet: bool = False) -> None:

@@ -63,9 +63,9 @@ def explore(
     Examples
     --------
     >>> from microveil.sample import people, people_plan
-    >>> found = explore(people(200), people_plan(), epsilons=[1.0, 10.0], runs=1)
+    >>> found = explore(people(200), people_plan(), epsilons=[0.1, 1.0], runs=1)
     >>> found.plan.method, found.plan.partition, found.plan.epsilon
-    ('iDP-CBLS', 'noise-optimal', 10.0)
+    ('iDP-CBLS', 'noise-optimal', 1.0)
     >>> found.to_frame().columns[:5]
     ['method', 'partition', 'k', 'epsilon', 'expected']
     """

@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 
 from microveil.evaluate.result import percent
 from microveil.explore.result import Exploration, Measured, Point
+from microveil.levels import exactly
 from microveil.plan import Plan
 
 LEARNING_LOSS = 0.02
@@ -26,11 +27,13 @@ def advise(base: Plan, points: Sequence[Point], target: str | None) -> Explorati
     why = (
         f"It is the smallest ε tried {rule}"
         if passing
-        else f"No ε tried is one {rule}, so the largest is shown"
+        else f"No ε was tried {rule}, so this is the largest"
     )
     parts = [
         f"{headline}.",
         f"{why}; of the settings measured there, these have the least error.",
+        "Linkable are records whose own masked record is the nearest, for someone who knows all "
+        "their values.",
         _covered(best.plan),
         "The choice looked at the data, which ε does not cover: keep these figures private, and "
         "leave from_data in the plan, so that the certificate says so.",
@@ -59,7 +62,7 @@ def _keeps_spread(found: Measured) -> bool:
 
 def _settings(point: Point) -> str:
     clusters = f"k = {point.k}" if point.partition == "fixed" else point.partition
-    return f"{point.method}, {clusters}, ε = {point.epsilon:g}"
+    return f"{point.method}, {clusters}, ε = {exactly(point.epsilon)}"
 
 
 def _figures(found: Measured, target: str | None) -> str:
@@ -70,20 +73,27 @@ def _figures(found: Measured, target: str | None) -> str:
 
 
 def _covered(plan: Plan) -> str:
+    """Say what ε covers; the certificate of a release says it in full."""
     if plan.guarantee == "re-clustered":
         return (
-            "This ε covers a person both while clusters are held as they are (level 1) and when "
-            "they are formed again for the same k (level 2)."
+            "This ε covers a person, by individual differential privacy, both while clusters are "
+            "held as they are (level 1) and when they are formed again for the same k (level 2)."
         )
-    held = "This ε covers a person while clusters are held as they are (level 1)."
-    if plan.partition == "fixed":
+    several = plan.records_per_person > 1
+    held = (
+        "This ε covers a person, by individual differential privacy, while clusters are held as "
+        f"they are{' and no two records of a person share one' if several else ''} (level 1)."
+    )
+    if plan.partition == "fixed" and not several:
         return (
             f"{held} When they are formed again (level 2) more can be lost: the certificate gives "
-            "the bound for this k, as if k had not been chosen from the data."
+            "a bound for this k, as if k had not been chosen from the data."
         )
+    if plan.partition == "fixed":
+        return f"{held} When they are formed again (level 2) there is no bound."
     return (
         f"{held} When they are formed again (level 2) there is no bound, because their boundaries "
-        f"follow the data, and clusters may be as small as k = {plan.k} records."
+        f"follow the data, and they may be as small as k = {plan.k} records."
     )
 
 

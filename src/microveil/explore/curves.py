@@ -9,8 +9,8 @@ from microveil.explore.result import Point
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
 """Okabe and Ito's, which colour-blind people can tell apart, without black and yellow."""
 
-BESIDE = (("best k", "measured"), ("optimal", "expected"), ("optimal", "measured"))
-"""What stands beside the curves; optimal is the noise-optimal partition."""
+BESIDE = (("best k", "measured"), ("noise-optimal", "expected"), ("noise-optimal", "measured"))
+"""What stands beside the curves."""
 
 
 @dataclass(frozen=True)
@@ -39,8 +39,8 @@ def _curve(epsilon: float, points: list[Point]) -> Curve:
     for point in points:
         measured = point.found.mean_sse if point.found else None
         if point.partition != "fixed":
-            beside["optimal", "expected"] = point.expected
-            beside["optimal", "measured"] = measured
+            beside["noise-optimal", "expected"] = point.expected
+            beside["noise-optimal", "measured"] = measured
         elif point.found:
             beside["best k", "measured"] = measured
     by_k = {p.k: p.expected for p in points if p.partition == "fixed" and p.k}

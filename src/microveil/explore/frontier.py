@@ -68,10 +68,9 @@ def _of_method(base: Plan, name: MethodName, epsilon: float, ks: list[int]) -> I
 def _sizes(base: Plan, table: nw.DataFrame[Any]) -> list[int]:
     """Take k up to half the records that the attribute with the fewest has."""
     names = [name for name in base.confidential if name in table.columns]
-    present = table.select(names)
-    records = min(len(present) - nulls for nulls in present.null_count().row(0))
     if base.missing == "drop":
-        records = len(present.drop_nulls())
+        table = table.drop_nulls(names)
+    records = min((len(table) - table[name].null_count() for name in names), default=0)
     return [k for k in _K if k <= records // 2] or [METHODS["iDP-CBLS"].least_k]
 
 

@@ -25,7 +25,8 @@ _SHAPES = (
     "M-2,-6H2V-2H6V2H2V6H-2V2H-6V-2H-2Z",
     "M-5.5,-2.5L0,-6L5.5,-2.5V2.5L0,6L-5.5,2.5Z",
 )
-_LEFT, _TOP, _WIDE, _HIGH, _BESIDE, _LEGEND = 74, 56, 380, 300, 84, 120
+_LEFT, _TOP, _WIDE, _HIGH, _BESIDE, _LEGEND = 74, 56, 380, 300, 104, 120
+_OF_LETTER = 7.4
 
 
 def draw(exploration: Exploration) -> str:
@@ -33,9 +34,10 @@ def draw(exploration: Exploration) -> str:
     found = curves(exploration.points)
     beside = columns_beside(found)
     right = _LEFT + _WIDE + len(beside) * _BESIDE
-    caption = textwrap.wrap(f"Recommended: {exploration.headline}", width=100)
-    bottom = _TOP + _HIGH
-    width, height = right + _LEGEND, bottom + 72 + 18 * len(caption)
+    bottom, width = _TOP + _HIGH, right + _LEGEND
+    letters = int((width - 1.5 * _LEFT) / _OF_LETTER)
+    caption = textwrap.wrap(f"Recommended: {exploration.headline}", letters)
+    height = bottom + 72 + 18 * len(caption)
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" '
         f'height="{height}" font-family="sans-serif" font-size="13" fill="#222" role="img">',
@@ -48,7 +50,7 @@ def draw(exploration: Exploration) -> str:
     else:
         parts.append(_text(_LEFT, _TOP + 20, "Nothing has any error."))
     for i, line in enumerate(caption):
-        parts.append(_text(_LEFT, bottom + 78 + 18 * i - 6, line))
+        parts.append(_text(_LEFT, bottom + 72 + 18 * i, line))
     return "\n".join([*parts, "</svg>"]) + "\n"
 
 
@@ -61,19 +63,21 @@ def _plot(found: list[Curve], beside: list[tuple[str, str]], right: int) -> Iter
         return _TOP + _HIGH * (marks[-1] - value) / (marks[-1] - marks[0])
 
     yield from _axes({m: down(m) for m in marks}, along, across, right)
+    apart = min(24.0, _HIGH / len(found))
     for i, curve in enumerate(found):
         colour, shape = COLOURS[i % len(COLOURS)], _SHAPES[i % len(_SHAPES)]
         spots = [(along[k], down(v)) for k, v in curve.by_k.items()]
         path = " ".join(f"{x:.1f},{y:.1f}" for x, y in spots)
         yield f'<polyline points="{path}" fill="none" stroke="{colour}" stroke-width="2"/>'
-        spots += [(across[name], down(v)) for name, v in curve.beside.items()]
-        spots.append((right + 22, _TOP + 10 + 24 * i))
+        aside = (i - (len(found) - 1) / 2) * min(14.0, (_BESIDE - 20) / len(found))
+        spots += [(across[name] + aside, down(v)) for name, v in curve.beside.items()]
+        spots.append((right + 22, _TOP + 10 + apart * i))
         for x, y in spots:
             yield (
                 f'<path d="{shape}" transform="translate({x:.1f},{y:.1f})" fill="{colour}" '
                 'stroke="#fff"/>'
             )
-        yield _text(right + 34, _TOP + 14 + 24 * i, f"ε = {curve.epsilon:g}")
+        yield _text(right + 34, _TOP + 14 + apart * i, f"ε = {curve.epsilon:g}")
 
 
 def _share(k: int, ks: list[int]) -> float:

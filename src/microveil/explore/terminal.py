@@ -23,7 +23,7 @@ from microveil.explore.result import Exploration, Point
 
 _MARKS = "●▲■◆▼★✚"
 _ROWS = 15
-_OF_K, _OF_BESIDE = 6, 11
+_OF_K, _OF_BESIDE = 5, 10
 
 Cells = dict[tuple[int, int], tuple[str, str]]
 """By row and column a character and its colour."""
@@ -67,10 +67,10 @@ def _cells(point: Point, *, learned: bool) -> list[str]:
         point.method,
         point.partition or "–",
         "–" if point.k is None else f"{point.k}" if point.partition == "fixed" else f"{point.k}+",
-        f"{point.expected:.2g}",
+        f"{point.expected:.3g}",
     ]
     found = point.found
-    cells += [f"{found.mean_sse:.2g}", percent(found.linkage)] if found else ["", ""]
+    cells += [f"{found.mean_sse:.3g}", percent(found.linkage)] if found else ["", ""]
     if learned:
         cells.append(f"{found.f_measure:.3f}" if found and found.f_measure is not None else "")
     return cells
@@ -102,7 +102,7 @@ def _chart(found: list[Curve]) -> RenderableType:
     width = left + 3 + len(beside) * _OF_BESIDE
     lines = [_legend(found), *_body(cells, {row(m): signed(m) for m in marks}, width)]
     lines += _axis(columns, columns_of, width)
-    return Text("\n").join(lines)
+    return Text("\n", no_wrap=True, overflow="crop").join(lines)
 
 
 def _styles(found: list[Curve]) -> list[tuple[str, str]]:
@@ -136,16 +136,16 @@ def _body(cells: Cells, labels: dict[int, str], width: int) -> list[Text]:
 
 
 def _axis(columns: dict[int, int], beside: dict[tuple[str, str], int], width: int) -> list[Text]:
-    sizes_line, names, kinds = ([" "] * (width + _OF_BESIDE) for _ in range(3))
-    for k, column in columns.items():
-        sizes_line[column : column + len(str(k))] = str(k)
+    words = [(0, column, str(k)) for k, column in columns.items()]
+    words.append((2, 2, "records in a cluster, k (expected)"))
     for (name, kind), column in beside.items():
-        names[column : column + len(name)] = name
-        kinds[column : column + len(kind)] = kind
-    for column, name in ((2, "records in a cluster, k (expected)"),):
-        kinds[column : column + len(name)] = name
-    first = [a if a != " " else b for a, b in zip(sizes_line, names, strict=True)]
+        first, hyphen, second = name.partition("-")
+        lines = (first + hyphen, second, kind)
+        words += [(line, column, word) for line, word in enumerate(lines)]
+    rows = [[" "] * (width + _OF_BESIDE) for _ in range(3)]
+    for line, column, word in words:
+        rows[line][column : column + len(word)] = word
     return [
         Text(" " * 7 + "└" + "─" * width),
-        *(Text(" " * 8 + "".join(line).rstrip(), no_wrap=True) for line in (first, kinds)),
+        *(Text(" " * 8 + "".join(row).rstrip()) for row in rows),
     ]
