@@ -141,6 +141,13 @@ def test_the_rule_with_a_target() -> None:
         found.recommendation
     )
     assert "the certificate gives a bound for this k" in found.recommendation
+    assert "hardly learned" not in found.recommendation
+
+
+def test_a_target_that_is_not_learned_from_the_original_is_called_so() -> None:
+    found = replace(point(1.0, 0.1).found, f_measure=0.3, f_original=0.3)  # type: ignore[type-var]
+    recommendation = advise(PLAN, [replace(point(1.0, 0.1), found=found)], "'class'").recommendation
+    assert "these classes are hardly learned from the original itself" in recommendation
 
 
 def test_the_rule_without_a_target() -> None:
@@ -239,7 +246,7 @@ def test_progress_ends_where_it_should() -> None:
         TABLE, PLAN, epsilons=[1.0], runs=2, progress=lambda *step: steps.append(step)
     )  # fmt: skip
     assert steps[20] == ("expected error", 21, 21)
-    assert steps[21:] == [("measuring", done, 4) for done in (1, 2, 3, 4)]
+    assert steps[21:] == [("running and measuring", done, 2) for done in (1, 2)]
 
 
 CONSTANT = pl.DataFrame({"a": [1] * 20})
@@ -277,7 +284,7 @@ def test_the_terminal_shows_the_best_points_the_chart_and_the_recommendation(
 ) -> None:
     text = printed(learned)
     assert learned.headline.split(":")[0] in text
-    assert "● ε = 0.01  ▲ ε = 10" in text
+    assert "● ε = 0.01  ▲ ε = 10" in text.replace("\N{NO-BREAK SPACE}", " ")
     (line,) = (line for line in text.splitlines() if "noise-    noise-" in line)
     assert line.split()[:6] == ["3", "5", "10", "25", "50", "100"]
     assert text.count("▲") == 1 + 6 + 3  # the legend, one for each k, and three beside

@@ -58,7 +58,7 @@ def explore(
     seed
         Of the runs and of the models.
     progress
-        Called after every point and every run.
+        Called after every point, expected and measured.
 
     Examples
     --------
@@ -98,14 +98,11 @@ def _explore(
         if progress:
             progress("expected error", done, len(plans))
     to_run = chosen(points)
-    for done, place in enumerate(to_run):
-
-        def step(run: int, done: int = done) -> None:
-            if progress:
-                progress("measuring", done * runs + run, len(to_run) * runs)
-
-        found = measure(native, points[place].plan, target, runs=runs, seed=seed, step=step)
+    for done, place in enumerate(to_run, start=1):
+        found = measure(native, points[place].plan, target, runs=runs, seed=seed)
         points[place] = replace(points[place], found=found)
+        if progress:
+            progress("running and measuring", done, len(to_run))
     return points
 
 

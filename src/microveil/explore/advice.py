@@ -10,6 +10,9 @@ from microveil.plan import Plan
 LEARNING_LOSS = 0.02
 """How much of the original's F-measure may be lost."""
 
+HARDLY_LEARNED = 0.5
+"""Below this F-measure of the original, comparing with it says little."""
+
 SPREAD_LOST = 0.1
 """The largest error without a target, as a share of that of publishing only the means."""
 
@@ -32,6 +35,7 @@ def advise(base: Plan, points: Sequence[Point], target: str | None) -> Explorati
     parts = [
         f"{headline}.",
         f"{why}; of the settings measured there, these have the least error.",
+        *_doubts(found),
         "Linkable are records whose own masked record is the nearest, for someone who knows all "
         "their values.",
         _covered(best.plan),
@@ -70,6 +74,15 @@ def _figures(found: Measured, target: str | None) -> str:
     if target is not None:
         learned = f"F-measure of {target} {found.f_measure:.2f} of {found.f_original:.2f}, "
     return f"{learned}mean SSE {found.mean_sse:.2g}, {percent(found.linkage)} linkable"
+
+
+def _doubts(found: Measured) -> list[str]:
+    if found.f_original is None or found.f_original >= HARDLY_LEARNED:
+        return []
+    return [
+        "But these classes are hardly learned from the original itself, so that rule says little: "
+        "look at the error too."
+    ]
 
 
 def _covered(plan: Plan) -> str:

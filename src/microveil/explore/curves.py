@@ -13,6 +13,9 @@ BESIDE = (("best k", "measured"), ("noise-optimal", "expected"), ("noise-optimal
 """What stands beside the curves."""
 
 
+EXPECTED = "Expected error ignores clamping to the domain and isotonic regression"
+
+
 @dataclass(frozen=True)
 class Curve:
     """One ε: logarithms by k of the fixed partition, and by name of what stands beside."""

@@ -1,6 +1,5 @@
 """Run a plan several times and measure what comes out."""
 
-from collections.abc import Callable
 from statistics import fmean
 from typing import Any
 
@@ -22,13 +21,9 @@ def measure(
     *,
     runs: int,
     seed: int,
-    step: Callable[[int], None],
 ) -> Measured:
-    """Return the means of seeded runs; `step` is called after each."""
-    each = []
-    for run in range(runs):
-        each.append(_one_run(table, plan, target, seed + run))
-        step(run + 1)
+    """Return the means of seeded runs."""
+    each = [_one_run(table, plan, target, seed + run) for run in range(runs)]
     return Measured(
         attributes=each[0].attributes,
         mean_sse=fmean(run.mean_sse for run in each),
@@ -72,6 +67,5 @@ def _learned(pair: Pair, target: Any, seed: int) -> tuple[float, float]:  # noqa
     def mean_of(measure: str) -> float:
         return fmean(figure.value for figure in figures if figure.measure == measure)
 
-    return mean_of("F-measure, trained on the release"), mean_of(
-        "F-measure, trained on the original"
-    )
+    of_release = mean_of("F-measure, trained on the release")
+    return of_release, mean_of("F-measure, trained on the original")

@@ -7,6 +7,7 @@ from xml.sax.saxutils import escape
 
 from microveil.explore.curves import (
     COLOURS,
+    EXPECTED,
     Curve,
     columns_beside,
     curves,
@@ -36,7 +37,11 @@ def draw(exploration: Exploration) -> str:
     right = _LEFT + _WIDE + len(beside) * _BESIDE
     bottom, width = _TOP + _HIGH, right + _LEGEND
     letters = int((width - 1.5 * _LEFT) / _OF_LETTER)
-    caption = textwrap.wrap(f"Recommended: {exploration.headline}", letters)
+    caption = [
+        line
+        for sentence in (f"Recommended: {exploration.headline}", f"{EXPECTED}.")
+        for line in textwrap.wrap(sentence, letters)
+    ]
     height = bottom + 72 + 18 * len(caption)
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" '

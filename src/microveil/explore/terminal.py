@@ -12,6 +12,7 @@ from rich.text import Text
 from microveil.evaluate.result import percent
 from microveil.explore.curves import (
     COLOURS,
+    EXPECTED,
     Curve,
     columns_beside,
     curves,
@@ -40,8 +41,10 @@ def show(exploration: Exploration) -> RenderableType:
 
 
 def _table(exploration: Exploration) -> Table:
-    title = "Mean SSE at the best k (expected ignores clamping and isotonic regression)"
-    table = Table(title=title, title_justify="left", header_style="bold", box=SIMPLE)
+    title = f"Mean SSE at the best k. {EXPECTED}."
+    table = Table(
+        title=title, title_justify="left", header_style="bold", box=SIMPLE, padding=(0, 1, 0, 0)
+    )
     learned = any(p.found and p.found.f_measure is not None for p in exploration.points)
     for name in ("ε", "method", "partition"):
         table.add_column(name)
@@ -80,7 +83,7 @@ def _chart(found: list[Curve]) -> RenderableType:
     if not any(curve.values for curve in found):
         return Text("No chart: nothing has any error.")
     ks, beside, marks = sizes(found), columns_beside(found), ticks(found)
-    left = 2 + len(ks) * _OF_K
+    left = max(2 + len(ks) * _OF_K, 16)
     columns = {k: 2 + i * _OF_K for i, k in enumerate(ks)}
     columns_of = {name: left + 3 + i * _OF_BESIDE for i, name in enumerate(beside)}
 
@@ -100,9 +103,9 @@ def _chart(found: list[Curve]) -> RenderableType:
             placed.add((r, column))
             cells[r, column] = mark, colour
     width = left + 3 + len(beside) * _OF_BESIDE
-    lines = [_legend(found), *_body(cells, {row(m): signed(m) for m in marks}, width)]
+    lines = _body(cells, {row(m): signed(m) for m in marks}, width)
     lines += _axis(columns, columns_of, width)
-    return Text("\n", no_wrap=True, overflow="crop").join(lines)
+    return Group(_legend(found), Text("\n", no_wrap=True, overflow="crop").join(lines))
 
 
 def _styles(found: list[Curve]) -> list[tuple[str, str]]:
@@ -118,9 +121,10 @@ def _line(cells: Cells, spots: list[tuple[int, int]], colour: str) -> None:
 
 
 def _legend(found: list[Curve]) -> Text:
-    line = Text("log10 of mean SSE, iDP-CBLS:", style="bold")
+    line = Text("log10 of mean SSE of iDP-CBLS by k, the records in a cluster\n", style="bold")
     for curve, (mark, colour) in zip(found, _styles(found), strict=True):
-        line.append(f"  {mark}", style=colour).append(f" ε = {curve.epsilon:g}", style="not bold")
+        line.append(f"{mark}\N{NO-BREAK SPACE}", style=colour)
+        line.append(f"ε\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}{curve.epsilon:g}  ", style="not bold")
     return line
 
 
@@ -137,7 +141,7 @@ def _body(cells: Cells, labels: dict[int, str], width: int) -> list[Text]:
 
 def _axis(columns: dict[int, int], beside: dict[tuple[str, str], int], width: int) -> list[Text]:
     words = [(0, column, str(k)) for k, column in columns.items()]
-    words.append((2, 2, "records in a cluster, k (expected)"))
+    words.append((2, 2, "k (expected)"))
     for (name, kind), column in beside.items():
         first, hyphen, second = name.partition("-")
         lines = (first + hyphen, second, kind)
