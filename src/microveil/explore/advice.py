@@ -34,7 +34,8 @@ def advise(base: Plan, points: Sequence[Point], target: str | None) -> Explorati
     )
     parts = [
         f"{headline}.",
-        f"{why}; of the settings measured there, these have the least error.",
+        f"{why}; of the settings measured there{' that pass' if passing else ''}, these have the "
+        "least error.",
         *_doubts(found),
         "Linkable are records whose own masked record is the nearest, for someone who knows all "
         "their values.",
