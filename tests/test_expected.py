@@ -53,6 +53,26 @@ def test_by_hand() -> None:
     assert outcome.mean_sse == pytest.approx(240.5 / 7 / variance, rel=1e-5)
 
 
+def test_constant_attributes_do_not_count_as_in_evaluate() -> None:
+    table = TABLE.with_columns(constant=pl.lit(7.0))
+    plan = Plan(epsilon=2.0, k=5, attributes=dict.fromkeys(table.columns, OPEN))
+    two = plan.replace(
+        epsilon=2.0 * 2 / 3, attributes=dict.fromkeys(TABLE.columns, OPEN)
+    )  # the same share of ε for both
+    assert expected_error(table, plan).mean_sse == pytest.approx(
+        expected_error(TABLE, two).mean_sse, rel=1e-6
+    )
+
+
+def test_clamping_lowers_what_is_expected() -> None:
+    attributes = dict.fromkeys(TABLE.columns, Confidential(lower=0, upper=200))
+    plan = Plan(epsilon=0.0001, k=5, attributes=attributes)
+    free, clamped = (expected_error(TABLE, plan, clamped=c).mean_sse for c in (False, True))
+    measured = mean_sse(TABLE.to_numpy(), protect(TABLE, plan, seed=1).data.to_numpy())
+    assert clamped < free / 10
+    assert measured / 5 < clamped < measured * 5
+
+
 def test_a_constant_attribute_loses_nothing() -> None:
     table = pl.DataFrame({"x": [3] * 9})
     outcome = expected_error(table, Plan(epsilon=1.0, k=3, attributes={"x": "confidential"}))

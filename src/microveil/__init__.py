@@ -7,6 +7,7 @@ from microveil.certificate import Certificate
 from microveil.errors import DataError, FileError, MicroveilError, PlanError, PrivacyWarning
 from microveil.evaluate import Evaluation, evaluate
 from microveil.expected import ExpectedError, expected_error
+from microveil.explore import Exploration, explore
 from microveil.plan import Plan
 from microveil.protect import protect
 from microveil.release import Detail, Release
@@ -26,6 +27,7 @@ __all__ = [
     "Detail",
     "Evaluation",
     "ExpectedError",
+    "Exploration",
     "FileError",
     "Identifier",
     "Kept",
@@ -39,6 +41,7 @@ __all__ = [
     "audit",
     "evaluate",
     "expected_error",
+    "explore",
     "protect",
 ]
 

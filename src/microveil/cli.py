@@ -5,7 +5,6 @@ import sys
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
-from enum import StrEnum
 from io import TextIOWrapper
 from json import dumps
 from pathlib import Path
@@ -16,6 +15,19 @@ from rich.console import Console, RenderableType
 from rich.progress import Progress
 
 from microveil.errors import MicroveilError, PlanError, PrivacyWarning
+from microveil.options import (
+    DataPath,
+    GuaranteeChoice,
+    MethodChoice,
+    MissingChoice,
+    Overwrite,
+    PartitionChoice,
+    PostChoice,
+    Quiet,
+    Seed,
+    parse_domains,
+    parse_k,
+)
 
 app = typer.Typer(
     help="Protect a table of people before it is published.",
@@ -28,56 +40,6 @@ _errors = Console(stderr=True, soft_wrap=True, highlight=False)
 
 DEFECT = 3
 """Exit code for a defect of microveil, after 0 (done), 1 (the user's mistake) and 2 (usage)."""
-
-
-class MethodChoice(StrEnum):
-    """The paper's methods."""
-
-    DP = "DP"
-    DP_UM = "DP-UM"
-    IDP_LS = "iDP-LS"
-    IDP_CBLS = "iDP-CBLS"
-
-
-class PartitionChoice(StrEnum):
-    """Where one cluster ends and the next begins."""
-
-    FIXED = "fixed"
-    NOISE_OPTIMAL = "noise-optimal"
-    LEAST_SQUARES = "least-squares"
-
-
-class PostChoice(StrEnum):
-    """What becomes of masked values."""
-
-    AUTO = "auto"
-    NONE = "none"
-    ISOTONIC = "isotonic"
-    PENALISED_ISOTONIC = "penalised-isotonic"
-
-
-class GuaranteeChoice(StrEnum):
-    """Whether epsilon covers that clusters are formed again."""
-
-    FIXED_CLUSTERS = "fixed-clusters"
-    RE_CLUSTERED = "re-clustered"
-
-
-class MissingChoice(StrEnum):
-    """What to do with missing values."""
-
-    ERROR = "error"
-    KEEP = "keep"
-    DROP = "drop"
-
-
-DataPath = Annotated[Path, typer.Argument(metavar="DATA", help="A CSV or Parquet file.")]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print only errors and warnings.")]
-Seed = Annotated[
-    int | None,
-    typer.Option(min=0, help="Repeatable noise for experiments: not for publication."),
-]
-Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace files that exist.")]
 
 
 @app.callback(invoke_without_command=True)
@@ -168,14 +130,14 @@ def protect(
 
     check_paths(release_paths(output, detail=detail), overwrite=overwrite, source=data)
     settings: dict[str, Any] = {
-        "epsilon": epsilon, "method": method and method.value, "k": _parse_k(k),
+        "epsilon": epsilon, "method": method and method.value, "k": parse_k(k),
         "partition": partition and partition.value, "post": post and post.value,
         "guarantee": guarantee and guarantee.value, "missing": missing and missing.value,
         "records_per_person": records_per_person, "domain_from_data": domain_from_data or None,
     }  # fmt: skip
     settings = {name: value for name, value in settings.items() if value is not None}
     roles: dict[str, Any] = {
-        "drop": drop or [], "keep": keep or [], "domains": _parse_domains(domain or []),
+        "drop": drop or [], "keep": keep or [], "domains": parse_domains(domain or []),
     }  # fmt: skip
     table: Any = data
     if plan is not None:
@@ -285,6 +247,55 @@ def audit(
 
 
 @app.command()
+def explore(
+    data: DataPath,
+    plan: Annotated[
+        Path | None, typer.Option(help="A plan in TOML, for its roles and domains.")
+    ] = None,
+    target: Annotated[str | None, typer.Option(help="A column of classes to learn.")] = None,
+    epsilon: Annotated[
+        list[float] | None,
+        typer.Option(help="A privacy budget to try, by default 0.01, 0.1 and 1."),
+    ] = None,
+    runs: Annotated[int, typer.Option(help="How often the measured points are run.")] = 3,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="The recommended plan to write.")
+    ] = None,
+    svg: Annotated[Path | None, typer.Option(help="The chart to write.")] = None,
+    overwrite: Overwrite = False,
+    quiet: Quiet = False,
+) -> None:
+    """Compare methods, clusters and budgets on a file, and recommend a plan.
+
+    What it prints and draws is a function of the data: keep it private.
+    """
+    from microveil.explore import explore
+    from microveil.formats import check_output, moved_into_place
+    from microveil.plan import Plan
+
+    wanted = {path: ending for path, ending in ((output, ".toml"), (svg, ".svg")) if path}
+    for path, ending in wanted.items():
+        check_output(path, overwrite=overwrite, source=data, suffixes=(ending,))
+    with _progress(quiet=quiet) as progress:
+        found = explore(
+            data,
+            None if plan is None else Plan.read(plan),
+            epsilons=epsilon or (0.01, 0.1, 1.0),
+            target=target,
+            runs=runs,
+            progress=progress,
+        )
+    contents = {".toml": found.plan.to_toml(), ".svg": found.to_svg()}
+    if wanted:
+        with moved_into_place(list(wanted)) as temporary:
+            for path, ending in zip(temporary, wanted.values(), strict=True):
+                path.write_text(contents[ending], encoding="utf-8")
+    _say(found, quiet=quiet)
+    for path in wanted:
+        _say(f"Wrote {path}", quiet=quiet)
+
+
+@app.command()
 def reproduce(
     data: Annotated[
         Path | None, typer.Option(help="The directory with the paper's data sets.")
@@ -355,36 +366,6 @@ def _progress(*, quiet: bool) -> Iterator[Any]:
         yield lambda what, done, total: bar.update(
             task, description=what, completed=done, total=total
         )
-
-
-def _parse_k(text: str | None) -> int | str | None:
-    if text is None or text == "auto":
-        return text
-    try:
-        return int(text)
-    except ValueError:
-        raise typer.BadParameter(
-            f'expected a number or "auto", got {text!r}', param_hint="--k"
-        ) from None
-
-
-def _parse_domains(texts: list[str]) -> dict[str, tuple[float, float]]:
-    domains = [_parse_domain(text) for text in texts]
-    twice = {name for name, _ in domains if [n for n, _ in domains].count(name) > 1}
-    if twice:
-        raise PlanError(f"domain {min(twice)!r}: declared twice; give one domain")
-    return dict(domains)
-
-
-def _parse_domain(text: str) -> tuple[str, tuple[float, float]]:
-    name, equals, ends = text.rpartition("=")
-    lower, colon, upper = ends.partition(":")
-    try:
-        if equals and colon:
-            return name, (float(lower), float(upper))
-    except ValueError:
-        pass
-    raise typer.BadParameter(f"expected NAME=LOWER:UPPER, got {text!r}", param_hint="--domain")
 
 
 def _say(what: RenderableType, *, quiet: bool = False) -> None:

@@ -33,6 +33,7 @@ def _best_k(ranked: Integers, masking: Masking) -> int:
     most = min(_LARGEST_K, max(masking.method.least_k, len(ranked) // 2))
     steps = np.geomspace(masking.method.least_k, most, 120)
     candidates = np.unique(np.rint(steps).astype(int)).tolist()
-    ceiling = (masking.upper - masking.lower) / 2 / masking.grid.step
-    errors = [sum(expected_squares(ranked, replace(masking, k=k), ceiling)) for k in candidates]
+    errors = [
+        sum(expected_squares(ranked, replace(masking, k=k), clamped=True)) for k in candidates
+    ]
     return int(candidates[int(np.argmin(errors))])

@@ -98,7 +98,7 @@ def learning_figures(
     seed: int,
 ) -> Items:
     """Compare a model trained on the release with one trained on the original, class by class."""
-    name, classes = _open_target(pair.source, target)
+    name, classes = open_target(pair.source, target)
     if pair.positions is None:
         yield NotComputed("F-measures", NOT_ALIGNED)
         return
@@ -134,7 +134,8 @@ def learning_figures(
         )
 
 
-def _open_target(source: nw.DataFrame[Any], target: Any) -> tuple[str, nw.Series[Any]]:  # noqa: ANN401
+def open_target(source: nw.DataFrame[Any], target: Any) -> tuple[str, nw.Series[Any]]:  # noqa: ANN401
+    """Return the name of a target, a column of the original or an array, and its classes."""
     if isinstance(target, str):
         if target not in source.columns:
             raise DataError(
@@ -161,6 +162,15 @@ def _split(records: int, train: float) -> int:
     return first
 
 
+def check_number_of_classes(found: int) -> None:
+    """Refuse a target with too few or too many classes to learn."""
+    if not 2 <= found <= MOST_CLASSES:
+        raise DataError(
+            f"target must hold from 2 to {MOST_CLASSES} classes, found {found:,}; "
+            "group its values or choose another target"
+        )
+
+
 def _classes(target: NDArray[Any], records: int, first: int) -> NDArray[Any]:
     if target.shape != (records,):
         raise DataError(
@@ -168,11 +178,7 @@ def _classes(target: NDArray[Any], records: int, first: int) -> NDArray[Any]:
             f"got an array of shape {target.shape}"
         )
     classes = np.unique(target)
-    if not 2 <= len(classes) <= MOST_CLASSES:
-        raise DataError(
-            f"target must hold from 2 to {MOST_CLASSES} classes, found {len(classes):,}; "
-            "group its values or choose another target"
-        )
+    check_number_of_classes(len(classes))
     if len(np.unique(target[:first])) == 1:
         raise DataError(
             f"the first {first:,} records, which train, are all of one class; "
