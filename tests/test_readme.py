@@ -22,7 +22,7 @@ def test_the_examples_run_as_printed(tmp_path: Path) -> None:
     for command in (["bash", "-c", script], *([sys.executable, "-c", b] for b in blocks("python"))):
         subprocess.run(command, cwd=tmp_path, env=environment, check=True, capture_output=True)  # noqa: S603
     written = {file.name for file in tmp_path.iterdir()}
-    assert {"protected.parquet", "flags.csv", "people.parquet"} <= written
+    assert {"protected.parquet", "flags.csv", "people.parquet", "recommended.toml"} <= written
 
 
 def test_the_two_commands_are_there() -> None:

@@ -14,7 +14,13 @@ _LARGEST_K = 1_000
 
 
 def prepare(plan: Plan, engine: Engine) -> Settled:
-    """Check the plan against the table, and choose k where the plan says ``"auto"``."""
+    """Check the plan against the table, and choose k where the plan says ``"auto"``.
+
+    Guarantee
+    ---------
+    Level 1 holds clusters as they are, whatever k they were formed with, so the choice costs
+    nothing there. On a neighbouring table another k may be chosen: level 2 has no bound.
+    """
     settled = settle(plan, engine)
     maskings = tuple(
         replace(m, k=_best_k(engine.ranked(m.name, m.grid), m)) if m.k_chosen else m
