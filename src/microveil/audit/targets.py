@@ -134,11 +134,8 @@ def random_neighbour(
 
 def telling_records(target: Target, *, held: bool) -> list[int]:
     """Return the records whose change can tell most about this target."""
-    last = len(target.units) - 1
-    if target.masking.method.clustered and not held:
-        return [target.record(0), target.record(last)]
-    if not target.masking.method.clustered:
-        return [target.record(0), target.record(last)]
+    if not held or not target.masking.method.clustered:
+        return [target.record(0), target.record(len(target.units) - 1)]
     method, domain = target.masking.method, target.masking.domain_units
     ends, picks = np.cumsum(target.sizes), []
     reaches = method.held(target.summary, domain)
