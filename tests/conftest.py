@@ -1,8 +1,14 @@
 import os
+import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
+
+from microveil.cli import main
+
+Run = Callable[[str], tuple[int, str, str]]
 
 settings.register_profile("microveil", deadline=None)  # machines are noisy: no timed tests
 settings.load_profile("microveil")
@@ -15,3 +21,19 @@ def paper_data() -> Path:
     if not directory:
         pytest.skip("MICROVEIL_DATA does not name a directory with census.csv")
     return Path(directory)
+
+
+@pytest.fixture
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
+    """Run a command in an empty directory; return its exit code, output and errors."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "100")
+
+    def run_command(line: str) -> tuple[int, str, str]:
+        monkeypatch.setattr(sys, "argv", ["microveil", *line.split()])
+        with pytest.raises(SystemExit) as stop:
+            main()
+        printed = capsys.readouterr()
+        return int(stop.value.code or 0), printed.out, printed.err
+
+    return run_command

@@ -11,27 +11,10 @@ import polars as pl
 import pytest
 
 from microveil import Certificate, Plan
-from microveil.cli import main
 from microveil.sample import people, people_plan
 
 Run = Callable[[str], tuple[int, str, str]]
 VALUE = 918_273  # stands for a data value: nothing printed may contain it
-
-
-@pytest.fixture
-def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
-    """Run a command in an empty directory; return its exit code, output and errors."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("COLUMNS", "100")
-
-    def run_command(line: str) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["microveil", *line.split()])
-        with pytest.raises(SystemExit) as stop:
-            main()
-        printed = capsys.readouterr()
-        return int(stop.value.code or 0), printed.out, printed.err
-
-    return run_command
 
 
 def write_people() -> None:

@@ -1,7 +1,6 @@
 """The frontier over method, partition, k and ε, and the point that is recommended."""
 
 import math
-import sys
 from collections.abc import Callable
 from dataclasses import replace
 from io import StringIO
@@ -24,7 +23,6 @@ from microveil import (
     explore,
     protect,
 )
-from microveil.cli import main
 from microveil.evaluate import evaluate
 from microveil.explore.advice import advise
 from microveil.explore.curves import curves, ticks
@@ -339,13 +337,10 @@ def test_the_svg_and_the_terminal_survive_hostile_names() -> None:
 
 
 def test_the_command_writes_the_plan_and_the_chart(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    run: Callable[[str], tuple[int, str, str]],
 ) -> None:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("COLUMNS", "100")
     TABLE.write_csv("in.csv")
     Path("plan.toml").write_text(PLAN.to_toml(), encoding="utf-8")
-    run = runner(monkeypatch, capsys)
     command = "explore in.csv --plan plan.toml --epsilon 1 --epsilon 10 --runs 1 --target class"
     code, out, err = run(f"{command} -o best.toml --svg chart.svg")
     assert (code, err) == (0, "")
@@ -363,16 +358,3 @@ def test_the_command_writes_the_plan_and_the_chart(
     code, _, err = run("explore in.csv --target nothing")
     assert (code, err.count("\n")) == (1, 1)
     assert err.startswith("error: target 'nothing' is not in the original")
-
-
-def runner(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> Callable[[str], tuple[int, str, str]]:
-    def run(line: str) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["microveil", *line.split()])
-        with pytest.raises(SystemExit) as stop:
-            main()
-        shown = capsys.readouterr()
-        return int(stop.value.code or 0), shown.out, shown.err
-
-    return run

@@ -37,9 +37,9 @@ def penalised_isotonic(
 
     Between two neighbours a masked centroid cannot stray far without being pooled with them, but
     nothing holds the first from below and the last from above: isotonic regression spikes at its
-    ends, and the outermost clusters have the most noise. Least squares plus a penalty on the range
-    of the result, the weights chosen as here, is isotonic regression of the same values with the
-    first raised and the last lowered.
+    ends, and the outermost clusters have the most noise. Raising the first value and lowering the
+    last before the regression is the same as adding to its squares a penalty that grows with the
+    last value of the result and falls with the first.
 
     Guarantee
     ---------
