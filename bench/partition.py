@@ -17,7 +17,7 @@ def main() -> None:
     for records in (10_000, 100_000, 1_000_000):
         values = np.random.default_rng(1).lognormal(10, 1, records).clip(0, 10**7)
         engine = MemoryEngine(pl.DataFrame({"x": values}))
-        (masking,) = settle(plan, engine).maskings
+        (masking,) = settle(plan, engine).numeric
         start = time.perf_counter()
         ranked = engine.ranked("x", masking.grid)
         sorting = time.perf_counter() - start

@@ -15,11 +15,12 @@ from microveil.audit.targets import open_targets
 from microveil.clusters import ClusterSummary
 from microveil.engines.memory import MemoryEngine
 from microveil.grid import Integers, Reals
+from microveil.masking import NumericMasking
 from microveil.mechanism import mask
 from microveil.methods import METHODS
 from microveil.noise import WordSource, add_discrete_laplace
 from microveil.sample import people, people_plan
-from microveil.settle import Masking, settle
+from microveil.settle import settle
 
 CLUSTERS = 4
 TABLE = pl.DataFrame({"x": np.random.default_rng(3).normal(50, 10, 12).round(2)})
@@ -70,13 +71,13 @@ def test_published_noise_loses_more_than_epsilon_when_clusters_are_formed_again(
 
 
 def halved(
-    summary: ClusterSummary, scales: Integers, masking: Masking, source: WordSource
+    summary: ClusterSummary, scales: Integers, masking: NumericMasking, source: WordSource
 ) -> Reals:
     return mask(summary, scales // 2, masking, source)
 
 
 def reused(
-    summary: ClusterSummary, scales: Integers, masking: Masking, source: WordSource
+    summary: ClusterSummary, scales: Integers, masking: NumericMasking, source: WordSource
 ) -> Reals:
     runs = len(scales) // CLUSTERS
     one = add_discrete_laplace(np.zeros(runs, dtype=np.int64), scales[::CLUSTERS], source)
@@ -85,7 +86,7 @@ def reused(
 
 
 def reused_raw(
-    summary: ClusterSummary, scales: Integers, masking: Masking, source: WordSource
+    summary: ClusterSummary, scales: Integers, masking: NumericMasking, source: WordSource
 ) -> Reals:
     runs = len(scales) // CLUSTERS
     one = add_discrete_laplace(np.zeros(runs, dtype=np.int64), scales[::CLUSTERS], source)
@@ -93,14 +94,14 @@ def reused_raw(
 
 
 def not_pulled_in(
-    summary: ClusterSummary, scales: Integers, masking: Masking, source: WordSource
+    summary: ClusterSummary, scales: Integers, masking: NumericMasking, source: WordSource
 ) -> Reals:
     method = replace(METHODS["iDP-CBLS"], centroid=ClusterSummary.mean)
     return mask(summary, scales, replace(masking, method=method), source)
 
 
 def unmasked(
-    summary: ClusterSummary, scales: Integers, masking: Masking, source: WordSource
+    summary: ClusterSummary, scales: Integers, masking: NumericMasking, source: WordSource
 ) -> Reals:
     forgotten = np.where(np.arange(len(scales)) % CLUSTERS == 1, 0, scales)
     return mask(summary, forgotten, masking, source)
@@ -117,7 +118,7 @@ def test_noise_in_floating_point_is_caught_by_its_low_bits() -> None:
     random = np.random.default_rng(1)
 
     def floating(
-        summary: ClusterSummary, scales: Integers, masking: Masking, _: WordSource
+        summary: ClusterSummary, scales: Integers, masking: NumericMasking, _: WordSource
     ) -> Reals:
         step = masking.grid.step
         return masking.grid.to_values(masking.method.centroid(summary, 0)) + random.laplace(

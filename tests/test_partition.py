@@ -14,19 +14,20 @@ from microveil.clusters import summarise
 from microveil.engines.memory import MemoryEngine
 from microveil.expected import expected_squares
 from microveil.grid import Integers
+from microveil.masking import NumericMasking
 from microveil.mechanism import calibrate
 from microveil.partition import cut
 from microveil.post import expected_squares_of_noise
-from microveil.settle import Masking, settle
+from microveil.settle import settle
 
 DOMAIN = Confidential(lower=0, upper=100)
 values = st.lists(st.integers(0, 100), min_size=3, max_size=13)
 
 
-def masking(**changes: object) -> Masking:
+def masking(**changes: object) -> NumericMasking:
     table = pl.DataFrame({"x": [0, 50, 100] * 5})
     plan = Plan(epsilon=1.0, k=3, attributes={"x": DOMAIN})
-    (found,) = settle(plan, MemoryEngine(table)).maskings
+    (found,) = settle(plan, MemoryEngine(table)).numeric
     return replace(found, **changes)  # type: ignore[arg-type]
 
 
@@ -39,7 +40,7 @@ def compositions(total: int, least: int, most: int) -> Iterator[list[int]]:
             yield [first, *rest]
 
 
-def cost(ranked: Integers, sizes: list[int], case: Masking, *, noise: bool) -> float:
+def cost(ranked: Integers, sizes: list[int], case: NumericMasking, *, noise: bool) -> float:
     summary = summarise(ranked, np.array(sizes))
     centroids = case.method.centroid(summary, 0) if noise else summary.mean()
     within = np.sum((ranked - np.repeat(centroids, sizes)).astype(float) ** 2)
@@ -149,7 +150,7 @@ def test_k_is_the_one_of_least_expected_error() -> None:
     chosen = protect(table, plan(k="auto", attributes=attributes)).certificate.attributes[0]
     assert chosen.k_from_data
     engine = MemoryEngine(table)
-    (case,) = settle(plan(k=3, attributes=attributes), engine).maskings
+    (case,) = settle(plan(k=3, attributes=attributes), engine).numeric
     ranked = engine.ranked("x", case.grid)
     errors = {
         k: sum(expected_squares(ranked, replace(case, k=k), clamped=True)) for k in range(3, 251)

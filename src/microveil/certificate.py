@@ -6,14 +6,16 @@ values are missing, all of which the release shows anyway.
 
 import json
 import sys
-from datetime import UTC, datetime
+from collections.abc import Sequence
+from datetime import UTC, date, datetime, time
 from importlib.metadata import version
 from pathlib import Path
-from typing import Annotated, Literal, get_args
+from typing import Annotated, Any, Literal, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from microveil.errors import FileError
+from microveil.joint import JointClusters
 from microveil.levels import (
     Level,
     can_be_without_noise,
@@ -21,10 +23,11 @@ from microveil.levels import (
     held_bound,
     three_levels,
 )
+from microveil.masking import CategoryMasking, DomainSource, GridSource, Masking
 from microveil.methods import Guarantee, MethodName
 from microveil.plan import Missing, Partition, Plan, Post
-from microveil.roles import Kind
-from microveil.settle import DomainSource, GridSource, Masking, Settled
+from microveil.roles import Bound, Kind, Unit
+from microveil.settle import Settled
 
 Publication = Literal[
     "for publication",
@@ -48,16 +51,31 @@ class MaskedAttribute(_Entry):
     partition: Annotated[Partition | None, Field(description="null where no clusters are formed")]
     post: Post
     epsilon: Annotated[float, Field(description="this attribute's share of epsilon")]
-    lower: Annotated[float | None, Field(description="declared; null if not declared")]
-    upper: Annotated[float | None, Field(description="declared; null if not declared")]
+    lower: Annotated[float | str | None, Field(description="declared; null if not declared")]
+    upper: Annotated[float | str | None, Field(description="declared; null if not declared")]
+    categories: Annotated[int | None, Field(description="how many are declared; null if none are")]
+    unit: Annotated[Unit | None, Field(description="of dates and times")]
     domain: DomainSource
-    grid_step: Annotated[float | None, Field(description="null where it follows the data")]
-    grid: GridSource
+    grid_step: Annotated[
+        float | None, Field(description="null where it follows the data, and for categories")
+    ]
+    grid: Annotated[GridSource | None, Field(description="null for categories")]
     level_1_bound: Annotated[
         float | None, Field(description="data-free bound with clusters held; null: no bound")
     ]
     level_2_bound: Annotated[
         float | None, Field(description="data-free bound with clusters formed again; null: none")
+    ]
+
+
+class JointGroup(_Entry):
+    """Attributes that were clustered jointly, by MDAV over standardised values."""
+
+    attributes: tuple[str, ...]
+    k: int
+    blocks: Annotated[int, Field(description="parts by median splits that MDAV ran over, each")]
+    smallest_class: Annotated[
+        int, Field(description="records that share the rarest combination of masked values")
     ]
 
 
@@ -90,6 +108,7 @@ class Certificate(_Entry):
     records_per_person: int
     missing: Missing
     attributes: tuple[MaskedAttribute, ...]
+    groups: tuple[JointGroup, ...]
     derived: tuple[DerivedAttribute, ...]
     kept: tuple[str, ...]
     dropped: tuple[str, ...]
@@ -114,8 +133,17 @@ class Certificate(_Entry):
                             "microveil can read") from None  # fmt: skip
 
 
-def certify(settled: Settled, *, records: int, seeded: bool) -> Certificate:
-    """Write the certificate of a release that is not yet in a file."""
+def certify(
+    settled: Settled,
+    *,
+    records: int,
+    seeded: bool,
+    groups: Sequence[tuple[JointClusters, int]] = (),
+) -> Certificate:
+    """Write the certificate of a release that is not yet in a file.
+
+    `groups` are the joint clusters, each with the size of its smallest class.
+    """
     plan = settled.plan
     attributes = tuple(_entry(masking, plan) for masking in settled.maskings)
     return Certificate(
@@ -129,6 +157,10 @@ def certify(settled: Settled, *, records: int, seeded: bool) -> Certificate:
         records_per_person=plan.records_per_person,
         missing=plan.missing,
         attributes=attributes,
+        groups=tuple(
+            JointGroup(attributes=g.attributes, k=g.k, blocks=g.blocks, smallest_class=smallest)
+            for g, smallest in groups
+        ),
         derived=tuple(
             DerivedAttribute(name=name, expression=d.expression) for name, d in plan.derived.items()
         ),
@@ -142,23 +174,37 @@ def certify(settled: Settled, *, records: int, seeded: bool) -> Certificate:
 
 def _entry(masking: Masking, plan: Plan) -> MaskedAttribute:
     method, declared = masking.method, plan.confidential[masking.name]
+    common: dict[str, Any] = {
+        "name": masking.name,
+        "kind": masking.kind,
+        "method": method.name,
+        "k": masking.k if method.clustered else None,
+        "k_from_data": masking.k_chosen,
+        "partition": masking.partition if method.clustered else None,
+        "post": masking.post,
+        "epsilon": masking.epsilon,
+        "lower": _plain(declared.lower),
+        "upper": _plain(declared.upper),
+        "domain": masking.domain_source,
+        "level_1_bound": held_bound(masking),
+        "level_2_bound": formed_again_bound(masking, plan.records_per_person),
+    }
+    if isinstance(masking, CategoryMasking):
+        declared_ones = len(masking.categories) if masking.domain_source == "declared" else None
+        return MaskedAttribute(
+            **common, categories=declared_ones, unit=None, grid=None, grid_step=None
+        )
     return MaskedAttribute(
-        name=masking.name,
-        kind=masking.kind,
-        method=method.name,
-        k=masking.k if method.clustered else None,
-        k_from_data=masking.k_chosen,
-        partition=masking.partition if method.clustered else None,
-        post=masking.post,
-        epsilon=masking.epsilon,
-        lower=declared.lower,
-        upper=declared.upper,
-        domain=masking.domain_source,
-        grid_step=None if masking.grid_source == "data" else masking.grid.step,
+        **common,
+        categories=None,
+        unit=masking.unit,
         grid=masking.grid_source,
-        level_1_bound=held_bound(masking),
-        level_2_bound=formed_again_bound(masking, plan.records_per_person),
+        grid_step=None if masking.grid_source == "data" else masking.grid.step,
     )
+
+
+def _plain(bound: Bound | None) -> float | str | None:
+    return bound.isoformat() if isinstance(bound, date | time) else bound
 
 
 def _not_protected(settled: Settled) -> tuple[str, ...]:
@@ -173,11 +219,17 @@ def _not_protected(settled: Settled) -> tuple[str, ...]:
     clustered = [m.name for m in settled.maskings if m.method.clustered]
     if clustered:
         items.append(f"Which records share a masked value: {', '.join(clustered)} (level 3).")
-    unmoved = [m.name for m in settled.maskings if can_be_without_noise(m)]
+    unmoved = [m.name for m in settled.numeric if can_be_without_noise(m)]
     if unmoved:
         items.append(
             "Values shared by all records of a cluster that one record cannot move: they are "
             f"published without noise: {', '.join(unmoved)}."
+        )
+    unchanged = [m.name for m in settled.categorical if can_be_without_noise(m)]
+    if unchanged:
+        items.append(
+            "Categories that lead their cluster by so much that one record cannot change it: they "
+            f"are published as they are: {', '.join(unchanged)}."
         )
     return tuple(items)
 

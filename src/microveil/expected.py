@@ -11,11 +11,11 @@ from microveil.clusters import ClusterSummary, singletons, summarise
 from microveil.engines.memory import MemoryEngine
 from microveil.formats import read_table
 from microveil.grid import Integers, Reals
+from microveil.masking import NumericMasking
 from microveil.mechanism import calibrate
 from microveil.partition import cut
 from microveil.plan import Plan
 from microveil.post import expected_squares_of_noise
-from microveil.settle import Masking
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,7 +68,7 @@ def expected_error(
     engine = MemoryEngine(read_table(data) if isinstance(data, str | Path) else data)
     settled = prepare(plan, engine)
     rows, varying = [], 0
-    for masking in settled.maskings:
+    for masking in settled.numeric:
         ranked = engine.ranked(masking.name, masking.grid)
         within, noise = expected_squares(ranked, masking, clamped=clamped)
         variance = float(np.var(ranked, ddof=1)) * len(ranked) or np.inf
@@ -81,7 +81,9 @@ def expected_error(
     return ExpectedError(float(attributes["mean_sse"].sum()), attributes)
 
 
-def expected_squares(ranked: Integers, masking: Masking, *, clamped: bool) -> tuple[float, float]:
+def expected_squares(
+    ranked: Integers, masking: NumericMasking, *, clamped: bool
+) -> tuple[float, float]:
     """Return the squares within clusters and the expected squares of noise, in grid units.
 
     Clamped, noise is cut off at half the domain's width.
@@ -95,7 +97,7 @@ def expected_squares(ranked: Integers, masking: Masking, *, clamped: bool) -> tu
     return float(np.sum(_within(ranked, summary, masking))), noise
 
 
-def _within(ranked: Integers, summary: ClusterSummary, masking: Masking) -> Reals:
+def _within(ranked: Integers, summary: ClusterSummary, masking: NumericMasking) -> Reals:
     """Squares of records about the centroid of their cluster."""
     away = ranked - np.repeat(masking.method.centroid(summary, 0), summary.size)
     squares: Reals = away.astype(np.float64) ** 2

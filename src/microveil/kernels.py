@@ -112,6 +112,89 @@ def add_discrete_laplace(
 
 
 @numba.njit(cache=True, nogil=True)
+def _exp_minus_times(times, numerator, denominator, words, at):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
+    """Bernoulli(exp(−times·numerator/denominator)) for any fraction of 0 or more."""
+    whole, rest = numerator // denominator, numerator % denominator
+    for _ in range(times):
+        for _ in range(whole):
+            accept, at = _exp_minus(1, 1, words, at)
+            if accept != 1:
+                return accept, at
+        accept, at = _exp_minus(rest, denominator, words, at)
+        if accept != 1:
+            return accept, at
+    return 1, at
+
+
+@numba.njit(cache=True, nogil=True)
+def _flip_in_random_order(scores, numerator, denominator, options, words, at):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
+    """Choose by permute-and-flip; the order is drawn as far as it is needed."""
+    best = scores.max()
+    options[:] = np.arange(len(options))
+    for i in range(len(options)):
+        draw, at = _below(len(options) - i, words, at)
+        if draw == OUT_OF_WORDS:
+            return OUT_OF_WORDS, at
+        options[i], options[i + draw] = options[i + draw], options[i]
+        behind = best - scores[options[i]]
+        accept, at = _exp_minus_times(behind, numerator, denominator, words, at)
+        if accept == OUT_OF_WORDS:
+            return OUT_OF_WORDS, at
+        if accept == 1:
+            return options[i], at
+    return options[-1], at  # never reached: the best score is always accepted
+
+
+@numba.njit(cache=True, nogil=True)
+def permute_and_flip(
+    scores: Integers, numerator: int, denominator: int, chosen: Integers, words: Words, first: int
+) -> tuple[int, int]:
+    """Choose for clusters from position `first` on; return the next position and words used."""
+    used = 0
+    options = np.empty(scores.shape[1], np.int64)
+    for j in range(first, len(scores)):
+        choice, at = _flip_in_random_order(scores[j], numerator, denominator, options, words, used)
+        if choice == OUT_OF_WORDS:
+            return j, used
+        chosen[j], used = choice, at
+    return len(scores), used
+
+
+@numba.njit(cache=True, nogil=True)
+def _keep_or_replace(code, categories, numerator, denominator, words, at):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
+    """Propose any category until one is accepted: the true one always, another with exp(−ε)."""
+    while True:
+        proposed, at = _below(categories, words, at)
+        if proposed in (OUT_OF_WORDS, code):
+            return proposed, at
+        accept, at = _exp_minus_times(1, numerator, denominator, words, at)
+        if accept == OUT_OF_WORDS:
+            return OUT_OF_WORDS, at
+        if accept == 1:
+            return proposed, at
+
+
+@numba.njit(cache=True, nogil=True)
+def randomised_response(
+    codes: Integers,
+    categories: int,
+    numerator: int,
+    denominator: int,
+    masked: Integers,
+    words: Words,
+    first: int,
+) -> tuple[int, int]:
+    """Mask codes from position `first` on; return the next position and the words used."""
+    used = 0
+    for i in range(first, len(codes)):
+        choice, at = _keep_or_replace(codes[i], categories, numerator, denominator, words, used)
+        if choice == OUT_OF_WORDS:
+            return i, used
+        masked[i], used = choice, at
+    return len(codes), used
+
+
+@numba.njit(cache=True, nogil=True)
 def pool_adjacent_violators(values: Reals, weights: Reals) -> Reals:
     """Weighted isotonic regression in one pass; an infinite weight keeps its value."""
     level, mass = np.empty_like(values), np.empty_like(values)

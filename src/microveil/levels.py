@@ -7,8 +7,9 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from microveil.accounting import reclustered_bound
+from microveil.masking import CategoryMasking, Masking
 from microveil.plan import Plan
-from microveil.settle import Masking, Settled
+from microveil.settle import Settled
 
 
 class Level(BaseModel):
@@ -46,6 +47,8 @@ def formed_again_bound(masking: Masking, records_per_person: int) -> float | Non
         return None
     if masking.guarantee == "re-clustered":
         return masking.epsilon
+    if isinstance(masking, CategoryMasking):
+        return masking.epsilon * (masking.most_changing if masking.method.clustered else 1)
     if masking.method.name == "iDP-CBLS" and records_per_person > 1:
         return None
     return reclustered_bound(
@@ -59,6 +62,8 @@ def formed_again_bound(masking: Masking, records_per_person: int) -> float | Non
 
 def can_be_without_noise(masking: Masking) -> bool:
     """Whether a cluster whose records all agree may be published without noise."""
+    if isinstance(masking, CategoryMasking):
+        return masking.method.promise == "iDP"
     if masking.guarantee == "re-clustered":
         return masking.method.promise == "iDP"
     return masking.method.name == "iDP-CBLS"
@@ -160,8 +165,27 @@ def _as_released(settled: Settled) -> Level:
         "person is in, and so between which values of the clusters beside it the true value "
         "lies, whatever epsilon is. At this level the protection is that of "
         f"microaggregation with clusters of {min(m.k for m in clustered)} records or more."
+        + _same_category(settled)
+        + _joint(settled)
     )
     return Level(level=3, name="as released", enforced=False, epsilon=None, statement=statement)
+
+
+def _same_category(settled: Settled) -> str:
+    names = _names(m for m in settled.categorical if m.method.clustered)
+    if not names:
+        return ""
+    return f" In {names} all records of a cluster may be of one category, which is then known."
+
+
+def _joint(settled: Settled) -> str:
+    groups = enumerate(settled.plan.joint_groups)
+    return "".join(
+        f" On {', '.join(group.attributes)} together the release is k-anonymous with "
+        f"k = {settled.group(number)[0].k}: every combination of masked values is shared by as "
+        "many records or more, whatever epsilon is."
+        for number, group in groups
+    )
 
 
 def _chosen(settled: Settled) -> str:
@@ -190,7 +214,7 @@ def _individual(settled: Settled) -> str:
 
 def _exceptions(settled: Settled) -> str:
     text = ""
-    from_data = [m for m in settled.maskings if m.domain_source == "data"]
+    from_data = [m for m in settled.numeric if m.domain_source == "data"]
     if from_data:
         voided = _names(filter(claim_is_void, from_data))
         text += (
@@ -198,7 +222,12 @@ def _exceptions(settled: Settled) -> str:
             "from which domain and noise grid were read and with which they are held"
         )
         text += f"; {voided} can claim no differential privacy." if voided else "."
-    decimals = [m for m in settled.maskings if m.grid_source == "data" and m not in from_data]
+    categories = [m for m in settled.categorical if m.domain_source == "data"]
+    if categories:
+        voided = _names(filter(claim_is_void, categories))
+        text += f" For {_names(categories)} it covers only categories seen in the data"
+        text += f"; {voided} can claim no differential privacy." if voided else "."
+    decimals = [m for m in settled.numeric if m.grid_source == "data" and m not in from_data]
     if decimals:
         text += (
             f" For {_names(decimals)} it covers only values with no more decimals than were seen "
@@ -208,7 +237,7 @@ def _exceptions(settled: Settled) -> str:
 
 
 def _several_records(settled: Settled) -> str:
-    names = _names(m for m in settled.maskings if m.method.name == "iDP-CBLS")
+    names = _names(m for m in settled.numeric if m.method.name == "iDP-CBLS")
     if settled.plan.records_per_person == 1 or not names:
         return ""
     return f" For {names} it holds only while no two records of a person share a cluster."
@@ -216,7 +245,8 @@ def _several_records(settled: Settled) -> str:
 
 def _covers_passing_only(masking: Masking) -> bool:
     """Whether the noise follows the gaps between clusters, not the way across the domain."""
-    return masking.guarantee == "re-clustered" and masking.method.name == "iDP-LS"
+    passing = masking.guarantee == "re-clustered" and masking.method.name == "iDP-LS"
+    return passing and not isinstance(masking, CategoryMasking)
 
 
 def _whose_values(plan: Plan) -> str:

@@ -6,12 +6,12 @@ from microveil.accounting import noise_scales
 from microveil.clusters import ClusterSummary
 from microveil.errors import DataError
 from microveil.grid import Integers, Reals
+from microveil.masking import NumericMasking
 from microveil.noise import LARGEST_SCALE, WordSource, add_discrete_laplace
 from microveil.post import isotonic, penalised_isotonic
-from microveil.settle import Masking
 
 
-def calibrate(summary: ClusterSummary, masking: Masking) -> Integers:
+def calibrate(summary: ClusterSummary, masking: NumericMasking) -> Integers:
     """Settle the noise scale of every cluster, in grid units."""
     if not summary.fits():
         raise DataError(
@@ -33,7 +33,9 @@ def calibrate(summary: ClusterSummary, masking: Masking) -> Integers:
     return scales
 
 
-def mask(summary: ClusterSummary, scales: Integers, masking: Masking, source: WordSource) -> Reals:
+def mask(
+    summary: ClusterSummary, scales: Integers, masking: NumericMasking, source: WordSource
+) -> Reals:
     """Mask the centroids of one attribute and return what is published of each cluster.
 
     Guarantee
@@ -52,10 +54,10 @@ def mask(summary: ClusterSummary, scales: Integers, masking: Masking, source: Wo
     return publish(values, masking)
 
 
-def publish(values: Reals, masking: Masking) -> Reals:
+def publish(values: Reals, masking: NumericMasking) -> Reals:
     """Round values as the attribute asks and keep them within its domain and type."""
     if masking.kind == "integer":
-        values = np.rint(values)
+        values = np.rint(values / masking.quantum) * masking.quantum
     elif masking.decimals is not None:
         exact = np.abs(values) < 2.0**53 / 10.0**masking.decimals  # beyond, doubles have no more
         values = np.where(exact, np.round(np.where(exact, values, 0), masking.decimals), values)

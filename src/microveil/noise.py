@@ -1,6 +1,8 @@
-"""Exact discrete Laplace noise on whole numbers, and the random words it is made of."""
+"""Exact draws: discrete Laplace noise, permute-and-flip, randomised response; and their words."""
 
 import os
+from collections.abc import Callable
+from fractions import Fraction
 from hashlib import sha256
 from typing import Protocol
 
@@ -90,14 +92,87 @@ def add_discrete_laplace(centroids: Integers, scales: Integers, source: WordSour
     from microveil import kernels
 
     masked = np.empty_like(centroids)
+    _draw_all(
+        len(centroids),
+        source,
+        lambda words, done: kernels.add_discrete_laplace(
+            centroids, scales, masked, words, done, CUT_OFF
+        ),
+    )
+    return masked
+
+
+def permute_and_flip(scores: Integers, rate: Fraction, source: WordSource) -> Integers:
+    """Choose a category for each row of scores, likely a high one (McKenna and Sheldon 2020).
+
+    The categories come up in random order, and each is accepted with probability
+    exp(−rate·(highest score − its score)); the first accepted is chosen. Drawn exactly, in integer
+    arithmetic; a rate with more digits than 62 bits hold is rounded down.
+
+    Guarantee
+    ---------
+    If every score differs by at most 1 between two tables, the probabilities of each choice differ
+    by a factor of at most exp(2·rate).
+
+    Examples
+    --------
+    >>> permute_and_flip(np.array([[0, 900], [900, 0]]), Fraction(1), SystemWords())
+    array([1, 0])
+    """
+    from microveil import kernels
+
+    chosen = np.empty(len(scores), dtype=np.int64)
+    scores, (top, bottom) = np.ascontiguousarray(scores), _at_most(rate)
+    _draw_all(
+        len(scores),
+        source,
+        lambda words, done: kernels.permute_and_flip(scores, top, bottom, chosen, words, done),
+    )
+    return chosen
+
+
+def randomised_response(
+    codes: Integers, categories: int, epsilon: Fraction, source: WordSource
+) -> Integers:
+    """Replace categories by random ones: the true one is exp(ε) times as likely as each other.
+
+    Guarantee
+    ---------
+    Whatever a record's category is, the probability of each answer differs by a factor of at
+    most exp(ε). Drawn exactly, as `permute_and_flip` is.
+    """
+    from microveil import kernels
+
+    masked, (top, bottom) = np.empty_like(codes), _at_most(epsilon)
+    _draw_all(
+        len(codes),
+        source,
+        lambda words, done: kernels.randomised_response(
+            codes, categories, top, bottom, masked, words, done
+        ),
+    )
+    return masked
+
+
+def _draw_all(
+    count: int, source: WordSource, draw: Callable[[Words, int], tuple[int, int]]
+) -> None:
+    """Offer words to a kernel until it has made all its draws."""
     words: Words = np.empty(0, dtype=np.uint64)
     done = 0
-    while done < len(centroids):
-        wanted = min(_WORDS_PER_DRAW * (len(centroids) - done) + 64, _MOST_WORDS)
+    while done < count:
+        wanted = min(_WORDS_PER_DRAW * (count - done) + 64, _MOST_WORDS)
         words = np.concatenate([words, source.words(wanted)])
-        done, used = kernels.add_discrete_laplace(centroids, scales, masked, words, done, CUT_OFF)
+        done, used = draw(words, done)
         words = words[used:]
-    return masked
+
+
+def _at_most(rate: Fraction) -> tuple[int, int]:
+    """Return the largest fraction of two 63-bit numbers at or below a rate; it may be 0."""
+    rate = min(rate, Fraction(2**60))
+    bottom = 1 << (62 - max(0, int(rate).bit_length()))
+    below = Fraction(int(rate * bottom), bottom)
+    return below.numerator, below.denominator
 
 
 def random_order(count: int, source: WordSource) -> Integers:

@@ -7,7 +7,7 @@ import numpy as np
 from microveil.clusters import cluster_sizes
 from microveil.engines.base import Cut
 from microveil.grid import Integers
-from microveil.settle import Masking
+from microveil.masking import Masking, NumericMasking
 
 
 def cutter(masking: Masking) -> Cut | None:
@@ -29,7 +29,7 @@ def cut(ranked: Integers, masking: Masking) -> Integers:
     Level 1 holds clusters as they are, however they were chosen, so it costs nothing there. Run on
     a neighbour, the choice may fall out differently, and level 2 has no bound.
     """
-    if masking.partition == "fixed":
+    if masking.partition == "fixed" or not isinstance(masking, NumericMasking):
         return cluster_sizes(len(ranked), masking.k)
     from microveil import kernels
 

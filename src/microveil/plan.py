@@ -19,11 +19,12 @@ from pydantic import (
 )
 
 from microveil.errors import FileError, PlanError
+from microveil.groups import Group, check_groups, from_names
 from microveil.methods import METHODS, Guarantee, MethodName
 from microveil.roles import Confidential, Derived, Identifier, K, Kept, Part, did_you_mean, where
 
 Missing = Literal["error", "keep", "drop"]
-Partition = Literal["fixed", "noise-optimal", "least-squares"]
+Partition = Literal["fixed", "noise-optimal", "least-squares", "joint"]
 Post = Literal["auto", "none", "isotonic", "penalised-isotonic"]
 
 
@@ -54,6 +55,7 @@ Attribute = Annotated[
     Annotated[Confidential | Identifier | Kept | Derived, Discriminator("role")],
     BeforeValidator(_from_role),
 ]
+Groups = Annotated[tuple[Annotated[Group, BeforeValidator(from_names)], ...], Field(strict=False)]
 Attributes = Annotated[
     Mapping[str, Attribute],
     AfterValidator(_Frozen),
@@ -77,8 +79,14 @@ class Plan(Part):
         ``"fixed"``: clusters of k. ``"noise-optimal"``: clusters of k to `cap` records whose
         boundaries give the least expected error at this ε; only for iDP methods.
         ``"least-squares"``: clusters of k to 2k − 1 records with the least squares within.
+        ``"joint"``: all confidential attributes in one group, as below. Categories are clustered by
+        themselves or in a group, never by boundaries of least error.
     cap
         The largest cluster of a noise-optimal partition.
+    groups
+        Lists of attributes to cluster jointly, by MDAV: each record then has one cluster in the
+        whole group, and the release is k-anonymous on it whatever ε is; only for iDP methods. A
+        `Group` can have a k of its own.
     guarantee
         ``"fixed-clusters"``, the paper's: ε holds while clusters stay as they are; or
         ``"re-clustered"``: ε holds when one record changes and clusters are formed again.
@@ -122,6 +130,7 @@ class Plan(Part):
     k: K = 10
     partition: Partition = "fixed"
     cap: int = 400
+    groups: Groups = ()
     guarantee: Guarantee = "fixed-clusters"
     post: Post = "auto"
     missing: Missing = "error"
@@ -146,6 +155,7 @@ class Plan(Part):
             raise ValueError("attributes must hold at least one of role confidential, got none")
         if self.k != "auto" and self.k < 1:
             raise ValueError(f"k must be 1 or more, got {self.k}")
+        check_groups(self)
         for name in self.confidential:
             self._check_method(name)
         self._check_derived()
@@ -168,8 +178,13 @@ class Plan(Part):
                 f'{where(name)}: with guarantee = "re-clustered", {method.name} covers one record '
                 f"per person, got records_per_person = {self.records_per_person}; use DP-UM or DP"
             )
-        from_data_voids = method.needs_domain and method.promise == "DP"
-        if from_data_voids and not attribute.has_domain and not self.domain_from_data:
+        if method.promise == "DP" and not attribute.has_domain and not self.domain_from_data:
+            if attribute.is_category:
+                raise ValueError(
+                    f"{where(name)}: {method.name} needs declared categories; list all that are "
+                    "possible, or choose iDP-CBLS (domain_from_data = true reads them from the "
+                    "data and voids the DP claim)"
+                )
             raise ValueError(
                 f"{where(name)}: {method.name} needs a declared domain, got "
                 f"lower = {attribute.lower} and upper = {attribute.upper}; declare both from what "
@@ -180,10 +195,16 @@ class Plan(Part):
     def _check_choice(self, name: str) -> None:
         """Refuse clusters that follow the data where a claim would not survive it."""
         method = METHODS[self.method_of(name)]
-        chosen = [f"partition = {self.partition!r}"] if self.partition != "fixed" else []
+        partition = self.partition_of(name)
+        chosen = [f"partition = {partition!r}"] if partition not in ("fixed", "joint") else []
         chosen += ['k = "auto"'] if self.k_of(name) == "auto" else []
         if not chosen or not method.clustered:
             return
+        if self.confidential[name].is_category:
+            raise ValueError(
+                f'{where(name)}: k = "auto" weighs squared errors, which categories have none of; '
+                "give it a k of its own"
+            )
         if method.promise == "DP":
             raise ValueError(
                 f"{where(name)}: {chosen[0]} looks at the data, which voids the claim of "
@@ -234,6 +255,12 @@ class Plan(Part):
         return tuple(name for name, a in self.attributes.items() if a.role == role)
 
     @property
+    def verbatim(self) -> tuple[str, ...]:
+        """Names of the attributes whose values are text, whatever they look like."""
+        text = [n for n, a in self.confidential.items() if a.has_text_categories]
+        return (*self.names("kept"), *text)
+
+    @property
     def derivation_order(self) -> tuple[str, ...]:
         """Derived attributes, each after those it is computed from."""
         graph = {name: derived.inputs for name, derived in self.derived.items()}
@@ -244,11 +271,29 @@ class Plan(Part):
         return self.confidential[attribute].method or self.method
 
     def k_of(self, attribute: str) -> K:
-        """Return the attribute's own k, or the plan's; 1 where the method forms no clusters."""
-        own = self.confidential[attribute].k
+        """Return the attribute's or its group's own k, or the plan's; 1 without clusters."""
         if not METHODS[self.method_of(attribute)].clustered:
             return 1
+        group = self.group_of(attribute)
+        own = self.confidential[attribute].k if group is None else self.joint_groups[group].k
         return self.k if own is None else own
+
+    @property
+    def joint_groups(self) -> tuple[Group, ...]:
+        """The groups of attributes that are clustered jointly."""
+        everything = Group(attributes=tuple(self.confidential))
+        return (everything,) if self.partition == "joint" else self.groups
+
+    def group_of(self, attribute: str) -> int | None:
+        """Return which group an attribute is in."""
+        groups = self.joint_groups
+        return next((i for i, group in enumerate(groups) if attribute in group.attributes), None)
+
+    def partition_of(self, attribute: str) -> Partition:
+        """Return how an attribute is clustered: jointly, as the plan says, or in clusters of k."""
+        if self.group_of(attribute) is not None:
+            return "joint"
+        return "fixed" if self.confidential[attribute].is_category else self.partition
 
     def replace(self, **settings: Any) -> "Plan":  # noqa: ANN401 - pydantic checks each of them
         """Return a copy of the plan with some settings changed, checked again."""
@@ -273,12 +318,16 @@ class Plan(Part):
         return cls(**{**best, **settings})
 
     @classmethod
-    def from_toml(cls, text: str) -> "Plan":
-        """Read a plan from TOML text."""
+    def from_toml(cls, text: str, *, folder: str | Path = ".") -> "Plan":
+        """Read a plan from TOML text; taxonomies given as paths are looked for from `folder`."""
         try:
             settings = tomllib.loads(text)
         except tomllib.TOMLDecodeError as error:
             raise PlanError(f"plan: not valid TOML: {error}") from None
+        attributes = settings.get("attributes")
+        for attribute in attributes.values() if isinstance(attributes, dict) else ():
+            if isinstance(attribute, dict) and isinstance(attribute.get("taxonomy"), str):
+                attribute["taxonomy"] = str(Path(folder) / attribute["taxonomy"])
         return cls(**settings)
 
     def to_toml(self) -> str:
@@ -289,6 +338,10 @@ class Plan(Part):
             if name in ("epsilon", "method", "k") or name in self._changed()
         }
         del settings["attributes"]
+        if self.groups:
+            settings["groups"] = [
+                list(g.attributes) if g.k is None else g.model_dump() for g in self.groups
+            ]
         attributes = {
             name: {"role": attribute.role, **attribute.model_dump(exclude_defaults=True)}
             for name, attribute in self.attributes.items()
@@ -311,7 +364,7 @@ class Plan(Part):
             raise FileError(f"plan {path}: cannot be read: {error.strerror}") from None
         except UnicodeDecodeError:
             raise FileError(f"plan {path}: expected UTF-8 text; save it as UTF-8") from None
-        return cls.from_toml(text)
+        return cls.from_toml(text, folder=Path(path).parent)
 
 
 def plan_for_columns(

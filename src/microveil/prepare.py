@@ -7,8 +7,9 @@ import numpy as np
 from microveil.engines.base import Engine
 from microveil.expected import expected_squares
 from microveil.grid import Integers
+from microveil.masking import NumericMasking
 from microveil.plan import Plan
-from microveil.settle import Masking, Settled, settle
+from microveil.settle import Settled, settle
 
 _LARGEST_K = 1_000
 
@@ -23,7 +24,9 @@ def prepare(plan: Plan, engine: Engine) -> Settled:
     """
     settled = settle(plan, engine)
     maskings = tuple(
-        replace(m, k=_best_k(engine.ranked(m.name, m.grid), m)) if m.k_chosen else m
+        replace(m, k=_best_k(engine.ranked(m.name, m.grid), m))
+        if m.k_chosen and isinstance(m, NumericMasking)
+        else m
         for m in settled.maskings
     )
     notes = tuple(
@@ -34,7 +37,7 @@ def prepare(plan: Plan, engine: Engine) -> Settled:
     return replace(settled, maskings=maskings, notes=settled.notes + notes)
 
 
-def _best_k(ranked: Integers, masking: Masking) -> int:
+def _best_k(ranked: Integers, masking: NumericMasking) -> int:
     """Return the k of least expected error, over values in steps of about a twentieth."""
     most = min(_LARGEST_K, max(masking.method.least_k, len(ranked) // 2))
     steps = np.geomspace(masking.method.least_k, most, 120)

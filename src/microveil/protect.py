@@ -7,32 +7,30 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from microveil.accounting import held_loss, reclustered_loss
+from microveil.categories import mask_categories, released_as_is
 from microveil.certificate import certify
-from microveil.clusters import ClusterSummary
+from microveil.describe import (
+    describe_category_clusters,
+    describe_category_losses,
+    describe_clusters,
+    describe_losses,
+    describe_responses,
+)
 from microveil.engines.base import Engine
 from microveil.engines.memory import MemoryEngine
 from microveil.errors import DataError, PlanError
 from microveil.formats import read_table
-from microveil.grid import Integers
+from microveil.joint import check_anonymity, cluster_groups
+from microveil.masking import CategoryMasking, NumericMasking
 from microveil.mechanism import calibrate, mask
-from microveil.noise import open_words, random_order
+from microveil.noise import WordSource, open_words, random_order, randomised_response
 from microveil.partition import cutter
 from microveil.plan import Plan
 from microveil.prepare import prepare
 from microveil.release import Detail, Release
-from microveil.settle import Masking
 
 Progress = Callable[[str, int, int], None]
 """Called with what is being done, how much of it is done and how much there is."""
-
-
-_LOSSES = {
-    "attribute": pl.String,
-    "epsilon": pl.Float64,
-    "fixed_clusters": pl.Float64,
-    "re_clustered": pl.Float64,
-}
 
 
 def protect(
@@ -81,32 +79,67 @@ def protect(
         )
     source = Path(data) if isinstance(data, str | Path) else None
     engine: Engine = MemoryEngine(
-        data if source is None else read_table(source, verbatim=plan.names("kept"))
+        data if source is None else read_table(source, verbatim=plan.verbatim)
     )
     settled = prepare(plan, engine)
-    engine.break_ties_by(random_order(engine.records, open_words(seed, "ties")))
-    clusters, losses = [], []
+    order = random_order(engine.records, open_words(seed, "ties"))
+    engine.break_ties_by(order)
+    groups = cluster_groups(settled, engine, order)
+    described = []
     for done, masking in enumerate(settled.maskings, start=1):
-        summary = engine.summarise(masking.name, masking.grid, cutter(masking))
-        scales = calibrate(summary, masking)
         words = open_words(seed, f"attribute {masking.name}")
-        engine.spread(masking.name, mask(summary, scales, masking, words))
-        clusters.append(_clusters(summary, masking, scales))
-        losses.append(_losses(summary, masking, scales))
+        if isinstance(masking, CategoryMasking):
+            described.append(_mask_categories(engine, masking, words))
+        else:
+            described.append(_mask_numbers(engine, masking, words))
         if progress:
             progress(f"masking {masking.name}", done, len(settled.maskings))
+    smallest = check_anonymity(groups, engine)
     _derive(plan, engine)
+    clusters, losses = (pl.concat(frames) for frames in zip(*described, strict=True))
     return Release(
         data=engine.finish(list(settled.columns)),
-        certificate=certify(settled, records=engine.records, seeded=seed is not None),
-        detail=Detail(
-            pl.concat(clusters),
-            pl.DataFrame(losses, schema_overrides={"re_clustered": pl.Float64}),
-            engine.positions,
+        certificate=certify(
+            settled,
+            records=engine.records,
+            seeded=seed is not None,
+            groups=tuple(zip(groups, smallest, strict=True)),
         ),
+        detail=Detail(clusters, losses, engine.positions),
         plan=plan,
         source=source,
         seed=seed,
+    )
+
+
+def _mask_numbers(
+    engine: Engine, masking: NumericMasking, words: WordSource
+) -> tuple[pl.DataFrame, pl.DataFrame]:
+    summary = engine.summarise(masking.name, masking.grid, cutter(masking))
+    scales = calibrate(summary, masking)
+    engine.spread(masking.name, mask(summary, scales, masking, words))
+    return (
+        describe_clusters(summary, masking, scales),
+        describe_losses(summary, masking, scales),
+    )
+
+
+def _mask_categories(
+    engine: Engine, masking: CategoryMasking, words: WordSource
+) -> tuple[pl.DataFrame, pl.DataFrame]:
+    name, categories, cut = masking.name, masking.categories, cutter(masking)
+    if cut is None:
+        codes = engine.codes(name, categories)
+        masked = randomised_response(codes, len(categories), 2 * masking.rate, words)
+        engine.spread_categories(name, masked, categories)
+        return describe_responses(masking), describe_category_losses(masking, masking.records)
+    summary = engine.summarise_categories(name, categories, cut)
+    as_is = released_as_is(summary, masking)
+    masked = mask_categories(summary, as_is, masking, words)
+    engine.spread_categories(name, masked, categories)
+    return (
+        describe_category_clusters(summary, masking, as_is),
+        describe_category_losses(masking, int(np.count_nonzero(~as_is))),
     )
 
 
@@ -118,40 +151,3 @@ def _derive(plan: Plan, engine: Engine) -> None:
                 f"attribute {name!r}: its expression has no finite result in {undefined:,} of "
                 f"{engine.records:,} records (a division by zero?); change the expression"
             )
-
-
-def _losses(
-    summary: ClusterSummary, masking: Masking, scales: Integers
-) -> dict[str, str | float | None]:
-    """Compute what one record can lose in this table, exactly."""
-    case = masking.method, summary, masking.domain_units, scales
-    return {
-        "attribute": masking.name,
-        "epsilon": masking.epsilon_per_record,
-        "fixed_clusters": held_loss(*case),
-        "re_clustered": None if masking.chosen_from_data else reclustered_loss(*case),
-    }
-
-
-def _clusters(summary: ClusterSummary, masking: Masking, scales: Integers) -> pl.DataFrame:
-    """Describe every cluster; where none are formed one row says it all."""
-    grid, method = masking.grid, masking.method
-    reach = method.calibration(summary, masking.domain_units).largest
-    clusters = pl.DataFrame(
-        {
-            "attribute": pl.repeat(masking.name, len(summary), eager=True),
-            "cluster": np.arange(len(summary)),
-            "records": summary.size,
-            "smallest": grid.to_values(summary.smallest),
-            "largest": grid.to_values(summary.largest),
-            "centroid": grid.to_values(method.centroid(summary, 0)),
-            "sensitivity": grid.to_widths(reach / summary.size),
-            "scale": grid.to_widths(scales),
-        }
-    )
-    if method.clustered:
-        return clusters
-    of_a_cluster = pl.col("cluster", "smallest", "largest", "centroid")
-    return clusters.head(1).with_columns(
-        pl.when(False).then(of_a_cluster), records=pl.lit(masking.records, dtype=pl.Int64)
-    )

@@ -3,19 +3,36 @@
 import difflib
 import math
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
+from datetime import date, datetime, time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, ValidationError, field_validator, model_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    StrictBool,
+    StrictInt,
+    StrictStr,
+    ValidationError,
+    field_validator,
+    model_validator,
+)
 
 from microveil.errors import PlanError
 from microveil.methods import MethodName
+from microveil.taxonomy import Category, Tree, leaf_paths, read_taxonomy
 
 if TYPE_CHECKING:
     import polars as pl
 
-Kind = Literal["integer", "real"]
+NumericKind = Literal["integer", "real"]
+CategoryKind = Literal["nominal", "ordinal"]
+Kind = NumericKind | CategoryKind
 K = int | Literal["auto"]
+Bound = float | datetime | date | time
+Unit = Literal["day", "hour", "minute", "second", "microsecond"]
 
 
 class Part(BaseModel):
@@ -33,14 +50,22 @@ class Part(BaseModel):
 
 
 class Confidential(Part):
-    """A numeric attribute that is masked.
+    """An attribute that is masked: numbers, dates and times, or categories.
 
     Parameters
     ----------
     kind
-        ``"integer"`` or ``"real"``; by default what the column is.
+        ``"integer"`` or ``"real"``, by default what the column is; or for categories ``"nominal"``
+        or ``"ordinal"``.
     lower, upper
-        The domain: the values this attribute could take, known without looking at the data.
+        The domain: the values this attribute could take, known without looking at the data. For
+        dates and times they are dates and times.
+    categories
+        The domain of categories: text, whole numbers or truth values; of an ordinal attribute from
+        the lowest to the highest.
+    taxonomy
+        For a nominal attribute: a tree of categories as nested tables, or the path of a CSV file
+        with the columns parent and child. Near categories then share clusters.
     method, k
         This attribute's own, instead of the plan's.
     weight
@@ -49,40 +74,77 @@ class Confidential(Part):
         How many decimals a real attribute has. Masked values are rounded to as many.
     resolution
         Grid step for an attribute without a domain, rounded down to a power of two.
+    unit
+        Of times: what masked values are rounded to; by default whole seconds, and days for dates.
     """
 
     role: Literal["confidential"] = "confidential"
     kind: Kind | None = None
-    lower: float | None = None
-    upper: float | None = None
+    lower: Bound | None = None
+    upper: Bound | None = None
+    categories: Annotated[
+        tuple[StrictBool | StrictInt | StrictStr, ...] | None, Field(strict=False)
+    ] = None
+    taxonomy: Tree | None = None
     method: MethodName | None = None
     k: K | None = None
     weight: float = 1.0
     decimals: int | None = None
     resolution: float | None = None
+    unit: Unit | None = None
 
     @property
     def has_domain(self) -> bool:
-        """Whether both ends of the domain are declared."""
+        """Whether both ends of the domain, or all categories, are declared."""
+        if self.is_category:
+            return bool(self.declared_categories)
         return self.lower is not None and self.upper is not None
+
+    @property
+    def is_category(self) -> bool:
+        """Whether the attribute holds categories."""
+        return self.kind in ("nominal", "ordinal")
+
+    @property
+    def declared_categories(self) -> tuple[Category, ...]:
+        """The categories in the order in which they are clustered; empty if not declared."""
+        if self.taxonomy is not None:
+            return tuple(leaf_paths(self.taxonomy))
+        return self.categories or ()
+
+    @property
+    def has_text_categories(self) -> bool:
+        """Whether categories are declared as text; those of a taxonomy may yet be numbers."""
+        return bool(self.categories) and isinstance(self.categories[0], str)  # type: ignore[index]
+
+    @field_validator("taxonomy", mode="before")
+    @classmethod
+    def _read_taxonomy(cls, taxonomy: object) -> object:
+        return read_taxonomy(taxonomy) if isinstance(taxonomy, str | Path) else taxonomy
 
     @model_validator(mode="after")
     def _check(self) -> Self:
         for name in ("lower", "upper", "weight", "resolution"):
             value = getattr(self, name)
-            if value is not None and not math.isfinite(value):
+            if isinstance(value, int | float) and not math.isfinite(value):
                 raise ValueError(f"{name} must be a finite number, got {value}")
         for name in ("weight", "resolution"):
             value = getattr(self, name)
             if value is not None and value <= 0:
                 raise ValueError(f"{name} must be above 0, got {value}")
-        if self.lower is not None and self.upper is not None and self.lower >= self.upper:
-            raise ValueError(
-                f"lower must be below upper, got lower = {self.lower} and upper = {self.upper}"
-            )
+        if self.lower is not None and self.upper is not None:
+            self._check_ends(self.lower, self.upper)
         if self.decimals is not None and not 0 <= self.decimals <= 15:
             raise ValueError(f"decimals must be from 0 to 15, got {self.decimals}")
         return self
+
+    def _check_ends(self, lower: Bound, upper: Bound) -> None:
+        try:
+            in_order = lower < upper  # type: ignore[operator]
+        except TypeError:
+            raise ValueError("lower and upper must both be numbers, dates or times") from None
+        if not in_order:
+            raise ValueError(f"lower must be below upper, got lower = {lower} and upper = {upper}")
 
     @model_validator(mode="after")
     def _check_contradictions(self) -> Self:
@@ -95,6 +157,40 @@ class Confidential(Part):
         if self.k is not None and self.method == "DP":
             raise ValueError("method DP forms no clusters; remove k or choose another method")
         return self
+
+    @model_validator(mode="after")
+    def _check_categories(self) -> Self:
+        if not self.is_category:
+            for name in ("categories", "taxonomy"):
+                if getattr(self, name) is not None:
+                    raise ValueError(f'{name} are for kind = "nominal" or "ordinal"; set kind')
+            return self
+        for name in ("lower", "upper", "decimals", "resolution", "unit"):
+            if getattr(self, name) is not None:
+                raise ValueError(f"{name} is for numbers, but kind is {self.kind}; remove it")
+        if self.kind == "ordinal" and (self.categories is None or self.taxonomy is not None):
+            raise ValueError(
+                'kind = "ordinal" needs its order: declare categories from the lowest to the '
+                "highest, and no taxonomy"
+            )
+        declared = self.declared_categories
+        if self.categories is not None and set(self.categories) != set(declared):
+            missing = len(set(self.categories) ^ set(declared))
+            raise ValueError(
+                f"categories and the taxonomy's leaves must be the same, found {missing} that are "
+                "in one only; remove categories, or complete the taxonomy"
+            )
+        if self.categories is not None or self.taxonomy is not None:
+            self._check_list(self.categories or declared)
+        return self
+
+    def _check_list(self, categories: tuple[Category, ...]) -> None:
+        if len(categories) < 2:
+            raise ValueError(f"categories must be two or more, got {len(categories)}")
+        if len({type(category) for category in categories}) > 1:
+            raise ValueError("categories must all be text, all whole numbers or all true and false")
+        if len(set(categories)) < len(categories):
+            raise ValueError("categories must differ, found the same one twice; remove one")
 
 
 class Identifier(Part):

@@ -3,7 +3,7 @@
 import math
 import warnings
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any
 
 import numpy as np
 
@@ -11,61 +11,12 @@ from microveil.accounting import budget_shares
 from microveil.engines.base import Column, Engine, Facts
 from microveil.errors import DataError, PlanError, PrivacyWarning
 from microveil.grid import Grid, grid_of_decimals, grid_of_domain, power_of_two_below
-from microveil.methods import METHODS, Guarantee, Method
+from microveil.masking import CategoryMasking, DomainSource, GridSource, Masking, NumericMasking
+from microveil.methods import METHODS, Method
 from microveil.plan import Partition, Plan, Post
-from microveil.roles import Confidential, Kind
-from microveil.sensitivity import DomainUnits
-
-DomainSource = Literal["declared", "data", "none"]
-GridSource = Literal["declared", "data", "default"]
-
-
-@dataclass(frozen=True)
-class Masking:
-    """Everything that is settled about a confidential attribute before clusters are formed.
-
-    `lower` and `upper` are infinite where there is no domain. `published_lower` and
-    `published_upper` also respect whole numbers and the column's type.
-    """
-
-    name: str
-    kind: Kind
-    method: Method
-    guarantee: Guarantee
-    partition: Partition
-    cap: int
-    post: Post
-    k: int
-    k_chosen: bool
-    records: int
-    epsilon: float
-    epsilon_per_record: float
-    lower: float
-    upper: float
-    domain_source: DomainSource
-    published_lower: float
-    published_upper: float
-    decimals: int | None
-    grid: Grid
-    grid_source: GridSource
-
-    @property
-    def clusters(self) -> int:
-        """Number of clusters of k; every record is one where the method forms none."""
-        return self.records // self.k
-
-    @property
-    def chosen_from_data(self) -> bool:
-        """Whether the data decided where clusters begin and end."""
-        return self.method.clustered and (self.partition != "fixed" or self.k_chosen)
-
-    @property
-    def domain_units(self) -> DomainUnits:
-        """The domain in grid units; (0, 0) for a method that needs none."""
-        if not self.method.needs_domain:
-            return DomainUnits(0, 0)
-        step, origin = self.grid.step, self.grid.origin
-        return DomainUnits(round((self.lower - origin) / step), round((self.upper - origin) / step))
+from microveil.roles import Confidential, NumericKind
+from microveil.settle_categories import all_missing, check_missing, settle_categories
+from microveil.temporal import number_of, quantum, unit_of
 
 
 @dataclass(frozen=True)
@@ -76,6 +27,20 @@ class Settled:
     maskings: tuple[Masking, ...]
     columns: tuple[str, ...]
     notes: tuple[str, ...]
+
+    @property
+    def numeric(self) -> tuple[NumericMasking, ...]:
+        """The attributes that hold numbers, dates or times."""
+        return tuple(m for m in self.maskings if isinstance(m, NumericMasking))
+
+    @property
+    def categorical(self) -> tuple[CategoryMasking, ...]:
+        """The attributes that hold categories."""
+        return tuple(m for m in self.maskings if isinstance(m, CategoryMasking))
+
+    def group(self, number: int) -> tuple[Masking, ...]:
+        """Return the attributes of a joint group."""
+        return tuple(m for m in self.maskings if m.group == number)
 
 
 def settle(plan: Plan, engine: Engine) -> Settled:
@@ -135,22 +100,24 @@ def _check_records(engine: Engine, when: str) -> None:
 
 
 def _check_kind(name: str, attribute: Confidential, engine: Engine) -> None:
+    if attribute.is_category:
+        return
     column = engine.columns[name]
     if column.kind is None:
         text = engine.text_facts(name)
         if text.nulls == engine.records:
-            raise _all_missing(name)
+            raise all_missing(name)
         if not text.not_numbers:
             raise DataError(
                 f"attribute {name!r}: a confidential attribute must be numeric, found numbers "
                 f"stored as {column.type_name}; convert the column (in CSV, remove leading zeros), "
-                "or make its role identifier or kept"
+                'set kind = "nominal" for codes, or make its role identifier or kept'
             )
         count = f"{text.not_numbers:,} of {engine.records:,} records are not numbers"
         raise DataError(
             f"attribute {name!r}: a confidential attribute must be numeric, found "
-            f"{column.type_name} ({count}); correct the data (leave missing values empty), or make "
-            "its role identifier or kept"
+            f'{column.type_name} ({count}); set kind = "nominal" or "ordinal" for categories, '
+            "correct the data (leave missing values empty), or make its role identifier or kept"
         )
     if attribute.kind == "real" and column.kind == "integer":
         raise DataError(
@@ -166,27 +133,41 @@ def _check_kind(name: str, attribute: Confidential, engine: Engine) -> None:
 def _settle_attribute(
     plan: Plan, name: str, share: float, engine: Engine, notes: list[str]
 ) -> Masking:
-    attribute, method = plan.confidential[name], METHODS[plan.method_of(name)]
-    wanted = plan.k_of(name)
-    k = method.least_k if wanted == "auto" else wanted
-    column = engine.columns[name]
-    kind = attribute.kind or column.kind or "real"
-    lower = -math.inf if attribute.lower is None else attribute.lower
-    upper = math.inf if attribute.upper is None else attribute.upper
+    method, wanted = METHODS[plan.method_of(name)], plan.k_of(name)
+    common: dict[str, Any] = {
+        "name": name,
+        "method": method,
+        "guarantee": plan.guarantee,
+        "partition": plan.partition_of(name),
+        "group": plan.group_of(name),
+        "k": method.least_k if wanted == "auto" else wanted,
+        "k_chosen": wanted == "auto",
+        "epsilon": share,
+        "epsilon_per_record": share / plan.records_per_person,
+    }
+    if plan.confidential[name].is_category:
+        return settle_categories(plan, name, common, engine, notes)
+    return _settle_numbers(plan, name, common, engine, notes)
+
+
+def _settle_numbers(
+    plan: Plan, name: str, common: dict[str, Any], engine: Engine, notes: list[str]
+) -> NumericMasking:
+    attribute, method, column = plan.confidential[name], common["method"], engine.columns[name]
+    kind: NumericKind = attribute.kind or column.kind or "real"  # type: ignore[assignment]
+    unit = unit_of(name, attribute.unit, column)
+    lower, upper = _declared(name, attribute, column)
     facts = engine.facts(name, lower, upper)
     records = engine.records - facts.nulls
-    _check_values(plan, name, kind, facts, records)
-    if method.clustered and records < k:
-        raise DataError(
-            f"attribute {name!r}: k must be at most the number of records with a value, "
-            f"found {records:,} records for k = {k}; choose a smaller k"
-        )
+    _check_values(name, kind, facts, records)
+    check_missing(plan, name, nulls=facts.nulls, records=engine.records, k=common["k"])
     domain_source: DomainSource = "declared" if attribute.has_domain else "none"
     if method.needs_domain and domain_source == "none":
         domain_source = "data"
         lower, upper = _domain_from_data(name, method, lower, upper, facts)
         notes.append(_note_on_domain(name, method))
-    grid, grid_source = _grid(name, attribute, kind, lower, upper, engine)
+    step = quantum(unit, column)
+    grid, grid_source = _grid(name, attribute, kind, step, (lower, upper), engine)
     if domain_source == "data":
         grid_source = "data"
     elif grid_source == "data":
@@ -194,6 +175,27 @@ def _settle_attribute(
             f"attribute {name!r}: its noise grid follows the last decimal seen in the data; "
             "declare decimals, resolution or a domain"
         )
+    _check_grid(name, attribute, grid, facts)
+    published = _published_range(name, kind, _declared(name, attribute, column), column)
+    return NumericMasking(
+        **common, kind=kind, records=records, cap=plan.cap,
+        post=_post(plan, method, partition=common["partition"], chosen=common["k_chosen"]),
+        lower=lower, upper=upper, domain_source=domain_source,
+        published_lower=published[0], published_upper=published[1], decimals=attribute.decimals,
+        quantum=step, unit=unit, grid=grid, grid_source=grid_source,
+    )  # fmt: skip
+
+
+def _declared(name: str, attribute: Confidential, column: Column) -> tuple[float, float]:
+    """Return the declared domain as numbers, infinite where it is not declared."""
+    lower, upper = attribute.lower, attribute.upper
+    return (
+        -math.inf if lower is None else number_of(name, lower, column),
+        math.inf if upper is None else number_of(name, upper, column),
+    )
+
+
+def _check_grid(name: str, attribute: Confidential, grid: Grid, facts: Facts) -> None:
     if not grid.holds(facts.smallest, facts.largest):
         raise DataError(
             f"attribute {name!r}: values too large for its noise grid, expected within 2^60 steps "
@@ -204,28 +206,12 @@ def _settle_attribute(
             f"attribute {name!r}: its resolution is so coarse that all values become the same; "
             "declare a smaller one"
         )
-    published = _published_range(name, kind, attribute, column)
-    return Masking(
-        name=name, kind=kind, method=method, k=k, records=records,
-        guarantee=plan.guarantee, partition=plan.partition, cap=plan.cap,
-        post=_post(plan, method, chosen=plan.partition != "fixed" or wanted == "auto"),
-        k_chosen=wanted == "auto",
-        epsilon=share, epsilon_per_record=share / plan.records_per_person,
-        lower=lower, upper=upper, domain_source=domain_source,
-        published_lower=published[0], published_upper=published[1], decimals=attribute.decimals,
-        grid=grid, grid_source=grid_source,
-    )  # fmt: skip
 
 
-def _check_values(plan: Plan, name: str, kind: Kind, facts: Facts, records: int) -> None:
+def _check_values(name: str, kind: NumericKind, facts: Facts, records: int) -> None:
     where = f"attribute {name!r}"
     if records == 0:
-        raise _all_missing(name)
-    if facts.nulls and plan.missing == "error":
-        raise DataError(
-            f"{where}: {facts.nulls:,} of {facts.nulls + records:,} values are missing; "
-            'set missing = "keep" (nulls stay null) or "drop" (their records are left out)'
-        )
+        raise all_missing(name)
     if facts.not_finite:
         raise DataError(
             f"{where}: values must be finite, found {facts.not_finite:,} that are infinite or NaN; "
@@ -241,10 +227,6 @@ def _check_values(plan: Plan, name: str, kind: Kind, facts: Facts, records: int)
             f"{where}: kind is integer but {facts.fractional:,} of {records:,} values are not "
             'whole; set kind = "real" or correct the data'
         )
-
-
-def _all_missing(name: str) -> DataError:
-    return DataError(f"attribute {name!r}: every value is missing; make its role identifier")
 
 
 def _domain_from_data(
@@ -279,14 +261,20 @@ def _notes_on_persons(plan: Plan) -> list[str]:
         f"attribute {name!r}: iDP-CBLS covers one record per cluster, so a person with "
         f"{plan.records_per_person} records is covered only while no two of them share a cluster; "
         "use iDP-LS or DP-UM where that cannot be ruled out"
-        for name in plan.confidential
-        if plan.method_of(name) == "iDP-CBLS"
+        for name, attribute in plan.confidential.items()
+        if plan.method_of(name) == "iDP-CBLS" and not attribute.is_category
     ]
 
 
 def _grid(
-    name: str, attribute: Confidential, kind: Kind, lower: float, upper: float, engine: Engine
+    name: str,
+    attribute: Confidential,
+    kind: NumericKind,
+    quantum: float,
+    domain: tuple[float, float],
+    engine: Engine,
 ) -> tuple[Grid, GridSource]:
+    lower, upper = domain
     if math.isfinite(lower) and math.isfinite(upper):
         if upper - lower == math.inf:
             raise PlanError(f"attribute {name!r}: the domain is too wide; narrow lower and upper")
@@ -296,14 +284,15 @@ def _grid(
     if attribute.decimals is not None:
         return grid_of_decimals(attribute.decimals), "declared"
     if kind == "integer":
-        return grid_of_decimals(0), "default"
+        return Grid(power_of_two_below(quantum * grid_of_decimals(0).step)), "default"
     return engine.observed_grid(name), "data"
 
 
-def _post(plan: Plan, method: Method, *, chosen: bool) -> Post:
-    if not method.clustered:
+def _post(plan: Plan, method: Method, *, partition: Partition, chosen: bool) -> Post:
+    if not method.clustered or partition == "joint":  # joint clusters have no order
         return "none"
     if plan.post == "auto":
+        chosen |= partition != "fixed"
         return "penalised-isotonic" if chosen and method.name == "iDP-CBLS" else "none"
     return plan.post
 
@@ -314,11 +303,10 @@ def _collapses(grid: Grid, facts: Facts) -> bool:
 
 
 def _published_range(
-    name: str, kind: Kind, attribute: Confidential, column: Column
+    name: str, kind: NumericKind, declared: tuple[float, float], column: Column
 ) -> tuple[float, float]:
     """Return what masked values are clamped to: never an end that was read from the data."""
-    least = column.least if attribute.lower is None else max(attribute.lower, column.least)
-    most = column.most if attribute.upper is None else min(attribute.upper, column.most)
+    least, most = max(declared[0], column.least), min(declared[1], column.most)
     if column.single_precision:
         least, most = _inner_single(least, up=True), _inner_single(most, up=False)
     if kind == "integer":

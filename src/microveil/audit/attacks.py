@@ -9,11 +9,11 @@ from numpy.typing import NDArray
 from microveil.audit.targets import Neighbour, Target
 from microveil.clusters import ClusterSummary
 from microveil.grid import Integers, Reals
+from microveil.masking import NumericMasking
 from microveil.mechanism import publish
 from microveil.noise import WordSource
-from microveil.settle import Masking
 
-Mechanism = Callable[[ClusterSummary, Integers, Masking, WordSource], Reals]
+Mechanism = Callable[[ClusterSummary, Integers, NumericMasking, WordSource], Reals]
 CONFIDENCE = 0.95
 
 _THRESHOLDS = 50

@@ -10,16 +10,17 @@ from numpy.typing import NDArray
 from microveil.clusters import ClusterSummary, singletons, summarise
 from microveil.engines.memory import MemoryEngine
 from microveil.grid import Integers
+from microveil.masking import NumericMasking
 from microveil.mechanism import calibrate
 from microveil.partition import cut
-from microveil.settle import Masking, Settled
+from microveil.settle import Settled
 
 
 @dataclass(frozen=True, eq=False)
 class Target:
     """One attribute under attack: its values in grid units, and which records have one."""
 
-    masking: Masking
+    masking: NumericMasking
     units: Integers
     present: NDArray[np.bool_]
 
@@ -111,7 +112,7 @@ class Neighbour:
 def open_targets(engine: MemoryEngine, settled: Settled) -> tuple[Target, ...]:
     """Make a target of every confidential attribute."""
     return tuple(
-        Target(m, engine.units(m.name, m.grid), engine.present(m.name)) for m in settled.maskings
+        Target(m, engine.units(m.name, m.grid), engine.present(m.name)) for m in settled.numeric
     )
 
 

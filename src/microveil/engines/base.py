@@ -7,11 +7,13 @@ every engine gives the same answers.
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
+from microveil.categories import CategorySummary
 from microveil.clusters import ClusterSummary
 from microveil.grid import Grid, Integers, Reals
-from microveil.roles import Derived, Kind
+from microveil.roles import Derived, NumericKind
+from microveil.taxonomy import Category
 
 Cut = Callable[[Integers], Integers]
 """Cuts ascending values into consecutive clusters and returns their sizes."""
@@ -19,13 +21,19 @@ Cut = Callable[[Integers], Integers]
 
 @dataclass(frozen=True)
 class Column:
-    """A column as its schema describes it; `kind` is None where it does not hold numbers."""
+    """A column as its schema describes it; `kind` is None where it does not hold numbers.
 
-    kind: Kind | None
+    Dates are whole numbers of days, times whole numbers of microseconds, from 1970 or midnight;
+    `clock` says which, and `zone` names the time zone of those that have one.
+    """
+
+    kind: NumericKind | None
     type_name: str
     least: float = 0.0
     most: float = 0.0
     single_precision: bool = False
+    clock: Literal["date", "datetime", "time"] | None = None
+    zone: str | None = None
 
 
 @dataclass(frozen=True)
@@ -46,6 +54,24 @@ class TextFacts:
 
     nulls: int
     not_numbers: int
+
+
+Holds = Literal["text", "whole numbers", "truth values", "other values"]
+
+
+@dataclass(frozen=True)
+class CategoryFacts:
+    """What checking a plan needs to know of a column of categories.
+
+    `outside` counts records whose value is none of the categories, `unknown` the categories that
+    the column's own type has no place for. `seen` lists the values there are, in order.
+    """
+
+    nulls: int
+    holds: Holds
+    outside: int
+    unknown: int
+    seen: tuple[Category, ...]
 
 
 class Engine(Protocol):
@@ -75,8 +101,16 @@ class Engine(Protocol):
     def facts(self, attribute: str, lower: float, upper: float) -> Facts:
         """Look at a numeric column once; `outside` counts values not in [lower, upper]."""
 
+    def category_facts(
+        self, attribute: str, categories: tuple[Category, ...] | None
+    ) -> CategoryFacts:
+        """Look at a column of categories; `seen` is only asked for where none are declared."""
+
     def observed_grid(self, attribute: str) -> Grid:
         """Grid of the last decimal seen in a numeric column."""
+
+    def units(self, attribute: str, grid: Grid) -> Integers:
+        """Return the values in grid units, in record order, without missing ones."""
 
     def ranked(self, attribute: str, grid: Grid) -> Integers:
         """Return the values of an attribute in grid units, ascending."""
@@ -84,8 +118,30 @@ class Engine(Protocol):
     def summarise(self, attribute: str, grid: Grid, cut: Cut | None) -> ClusterSummary:
         """Rank an attribute and cut it into clusters; without a cut every record is a cluster."""
 
+    def codes(self, attribute: str, categories: tuple[Category, ...]) -> Integers:
+        """Return the number of each record's category, in record order, without missing ones."""
+
+    def summarise_categories(
+        self, attribute: str, categories: tuple[Category, ...], cut: Cut
+    ) -> CategorySummary:
+        """Rank an attribute by its categories' numbers and cut it into clusters."""
+
+    def join(self, attributes: tuple[str, ...], clusters: Integers) -> None:
+        """Hold these clusters, one number for each record, for attributes clustered jointly.
+
+        Summaries of these attributes then have the clusters in the order of their numbers.
+        """
+
     def spread(self, attribute: str, masked: Reals) -> None:
         """Give every record of the clusters last summarised its cluster's masked value."""
+
+    def spread_categories(
+        self, attribute: str, masked: Integers, categories: tuple[Category, ...]
+    ) -> None:
+        """Do the same with numbers of categories; one for each record if none were summarised."""
+
+    def smallest_class(self, attributes: tuple[str, ...]) -> int:
+        """Count the records of the rarest combination of masked values."""
 
     def derive(self, attribute: str, derived: Derived) -> int:
         """Recompute an attribute from masked ones; count records with no finite result.

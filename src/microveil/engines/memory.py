@@ -1,17 +1,31 @@
 """The engine for tables in memory: Polars, pandas or PyArrow, through narwhals."""
 
-from typing import Any
+from typing import Any, TypeVar
 
 import narwhals as nw
 import numpy as np
 import polars as pl
 import polars.selectors as cs
+from numpy.typing import NDArray
 
+from microveil.categories import CategorySummary, summarise_categories
 from microveil.clusters import ClusterSummary, singletons, summarise
-from microveil.engines.base import Column, Cut, Facts, TextFacts
+from microveil.engines.base import CategoryFacts, Column, Cut, Facts, TextFacts
+from microveil.engines.columns import (
+    category_values,
+    column_like,
+    describe,
+    listed_categories,
+    numbers,
+)
 from microveil.errors import DataError
 from microveil.grid import Grid, Integers, Reals, grid_of_observed
 from microveil.roles import Derived
+from microveil.taxonomy import Category
+
+Number = TypeVar("Number", np.int64, np.float64)
+
+_PYTHON: dict[str, type] = {"text": str, "whole numbers": int, "truth values": bool}
 
 
 class MemoryEngine:
@@ -21,6 +35,7 @@ class MemoryEngine:
         self._frame = open_table(data)
         self._positions: Integers = np.arange(len(self._frame))
         self._ties: Integers | None = None
+        self._joint: dict[str, Integers] = {}
         self._clusters: dict[str, tuple[Integers, Integers] | None] = {}
         self._masked: dict[str, nw.Series[Any]] = {}
 
@@ -37,7 +52,7 @@ class MemoryEngine:
     @property
     def columns(self) -> dict[str, Column]:
         """Columns in table order."""
-        return {name: _column(dtype) for name, dtype in self._frame.schema.items()}
+        return {name: describe(dtype) for name, dtype in self._frame.schema.items()}
 
     def text_facts(self, attribute: str) -> TextFacts:
         """Look at a column that does not hold numbers."""
@@ -84,38 +99,100 @@ class MemoryEngine:
         """Return the values of an attribute in grid units, ascending."""
         return np.sort(self.units(attribute, grid))
 
+    def category_facts(
+        self, attribute: str, categories: tuple[Category, ...] | None
+    ) -> CategoryFacts:
+        """Look at a column of categories; `seen` is only asked for where none are declared."""
+        values, holds = category_values(self._frame[attribute])
+        values = values.drop_nulls()
+        if categories is None:
+            seen = tuple(values.unique().sort().to_list()) if holds != "other values" else ()
+            return CategoryFacts(self.records - len(values), holds, 0, 0, seen)
+        outside = len(values)
+        if type(categories[0]) is _PYTHON.get(holds):
+            outside -= int(values.is_in(list(categories)).sum())
+        listed = listed_categories(self._frame[attribute])
+        unknown = 0 if listed is None else len(set(categories) - listed)
+        return CategoryFacts(self.records - len(values), holds, outside, unknown, ())
+
+    def codes(self, attribute: str, categories: tuple[Category, ...]) -> Integers:
+        """Return the number of each record's category, in record order, without missing ones."""
+        values, _ = category_values(self._frame[attribute])
+        codes = list(range(len(categories)))
+        numbered = values.drop_nulls().replace_strict(
+            list(categories), codes, return_dtype=pl.Int64
+        )
+        return numbered.to_numpy()
+
+    def join(self, attributes: tuple[str, ...], clusters: Integers) -> None:
+        """Hold these clusters, one number for each record, for attributes clustered jointly."""
+        self._joint |= dict.fromkeys(attributes, clusters)
+
     def summarise(self, attribute: str, grid: Grid, cut: Cut | None) -> ClusterSummary:
         """Rank an attribute and cut it into clusters; without a cut every record is a cluster."""
         units = self.units(attribute, grid)
         if cut is None:
             self._clusters[attribute] = None
             return singletons(units)
-        order = self._rank(attribute, units)
-        ranked = units[order]
-        sizes = cut(ranked)
-        self._clusters[attribute] = order, sizes
-        return summarise(ranked, sizes)
+        return summarise(*self._cluster(attribute, units, cut))
 
-    def _rank(self, attribute: str, units: Integers) -> Integers:
+    def summarise_categories(
+        self, attribute: str, categories: tuple[Category, ...], cut: Cut
+    ) -> CategorySummary:
+        """Rank an attribute by its categories' numbers and cut it into clusters."""
+        ranked, sizes = self._cluster(attribute, self.codes(attribute, categories), cut)
+        return summarise_categories(ranked, sizes, len(categories))
+
+    def _cluster(self, attribute: str, values: Integers, cut: Cut) -> tuple[Integers, Integers]:
+        """Form clusters; return the values, ascending within each, and the clusters' sizes."""
+        joint = self._joint.get(attribute)
+        if joint is None:
+            order = self._rank(attribute, values)
+            ranked = values[order]
+            sizes = cut(ranked)
+        else:
+            order = np.lexsort((values, joint))
+            ranked, sizes = values[order], np.bincount(joint)
+        self._clusters[attribute] = order, sizes
+        return ranked, sizes
+
+    def _rank(self, attribute: str, values: Integers) -> Integers:
         if self._ties is None:
-            return np.argsort(units, kind="stable")
+            return np.argsort(values, kind="stable")
         present = self.present(attribute)
         ties = (np.cumsum(present) - 1)[self._ties[present[self._ties]]]
-        ranked: Integers = ties[np.argsort(units[ties], kind="stable")]
+        ranked: Integers = ties[np.argsort(values[ties], kind="stable")]
         return ranked
 
     def spread(self, attribute: str, masked: Reals) -> None:
         """Give every record of the clusters last summarised its cluster's masked value."""
-        clusters = self._clusters.pop(attribute)
-        values = masked
-        if clusters is not None:
-            order, sizes = clusters
-            values = np.empty(len(order))
-            values[order] = np.repeat(masked, sizes)
         spread = np.full(self.records, np.nan)
-        spread[self.present(attribute)] = values
+        spread[self.present(attribute)] = self._spread(attribute, masked)
         column = pl.Series(spread, nan_to_null=True)
-        self._masked[attribute] = _column_like(self._frame[attribute], column)
+        self._masked[attribute] = column_like(self._frame[attribute], column)
+
+    def spread_categories(
+        self, attribute: str, masked: Integers, categories: tuple[Category, ...]
+    ) -> None:
+        """Do the same with numbers of categories; one for each record if none were summarised."""
+        codes = np.full(self.records, len(categories))
+        codes[self.present(attribute)] = self._spread(attribute, masked)
+        labels = pl.Series([*categories, None])
+        self._masked[attribute] = column_like(self._frame[attribute], labels.gather(codes))
+
+    def _spread(self, attribute: str, masked: NDArray[Number]) -> NDArray[Number]:
+        clusters = self._clusters.pop(attribute, None)
+        if clusters is None:
+            return masked
+        order, sizes = clusters
+        values = np.empty(len(order), dtype=masked.dtype)
+        values[order] = np.repeat(masked, sizes)
+        return values
+
+    def smallest_class(self, attributes: tuple[str, ...]) -> int:
+        """Count the records of the rarest combination of masked values."""
+        masked = pl.DataFrame([self._masked[name].to_polars() for name in attributes])
+        return int(masked.group_by(*attributes).len()["len"].min())  # type: ignore[arg-type]
 
     def derive(self, attribute: str, derived: Derived) -> int:
         """Recompute an attribute from masked ones; count records with no finite result."""
@@ -134,7 +211,7 @@ class MemoryEngine:
                 valid &= result.is_finite().fill_null(value=False)
             undefined = int((known & ~valid).sum())
             if not undefined:
-                self._masked[attribute] = _column_like(self._frame[attribute], result)
+                self._masked[attribute] = column_like(self._frame[attribute], result)
         except (pl.exceptions.PolarsError, ArithmeticError, TypeError, ValueError) as error:
             if isinstance(error, DataError):
                 raise
@@ -151,12 +228,12 @@ class MemoryEngine:
     def _released(self, attribute: str) -> nw.Series[Any]:
         return self._masked.get(attribute, self._frame[attribute])
 
-    def present(self, attribute: str) -> np.typing.NDArray[np.bool_]:
+    def present(self, attribute: str) -> NDArray[np.bool_]:
         """Which records have a value."""
         return ~self._frame[attribute].is_null().to_numpy().astype(np.bool_)
 
     def _values(self, attribute: str) -> Reals:
-        return self._frame[attribute].drop_nulls().cast(nw.Float64).to_numpy()
+        return numbers(self._frame[attribute].drop_nulls())
 
 
 def open_table(data: Any) -> nw.DataFrame[Any]:  # noqa: ANN401 - a table of the user's kind
@@ -183,49 +260,3 @@ def _without_index(frame: nw.DataFrame[Any]) -> nw.DataFrame[Any]:
 def _evaluate(derived: Derived, inputs: pl.DataFrame) -> pl.Series:
     result = inputs.with_columns(derived.parsed.alias("result"))["result"]
     return result.cast(pl.Float64) if result.dtype.is_numeric() else result
-
-
-def _column(dtype: nw.dtypes.DType) -> Column:
-    words = _in_words(dtype)
-    if dtype.is_integer() and dtype not in (nw.Int128, nw.UInt128):
-        limits = np.iinfo(str(dtype).lower())
-        return Column("integer", words, _double(limits.min), _double(limits.max))
-    if dtype.is_float():
-        largest = float(np.finfo(str(dtype).lower()).max)
-        return Column("real", words, -largest, largest, single_precision=dtype == nw.Float32)
-    return Column(None, words)
-
-
-def _double(limit: int) -> float:
-    """Return the double nearest to an integer type's limit that is still of that type."""
-    return float(limit) if abs(float(limit)) <= abs(limit) else float(np.nextafter(float(limit), 0))
-
-
-def _in_words(dtype: nw.dtypes.DType) -> str:
-    if dtype in (nw.String, nw.Object, nw.Categorical, nw.Enum):
-        return "text"
-    if dtype.is_integer() or dtype.is_float():
-        return "numbers"
-    return f"{dtype} values"
-
-
-def _column_like(like: nw.Series[Any], values: pl.Series) -> nw.Series[Any]:
-    """Return the values as a column of the same library, name and exact type as another."""
-    if like.dtype.is_integer():
-        values = values.round()
-    native = _native_like(like.to_native(), values, like.implementation)
-    column: nw.Series[Any] = nw.from_native(native, series_only=True)
-    return column.alias(like.name)
-
-
-def _native_like(like: Any, values: pl.Series, library: nw.Implementation) -> Any:  # noqa: ANN401
-    if library is nw.Implementation.POLARS:
-        return values.cast(like.dtype)
-    if library is nw.Implementation.PYARROW:
-        import pyarrow as pa
-
-        return pa.chunked_array([values.to_arrow().cast(like.type)])
-    import pandas as pd
-
-    plain = values.to_numpy() if values.dtype.is_numeric() else values.to_list()
-    return pd.Series(plain).astype(like.dtype)

@@ -1,0 +1,105 @@
+"""Everything that is settled about a confidential attribute before clusters are formed."""
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Literal
+
+from microveil.grid import Grid
+from microveil.methods import Guarantee, Method
+from microveil.plan import Partition, Post
+from microveil.roles import Kind, Unit
+from microveil.sensitivity import DomainUnits
+from microveil.taxonomy import Category
+
+DomainSource = Literal["declared", "data", "none"]
+GridSource = Literal["declared", "data", "default"]
+
+
+@dataclass(frozen=True)
+class _Masking:
+    """What numbers and categories have in common; `group` is the joint group an attribute is in."""
+
+    name: str
+    kind: Kind
+    method: Method
+    guarantee: Guarantee
+    partition: Partition
+    group: int | None
+    post: Post
+    k: int
+    k_chosen: bool
+    records: int
+    epsilon: float
+    epsilon_per_record: float
+    domain_source: DomainSource
+
+    @property
+    def clusters(self) -> int:
+        """Number of clusters of k; every record is one where the method forms none."""
+        return self.records // self.k
+
+    @property
+    def chosen_from_data(self) -> bool:
+        """Whether the data decided where clusters begin and end."""
+        return self.method.clustered and (self.partition != "fixed" or self.k_chosen)
+
+
+@dataclass(frozen=True)
+class NumericMasking(_Masking):
+    """A numeric attribute.
+
+    `lower` and `upper` are infinite where there is no domain. `published_lower` and
+    `published_upper` also respect whole numbers and the column's type. Published whole numbers are
+    multiples of `quantum`, which is 1 but for times, counted in days or microseconds.
+    """
+
+    cap: int
+    lower: float
+    upper: float
+    published_lower: float
+    published_upper: float
+    decimals: int | None
+    quantum: float
+    unit: Unit | None
+    grid: Grid
+    grid_source: GridSource
+
+    @property
+    def domain_units(self) -> DomainUnits:
+        """The domain in grid units; (0, 0) for a method that needs none."""
+        if not self.method.needs_domain:
+            return DomainUnits(0, 0)
+        step, origin = self.grid.step, self.grid.origin
+        return DomainUnits(round((self.lower - origin) / step), round((self.upper - origin) / step))
+
+
+@dataclass(frozen=True)
+class CategoryMasking(_Masking):
+    """An attribute of categories, in the order in which they are clustered.
+
+    `paths` holds for every category the groups of the taxonomy it is in; empty without one.
+    `persons` is the most records one person has.
+    """
+
+    categories: tuple[Category, ...]
+    paths: tuple[tuple[str, ...], ...]
+    persons: int
+
+    @property
+    def most_changing(self) -> int:
+        """How many clusters can change when one record does and clusters are formed again.
+
+        Every cluster between the old and the new place hands its first record on and gets the
+        next cluster's first. Along the way categories only rise, so they can differ r − 1 times.
+        """
+        return min(self.clusters, len(self.categories) - 1)
+
+    @property
+    def rate(self) -> Fraction:
+        """What a flip costs per count: half of ε, or of each changing cluster's part of it."""
+        formed_again = self.guarantee == "re-clustered" and self.method.clustered
+        parts = self.most_changing if formed_again else 1
+        return Fraction(self.epsilon) / self.persons / parts / 2
+
+
+Masking = NumericMasking | CategoryMasking
