@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from microveil import Confidential, Derived, FileError, Kept, Plan, PlanError
-from microveil.plan import override, plan_for_columns
+from microveil.columns import override, plan_for_columns
 
 AGE = {"age": "confidential"}
 

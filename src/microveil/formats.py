@@ -15,7 +15,7 @@ import polars as pl
 from microveil.errors import DataError, FileError
 
 _DAY, _TIME = r"\d{4}-\d{2}-\d{2}", r"\d{2}:\d{2}:\d{2}(\.\d{1,6})?"
-_CLOCKS: dict[str, pl.DataType] = {
+_CLOCKS: dict[str, pl.Date | pl.Datetime | pl.Time] = {
     f"^{_DAY}$": pl.Date(),
     f"^{_DAY}[T ]{_TIME}$": pl.Datetime("us"),
     f"^{_TIME}$": pl.Time(),
