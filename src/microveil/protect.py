@@ -1,6 +1,7 @@
 """The straight line: read → settle → cluster → summarise → sensitivity → noise → spread."""
 
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -21,9 +22,9 @@ from microveil.engines.memory import MemoryEngine
 from microveil.errors import DataError, PlanError
 from microveil.formats import read_table
 from microveil.joint import check_anonymity, cluster_groups
-from microveil.masking import CategoryMasking, NumericMasking
+from microveil.masking import CategoryMasking, Masking, NumericMasking
 from microveil.mechanism import calibrate, mask
-from microveil.noise import WordSource, open_words, random_order, randomised_response
+from microveil.noise import WordSource, open_words, randomised_response
 from microveil.partition import cutter
 from microveil.plan import Plan
 from microveil.prepare import prepare
@@ -82,18 +83,14 @@ def protect(
         data if source is None else read_table(source, verbatim=plan.verbatim)
     )
     settled = prepare(plan, engine)
-    order = random_order(engine.records, open_words(seed, "ties"))
-    engine.break_ties_by(order)
-    groups = cluster_groups(settled, engine, order)
+    groups = cluster_groups(settled, engine, open_words(seed, "ties"))
     described = []
-    for done, masking in enumerate(settled.maskings, start=1):
-        words = open_words(seed, f"attribute {masking.name}")
-        if isinstance(masking, CategoryMasking):
-            described.append(_mask_categories(engine, masking, words))
-        else:
-            described.append(_mask_numbers(engine, masking, words))
-        if progress:
-            progress(f"masking {masking.name}", done, len(settled.maskings))
+    with ThreadPoolExecutor(engine.threads) as threads:
+        outcomes = threads.map(lambda m: _mask(engine, m, seed), settled.maskings)
+        for masking, outcome in zip(settled.maskings, outcomes, strict=True):
+            described.append(outcome)
+            if progress:
+                progress(f"masking {masking.name}", len(described), len(settled.maskings))
     smallest = check_anonymity(groups, engine)
     _derive(plan, engine)
     clusters, losses = (pl.concat(frames) for frames in zip(*described, strict=True))
@@ -112,10 +109,19 @@ def protect(
     )
 
 
+def _mask(engine: Engine, masking: Masking, seed: int | None) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Mask one attribute; describe its clusters and losses."""
+    words = open_words(seed, f"attribute {masking.name}")
+    ties = open_words(seed, f"ties {masking.name}")
+    if isinstance(masking, CategoryMasking):
+        return _mask_categories(engine, masking, words, ties)
+    return _mask_numbers(engine, masking, words, ties)
+
+
 def _mask_numbers(
-    engine: Engine, masking: NumericMasking, words: WordSource
+    engine: Engine, masking: NumericMasking, words: WordSource, ties: WordSource
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
-    summary = engine.summarise(masking.name, masking.grid, cutter(masking))
+    summary = engine.summarise(masking.name, masking.grid, cutter(masking), ties)
     scales = calibrate(summary, masking)
     engine.spread(masking.name, mask(summary, scales, masking, words))
     return (
@@ -125,7 +131,7 @@ def _mask_numbers(
 
 
 def _mask_categories(
-    engine: Engine, masking: CategoryMasking, words: WordSource
+    engine: Engine, masking: CategoryMasking, words: WordSource, ties: WordSource
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
     name, categories, cut = masking.name, masking.categories, cutter(masking)
     if cut is None:
@@ -133,7 +139,7 @@ def _mask_categories(
         masked = randomised_response(codes, len(categories), 2 * masking.rate, words)
         engine.spread_categories(name, masked, categories)
         return describe_responses(masking), describe_category_losses(masking, masking.records)
-    summary = engine.summarise_categories(name, categories, cut)
+    summary = engine.summarise_categories(name, categories, cut, ties)
     as_is = released_as_is(summary, masking)
     masked = mask_categories(summary, as_is, masking, words)
     engine.spread_categories(name, masked, categories)
