@@ -4,10 +4,18 @@ import typing
 
 from microveil.audit import Audit, audit
 from microveil.certificate import Certificate
-from microveil.errors import DataError, FileError, MicroveilError, PlanError, PrivacyWarning
+from microveil.errors import (
+    DataError,
+    FileError,
+    FileWarning,
+    MicroveilError,
+    PlanError,
+    PrivacyWarning,
+)
 from microveil.evaluate import Evaluation, evaluate
 from microveil.expected import ExpectedError, expected_error
 from microveil.explore import Exploration, explore
+from microveil.formats import Source
 from microveil.plan import Plan
 from microveil.protect import protect
 from microveil.release import Detail, Release
@@ -29,6 +37,7 @@ __all__ = [
     "ExpectedError",
     "Exploration",
     "FileError",
+    "FileWarning",
     "Identifier",
     "Kept",
     "MicroveilError",
@@ -37,6 +46,7 @@ __all__ = [
     "PrivacyWarning",
     "ProtectedEstimator",
     "Release",
+    "Source",
     "__version__",
     "audit",
     "evaluate",

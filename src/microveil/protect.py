@@ -1,7 +1,6 @@
 """The straight line: read → settle → cluster → summarise → sensitivity → noise → spread."""
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,7 +12,7 @@ from microveil.clusters import ClusterSummary
 from microveil.engines.base import Engine
 from microveil.engines.memory import MemoryEngine
 from microveil.errors import DataError, PlanError
-from microveil.formats import read_table
+from microveil.formats import load
 from microveil.grid import Integers
 from microveil.mechanism import calibrate, mask
 from microveil.noise import open_words, random_order
@@ -54,8 +53,8 @@ def protect(
     Parameters
     ----------
     data
-        A Polars or pandas DataFrame, a PyArrow Table, or the path of a CSV or Parquet file. A
-        pandas index is left behind.
+        A Polars or pandas DataFrame, a PyArrow Table, the path of a file, or a `Source` that says
+        how to read one. A pandas index is left behind.
     plan
         What to do with each attribute.
     seed
@@ -79,10 +78,8 @@ def protect(
             f"plan must be a microveil.Plan, got {type(plan).__name__}; "
             "Plan.read reads one from a TOML file"
         )
-    source = Path(data) if isinstance(data, str | Path) else None
-    engine: Engine = MemoryEngine(
-        data if source is None else read_table(source, verbatim=plan.names("kept"))
-    )
+    table = load(data, verbatim=plan.names("kept"))
+    engine: Engine = MemoryEngine(table.data)
     settled = prepare(plan, engine)
     engine.break_ties_by(random_order(engine.records, open_words(seed, "ties")))
     clusters, losses = [], []
@@ -105,7 +102,7 @@ def protect(
             engine.positions,
         ),
         plan=plan,
-        source=source,
+        meta=table.meta,
         seed=seed,
     )
 
