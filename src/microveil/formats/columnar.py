@@ -8,8 +8,6 @@ import polars as pl
 from microveil.errors import FileError
 from microveil.formats.table import Source, Table, TableMeta, same_name_twice
 
-_UNREADABLE = (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError)
-
 
 def read_parquet(source: Source, _verbatim: Collection[str]) -> Table:
     """Read a Parquet file."""
@@ -27,7 +25,11 @@ def _read(source: Source, kind: str, read: Callable[[Path], pl.DataFrame]) -> Ta
         return Table(read(path), TableMeta(path))
     except pl.exceptions.DuplicateError:
         raise same_name_twice(path) from None
-    except _UNREADABLE:
+    except pl.exceptions.PanicException:  # what Polars does at an Arrow file with a name twice
+        raise FileError(
+            f"{path}: not {kind} file that can be read; it is damaged, or has a column name twice"
+        ) from None
+    except (pl.exceptions.PolarsError, OSError):
         raise FileError(f"{path}: not {kind} file that can be read") from None
 
 

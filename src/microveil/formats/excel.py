@@ -2,7 +2,7 @@
 
 import logging
 from collections.abc import Callable, Collection
-from datetime import date
+from datetime import date, time
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,7 @@ from microveil.formats.table import (
 
 _MOST_ROWS, _MOST_COLUMNS, _LONGEST_TEXT = 1_048_575, 16_384, 32_767  # of a sheet, header apart
 _LAST_DAY_OF_TIMES = date(1899, 12, 31)  # Excel's day 0, which times of day are on
+_FIRST_DAY = date(1900, 3, 1)  # Excel counts a 29 February 1900, so the days before are unsure
 _NUMBER_FORMATS = {
     pl.Date: "yyyy-mm-dd",
     pl.Datetime: "yyyy-mm-dd hh:mm:ss",
@@ -66,7 +67,7 @@ def _typed(column: pl.Series) -> pl.Series:
         return column.cast(pl.Duration("us")) if column.dtype == pl.Duration else column
     if (column.dt.date() <= _LAST_DAY_OF_TIMES).all():
         return column.dt.time()
-    if (column.dt.time() == pl.time(0)).all():
+    if (column.dt.time() == time(0)).all():
         return column.dt.date()
     return column.cast(pl.Datetime("us"))
 
@@ -118,6 +119,11 @@ def _storable(column: pl.Series) -> pl.Series:
         raise FileError(
             f"column {column.name!r}: a cell holds {_LONGEST_TEXT:,} characters, found longer text;"
             " write Parquet or CSV"
+        )
+    if column.dtype in (pl.Date, pl.Datetime) and (column.cast(pl.Date) < _FIRST_DAY).any():
+        raise FileError(
+            f"column {column.name!r}: Excel's dates begin on {_FIRST_DAY}, found earlier ones; "
+            "write Parquet or CSV"
         )
     return column
 
