@@ -4,6 +4,7 @@ import logging
 from collections.abc import Callable, Collection
 from datetime import date, time
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import polars as pl
@@ -95,20 +96,25 @@ def write(frame: pl.DataFrame, path: Path, _meta: TableMeta) -> list[str]:
             f"{frame.height:,} of {frame.width:,}; write Parquet or CSV"
         )
     columns = [_storable(column) for column in frame]
-    options = {"constant_memory": True, "tmpdir": str(path.parent)}
     try:
-        with xlsxwriter.Workbook(str(path), options) as workbook:
-            sheet = workbook.add_worksheet()
-            writers = [_writer(sheet, workbook, column.dtype) for column in columns]
-            for place, name in enumerate(frame.columns):
-                sheet.write_string(0, place, name)
-            for row, values in enumerate(pl.DataFrame(columns).iter_rows(), start=1):
-                for place, value in enumerate(values):
-                    if value is not None:
-                        writers[place](row, place, value)
-    except xlsxwriter.exceptions.FileCreateError as error:
-        raise OSError(*error.args) from None
+        with TemporaryDirectory(dir=path.parent, prefix=".") as directory:
+            options = {"constant_memory": True, "tmpdir": directory}
+            with xlsxwriter.Workbook(str(path), options) as workbook:
+                _fill(workbook, pl.DataFrame(columns))
+    except xlsxwriter.exceptions.FileCreateError:
+        raise OSError from None
     return []
+
+
+def _fill(workbook: Any, frame: pl.DataFrame) -> None:  # noqa: ANN401 - of xlsxwriter
+    sheet = workbook.add_worksheet()
+    writers = [_writer(sheet, workbook, dtype) for dtype in frame.dtypes]
+    for place, name in enumerate(frame.columns):
+        sheet.write_string(0, place, name)
+    for row, values in enumerate(frame.iter_rows(), start=1):
+        for place, value in enumerate(values):
+            if value is not None:
+                writers[place](row, place, value)
 
 
 def _storable(column: pl.Series) -> pl.Series:

@@ -1,8 +1,6 @@
 """SPSS and Stata files as they are written, with the labels and missing values that were read."""
 
-import errno
 import math
-import os
 import re
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
@@ -37,6 +35,7 @@ def write_spss(frame: pl.DataFrame, path: Path, meta: TableMeta) -> list[str]:
     if len({name.lower() for name in frame.columns}) < frame.width:
         raise FileError("SPSS takes column names that differ in case only as the same; rename one")
     columns = {column.name: _storable(column, "SPSS") for column in frame}
+    whole = {name: "F16.0" for name, column in columns.items() if column.dtype.is_integer()}
     known = {name: meta.columns.get(name, ColumnMeta()) for name in columns}
     own = known if meta.family == "spss" else {}
     for name, about in own.items():
@@ -53,7 +52,7 @@ def write_spss(frame: pl.DataFrame, path: Path, meta: TableMeta) -> list[str]:
         variable_value_labels=labels,
         missing_ranges=missing,
         variable_measure={name: about.measure for name, about in own.items()},
-        variable_format=_displays(columns, own),
+        variable_format=whole | _displays(columns, own),
     )
     return _lost(frame, known, labels, own)
 
@@ -190,10 +189,13 @@ def clear_of_codes(column: pl.Series, about: ColumnMeta) -> pl.Series:
 def _beside(ends: tuple[Code, Code], decimals: int | None) -> list[float]:
     """Return the last value below a range and the first one above it."""
     low, high = (float(end) for end in ends)
-    if decimals is None or max(abs(low), abs(high)) > 2**53:
-        return [math.nextafter(low, -math.inf), math.nextafter(high, math.inf)]
-    scale = 10**decimals
-    return [(math.ceil(low * scale) - 1) / scale, (math.floor(high * scale) + 1) / scale]
+    scale = None if decimals is None else 10**decimals
+    below, above = math.nextafter(low, -math.inf), math.nextafter(high, math.inf)
+    if scale and abs(low) < 2**53:
+        below = (math.ceil(low * scale) - 1) / scale
+    if scale and abs(high) < 2**53:
+        above = (math.floor(high * scale) + 1) / scale
+    return [below, above]
 
 
 def _with_codes(column: pl.Series, codes: pl.Series | None) -> pl.Series:
@@ -252,17 +254,22 @@ def _write(kind: str, columns: _Columns, path: Path, **about: Mapping[str, Any])
         what: {name: value for name, value in of_columns.items() if value}
         for what, of_columns in about.items()
     }
-    getattr(pyreadstat, f"write_{kind}")(
-        frame, path, **{what: of_columns for what, of_columns in given.items() if of_columns}
-    )
+    try:
+        getattr(pyreadstat, f"write_{kind}")(
+            frame, path, **{what: of_columns for what, of_columns in given.items() if of_columns}
+        )
+    except pyreadstat.ReadstatError as error:
+        if "Unable to write" in str(error):
+            raise OSError from None
+        raise
     _check_complete(getattr(pyreadstat, f"read_{kind}"), path, frame.height)
 
 
 def _check_complete(read: Callable[..., Any], path: Path, records: int) -> None:
-    """Read the last record back, since a full disk goes unnoticed while these files are written."""
+    """Read the last record back, since a disk that is full from the start goes unnoticed."""
     try:
         last, _ = read(path, row_offset=records - 1, row_limit=1, output_format="polars")
     except Exception:  # noqa: BLE001 - whatever is wrong with it
         last = pl.DataFrame()
     if last.height != 1:
-        raise OSError(errno.EIO, os.strerror(errno.EIO))
+        raise OSError
