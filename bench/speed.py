@@ -70,7 +70,7 @@ def main() -> None:
         sort[records] = best(lambda data=data: [np.argsort(x) for x in data.values()])  # type: ignore[misc]
         ours[records] = best(lambda table=table, plan=plan: protect(table, plan))  # type: ignore[misc]
         print(
-            f"{records:>11,} × 4   np.argsort {sort[records]:6.2f} s   protect {ours[records]:.2f} s"
+            f"{records:>11,} × 4   np.argsort {sort[records]:.2f} s   protect {ours[records]:.2f} s"
             f"   ratio {ours[records] / sort[records]:.2f}",
             flush=True,
         )

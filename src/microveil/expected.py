@@ -1,7 +1,6 @@
 """Expected error without running: squares within clusters plus the variance of the noise."""
 
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -9,7 +8,7 @@ import polars as pl
 
 from microveil.clusters import ClusterSummary, singletons, summarise
 from microveil.engines.memory import MemoryEngine
-from microveil.formats import read_table
+from microveil.formats import load
 from microveil.grid import Integers, Reals
 from microveil.masking import NumericMasking
 from microveil.mechanism import calibrate
@@ -65,7 +64,7 @@ def expected_error(
     """
     from microveil.prepare import prepare
 
-    engine = MemoryEngine(read_table(data) if isinstance(data, str | Path) else data)
+    engine = MemoryEngine(load(data).data)
     settled = prepare(plan, engine)
     rows, varying = [], 0
     for masking in settled.numeric:

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -20,7 +19,7 @@ from microveil.describe import (
 from microveil.engines.base import Engine
 from microveil.engines.memory import MemoryEngine
 from microveil.errors import DataError, PlanError
-from microveil.formats import read_table
+from microveil.formats import load
 from microveil.joint import check_anonymity, cluster_groups
 from microveil.masking import CategoryMasking, Masking, NumericMasking
 from microveil.mechanism import calibrate, mask
@@ -53,8 +52,8 @@ def protect(
     Parameters
     ----------
     data
-        A Polars or pandas DataFrame, a PyArrow Table, or the path of a CSV or Parquet file. A
-        pandas index is left behind.
+        A Polars or pandas DataFrame, a PyArrow Table, the path of a file, or a `Source` that says
+        how to read one. A pandas index is left behind.
     plan
         What to do with each attribute.
     seed
@@ -78,10 +77,8 @@ def protect(
             f"plan must be a microveil.Plan, got {type(plan).__name__}; "
             "Plan.read reads one from a TOML file"
         )
-    source = Path(data) if isinstance(data, str | Path) else None
-    engine: Engine = MemoryEngine(
-        data if source is None else read_table(source, verbatim=plan.verbatim)
-    )
+    table = load(data, verbatim=plan.verbatim)
+    engine: Engine = MemoryEngine(table.data)
     settled = prepare(plan, engine)
     groups = cluster_groups(settled, engine, open_words(seed, "ties"))
     described = []
@@ -104,7 +101,7 @@ def protect(
         ),
         detail=Detail(clusters, losses, engine.positions),
         plan=plan,
-        source=source,
+        meta=table.meta,
         seed=seed,
     )
 

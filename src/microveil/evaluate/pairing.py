@@ -13,7 +13,7 @@ from microveil.engines.memory import open_table
 from microveil.errors import DataError, FileError
 from microveil.evaluate.result import NotComputed
 from microveil.evaluate.utility import LARGEST, standard_deviations
-from microveil.formats import read_table, sha256_of
+from microveil.formats import load, sha256_of, source_of
 from microveil.grid import Integers, Reals
 from microveil.plan import Plan
 from microveil.release import Detail, Release
@@ -149,7 +149,7 @@ def pair_up(
 
 
 def _open(data: Any) -> nw.DataFrame[Any]:  # noqa: ANN401 - a table of the user's kind
-    return open_table(read_table(data) if isinstance(data, str | Path) else data)
+    return open_table(load(data).data)
 
 
 def _open_release(
@@ -164,8 +164,9 @@ def _open_release(
         return _Opened(open_table(release.data), release.detail, release.plan)
     if isinstance(detail, str | Path):
         detail = Detail.read(detail)
-    if detail is not None and isinstance(release, str | Path):
-        _check_hash(Path(release), detail)
+    source = source_of(release)
+    if detail is not None and source is not None and source.path is not None:
+        _check_hash(source.path, detail)
     return _Opened(_open(release), detail, detail.plan if detail else None)
 
 
