@@ -15,8 +15,8 @@ from microveil.grid import Integers, Reals
 BLOCK = 250_000
 """The most records MDAV runs over at once.
 
-Its time grows with their square, while each halving of blocks adds 2 to 5% to the squared error:
-bench/joint.py measures both.
+Its time grows with their square, while each halving of blocks adds to the squared error: 3 to 5%
+on the table of bench/joint.py, which measures both.
 """
 
 
