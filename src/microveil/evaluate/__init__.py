@@ -4,8 +4,11 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
+from microveil.evaluate.category_figures import category_figures, unchanged_figures
 from microveil.evaluate.learning import learning_figures
-from microveil.evaluate.pairing import NOT_ALIGNED, Pair, complete, pair_up, without_constants
+from microveil.evaluate.pairing import NOT_ALIGNED, Pair, complete_in, pair_up, without_constants
 from microveil.evaluate.result import (
     MEASURES,
     Evaluation,
@@ -18,11 +21,18 @@ from microveil.evaluate.risk_figures import (
     class_figures,
     cluster_figures,
     disclosure_figures,
+    group_figures,
     linkage_figures,
 )
 from microveil.evaluate.utility import Scale
-from microveil.evaluate.utility_figures import distribution_figures, error_figures
+from microveil.evaluate.utility_figures import (
+    distribution_figures,
+    error_figures,
+    propensity_figures,
+)
 from microveil.release import Detail
+
+ONE_BY_ONE = "SSE, IL1s, share unchanged, record linkage and interval disclosure"
 
 __all__ = ["MEASURES", "Evaluation", "Figure", "NotComputed", "evaluate"]
 
@@ -108,16 +118,21 @@ def evaluate(
     pair, left_out = without_constants(given)
 
     def items() -> Items:
+        yield from given.left_out
         yield from left_out
         yield from class_figures(pair, quasi_identifiers)
+        yield from group_figures(pair)
         if not pair.attributes:
             return
         yield from distribution_figures(pair)
+        yield from category_figures(pair)
+        yield from propensity_figures(pair)
         yield from cluster_figures(pair)
         if pair.positions is None:
-            yield NotComputed("SSE, IL1s, record linkage and interval disclosure", NOT_ALIGNED)
+            yield NotComputed(ONE_BY_ONE, NOT_ALIGNED)
         else:
             yield from error_figures(pair, scale)
+            yield from unchanged_figures(pair)
             yield from linkage_figures(pair, sample=linkage_sample, seed=seed)
             yield from disclosure_figures(pair, rank_percent=rank_percent, deviations=deviations)
         if target is None:
@@ -140,10 +155,10 @@ def _notes(pair: Pair) -> Iterator[str]:
     left_out = len(pair.original) - len(pair.released)
     if left_out:
         yield f"{left_out:,} of {len(pair.original):,} original records are not in the release."
-    for where, table in (("original", pair.original), ("release", pair.released)):
-        incomplete = len(table) - len(complete(table))
+    for where, complete in zip(("original", "release"), complete_in(pair), strict=True):
+        incomplete = int(np.count_nonzero(~complete))
         if incomplete:
             yield (
-                f"{incomplete:,} of {len(table):,} records of the {where} have missing values; "
+                f"{incomplete:,} of {len(complete):,} records of the {where} have missing values; "
                 "measures of several attributes leave them out."
             )

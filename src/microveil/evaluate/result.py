@@ -44,6 +44,9 @@ MEASURES = {
         Measure("difference in quantiles", "utility", abs),
         Measure("difference in Pearson correlations", "utility", abs),
         Measure("difference in Spearman correlations", "utility", abs),
+        Measure("share unchanged", "utility", _low),
+        Measure("total variation distance", "utility", _high),
+        Measure("difference in Cramér's V", "utility", abs),
         Measure("pMSE", "utility", _high),
         Measure("pMSE ratio", "utility", _high),
         Measure("record linkage", "risk", _high),
@@ -51,10 +54,12 @@ MEASURES = {
         Measure("value interval disclosure", "risk", _high),
         Measure("unique records", "risk", _high),
         Measure("smallest class", "risk", _low),
+        Measure("smallest joint class", "risk", _low),
         Measure("cluster width, median", "risk", _low),
         Measure("cluster width, 90%", "risk", _low),
         Measure("cluster width, largest", "risk", _low),
         Measure("records in narrow clusters", "risk", _high),
+        Measure("records in clusters without noise", "risk", _high),
         Measure("F-measure, trained on the release", "learning", _low),
         Measure("F-measure, trained on the original", "learning", _low),
     )
@@ -106,6 +111,28 @@ def percent(share: float) -> str:
     if 0.9995 <= share < 1:
         return "more than 99.9%"
     return f"{100 * share:.3g}%"
+
+
+def moves(change: float, by: str) -> str:
+    """Say in which direction something changes."""
+    if not change:
+        return "does not change"
+    return f"{'rises' if change > 0 else 'falls'} by {by}"
+
+
+def duration(microseconds: float) -> str:
+    """Write a length of time in the largest unit of which it has one or more; else in seconds.
+
+    Examples
+    --------
+    >>> duration(5_400e6), duration(20 * 86_400e6), duration(0)
+    ('1.5 hours', '20 days', '0 seconds')
+    """
+    units = {"years": 365.25 * 86_400e6, "days": 86_400e6, "hours": 3_600e6, "minutes": 60e6}
+    for unit, length in units.items():
+        if abs(microseconds) >= length:
+            return f"{microseconds / length:.3g} {unit}"
+    return f"{microseconds / 1e6:.3g} seconds"
 
 
 @dataclass(frozen=True)
