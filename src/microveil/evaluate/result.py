@@ -18,11 +18,15 @@ Part = Literal["utility", "risk", "learning"]
 
 @dataclass(frozen=True)
 class Measure:
-    """A measure; `badness` tells which of its figures a steward should see first."""
+    """A measure; `badness` tells which of its figures a steward should see first.
+
+    With `two_sided` also the last: what is good for utility is a risk.
+    """
 
     name: str
     part: Part
     badness: Callable[[float], float]
+    two_sided: bool = False
 
 
 def _high(value: float) -> float:
@@ -44,7 +48,7 @@ MEASURES = {
         Measure("difference in quantiles", "utility", abs),
         Measure("difference in Pearson correlations", "utility", abs),
         Measure("difference in Spearman correlations", "utility", abs),
-        Measure("share unchanged", "utility", _low),
+        Measure("share unchanged", "utility", _low, two_sided=True),
         Measure("total variation distance", "utility", _high),
         Measure("difference in Cramér's V", "utility", abs),
         Measure("pMSE", "utility", _high),
@@ -213,20 +217,24 @@ def _table(part: Part, figures: list[Figure]) -> "Table":
     table.add_column("measure")
     table.add_column("value", justify="right")
     table.add_column("reading")
-    for figure, count in figures_to_show(part, figures):
+    for figure, chosen in figures_to_show(part, figures):
         about = f"\n{figure.attribute}" if figure.attribute else ""
-        about += f" (worst of {count})" if count > 1 else ""
+        about += f" ({chosen})" if chosen else ""
         name = Text.assemble(figure.measure, (about, "dim"))
         table.add_row(name, f"{figure.value:.3g}", Text(figure.reading))
     return table
 
 
-def figures_to_show(part: Part, figures: Iterable[Figure]) -> Iterator[tuple[Figure, int]]:
+def figures_to_show(part: Part, figures: Iterable[Figure]) -> Iterator[tuple[Figure, str]]:
     """Choose the worst figure of each measure, and say of how many; of learning, show all."""
     for name, group in groupby(figures, lambda f: f.measure):
-        of_measure = list(group)
-        if part == "learning":
-            yield from ((figure, 1) for figure in of_measure)
+        measure, of_measure = MEASURES[name], list(group)
+        if part == "learning" or len(of_measure) == 1:
+            yield from ((figure, "") for figure in of_measure)
+            continue
+        ordered = sorted(of_measure, key=lambda f: -measure.badness(f.value))
+        if measure.two_sided:
+            yield ordered[0], f"lowest of {len(ordered)}"
+            yield ordered[-1], f"highest of {len(ordered)}"
         else:
-            badness = MEASURES[name].badness
-            yield max(of_measure, key=lambda f: badness(f.value)), len(of_measure)
+            yield ordered[0], f"worst of {len(ordered)}"
