@@ -106,3 +106,13 @@ def test_files_that_are_not_there_or_of_another_kind(tmp_path: Path) -> None:
         read_table(tmp_path / "none.csv")
     with pytest.raises(FileError, match=r"ending in \.csv or \.parquet"):
         read_table(tmp_path / "in.xls")
+
+
+def test_dates_and_times_of_csv_come_back_as_they_were(tmp_path: Path) -> None:
+    path = tmp_path / "in.csv"
+    path.write_text(
+        "day,moment,at,no,code\n2020-01-02,2020-01-02T03:04:05,03:04:05,2020-13-01,0123\n"
+    )
+    table = read_table(path)
+    assert table.dtypes == [pl.Date, pl.Datetime("us"), pl.Time, pl.String, pl.String]
+    assert read_table(path, verbatim=["day"])["day"].to_list() == ["2020-01-02"]

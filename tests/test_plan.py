@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from microveil import Confidential, Derived, FileError, Kept, Plan, PlanError
-from microveil.plan import override, plan_for_columns
+from microveil.columns import override, plan_for_columns
 
 AGE = {"age": "confidential"}
 
@@ -67,7 +67,7 @@ def test_a_wrong_attribute_says_so_alone_and_in_a_plan(
     settings: dict[str, object], message: str
 ) -> None:
     with pytest.raises(PlanError, match="^" + message[:10]):
-        Confidential(**settings)  # type: ignore[arg-type]
+        Confidential(**settings)
     with pytest.raises(PlanError) as error:
         Plan(epsilon=1.0, attributes={"age": {"role": "confidential", **settings}})
     assert str(error.value).startswith("plan, attribute 'age': " + message[:10])

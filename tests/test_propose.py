@@ -1,3 +1,5 @@
+from datetime import date
+
 import numpy as np
 import polars as pl
 import pytest
@@ -7,17 +9,20 @@ from microveil.propose import propose_plan
 from microveil.sample import people
 
 
-@pytest.mark.filterwarnings("error")
 def test_a_proposal_is_a_plan_that_works_unedited() -> None:
     table = people()
     plan = Plan.from_toml(propose_plan(table, "people.csv"))
-    release = protect(table, plan)
+    with pytest.warns(match="region, education, occupation: iDP publishes the category"):
+        release = protect(table, plan)
     assert plan.missing == "keep"
-    assert plan.names("identifier") == ("person", "region")
+    assert plan.names("identifier") == ("person",)
+    assert plan.confidential["education"].kind == "nominal"
+    assert plan.confidential["since"].kind is None
+    assert "education: categories" in plan.from_data
     assert plan.names("kept") == ()
     assert plan.derived["income"].expression == '"wages" + "other"'
     assert "weight: decimals" in plan.from_data
-    assert "weight: decimals" in release.certificate.notes[0]
+    assert "weight: decimals" in release.certificate.notes[1]
     assert (release.data["income"] == release.data["wages"] + release.data["other"]).all()
 
 
@@ -25,19 +30,21 @@ def test_domains_are_left_to_the_person_and_proposals_from_data_are_marked() -> 
     text = propose_plan(people(), "people.csv")
     plan = Plan.from_toml(text)
     assert all(a.lower is None and a.upper is None for a in plan.confidential.values())
-    assert text.count("# lower =") == len(plan.confidential)
+    numbers = [a for a in plan.confidential.values() if not a.is_category]
+    assert text.count("# lower =") == len(numbers)
     lines = text.splitlines()
-    for proposal in ("expression =", "decimals ="):
+    for proposal in ("expression =", "decimals =", "categories ="):
         places = [i for i, line in enumerate(lines) if line.startswith(proposal)]
         assert places
-        assert all("(from the data)" in "".join(lines[i - 2 : i]) for i in places)
+        assert all("(from the data)" in "".join(lines[i - 3 : i]) for i in places)
 
 
 @pytest.mark.parametrize(
     ("column", "role"),
     [
         (pl.Series("x", ["a", "b", "a", "b"]), "identifier"),
-        (pl.Series("x", [True, False, True, True]), "identifier"),
+        (pl.Series("x", [True, False, True, True]), "confidential"),
+        (pl.Series("x", [date(2000, 1, day) for day in (1, 2, 3, 4)]), "confidential"),
         (pl.Series("x", [None] * 4, dtype=pl.Int64), "identifier"),
         (pl.Series("x", [None, None, 5, 6]), "identifier"),
         (pl.Series("row", [1, 2, 3, 4]), "identifier"),
@@ -78,7 +85,7 @@ def test_names_that_are_words_of_sql() -> None:
 
 
 def test_nothing_to_protect() -> None:
-    with pytest.raises(DataError, match="no column holds numbers"):
+    with pytest.raises(DataError, match="no column holds what could be protected"):
         propose_plan(pl.DataFrame({"a;b": ["1;2", "3;4", "5;6"]}), "t.csv")
 
 
@@ -92,3 +99,11 @@ def test_few_records_get_a_smaller_k() -> None:
     text = propose_plan(table, "t.csv")
     assert Plan.from_toml(text).k == 5
     assert "k = 5  # records in a cluster (from the data)" in text
+
+
+def test_text_of_few_categories_is_nominal_and_of_many_is_dropped() -> None:
+    table = pl.DataFrame({"few": ["a", "b"] * 20, "many": [f"n{i % 20}" for i in range(40)]})
+    text = propose_plan(table.with_columns(x=pl.Series(range(40)) % 7), "t.csv")
+    plan = Plan.from_toml(text)
+    assert plan.confidential["few"].categories == ("a", "b")
+    assert plan.names("identifier") == ("many",)

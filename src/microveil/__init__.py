@@ -8,6 +8,7 @@ from microveil.errors import DataError, FileError, MicroveilError, PlanError, Pr
 from microveil.evaluate import Evaluation, evaluate
 from microveil.expected import ExpectedError, expected_error
 from microveil.explore import Exploration, explore
+from microveil.groups import Group
 from microveil.plan import Plan
 from microveil.protect import protect
 from microveil.release import Detail, Release
@@ -29,6 +30,7 @@ __all__ = [
     "ExpectedError",
     "Exploration",
     "FileError",
+    "Group",
     "Identifier",
     "Kept",
     "MicroveilError",

@@ -109,6 +109,9 @@ def protect(
     domain: Annotated[
         list[str] | None, typer.Option(metavar="NAME=LOWER:UPPER", help="A declared domain.")
     ] = None,
+    nominal: Annotated[
+        list[str] | None, typer.Option(help="A column of categories, read from the data.")
+    ] = None,
     detail: Annotated[
         bool, typer.Option("--detail", help="Also write the private detail.")
     ] = False,
@@ -121,10 +124,12 @@ def protect(
 ) -> None:
     """Protect a file by a plan, by flags, or by a plan that flags override.
 
-    With flags alone, every column that is not dropped or kept is a confidential numeric attribute.
+    With flags alone, every column that is not dropped, kept or nominal is a confidential attribute
+    of numbers, dates or times.
     Writes the protected file and beside it its public certificate.
     """
-    from microveil.plan import Plan, override, plan_for_columns
+    from microveil.columns import override, plan_for_columns
+    from microveil.plan import Plan
     from microveil.release import check_paths, release_paths
     from microveil.terminal import show_release, show_stamp
 
@@ -137,7 +142,8 @@ def protect(
     }  # fmt: skip
     settings = {name: value for name, value in settings.items() if value is not None}
     roles: dict[str, Any] = {
-        "drop": drop or [], "keep": keep or [], "domains": parse_domains(domain or []),
+        "drop": drop or [], "keep": keep or [], "nominal": nominal or [],
+        "domains": parse_domains(domain or []),
     }  # fmt: skip
     table: Any = data
     if plan is not None:

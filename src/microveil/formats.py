@@ -14,6 +14,12 @@ import polars as pl
 
 from microveil.errors import DataError, FileError
 
+_DAY, _TIME = r"\d{4}-\d{2}-\d{2}", r"\d{2}:\d{2}:\d{2}(\.\d{1,6})?"
+_CLOCKS: dict[str, pl.Date | pl.Datetime | pl.Time] = {
+    f"^{_DAY}$": pl.Date(),
+    f"^{_DAY}[T ]{_TIME}$": pl.Datetime("us"),
+    f"^{_TIME}$": pl.Time(),
+}
 TABLES = (".csv", ".parquet")
 
 
@@ -215,7 +221,10 @@ def _empty_lines_at_the_end(path: Path) -> int:
 
 
 def _typed(text: pl.Series, *, verbatim: bool) -> pl.Series:
-    """Read a column as numbers or truth values if every value is one."""
+    """Read a column as numbers, truth values, dates or times if every value is one."""
+    clock = None if verbatim else _clock(text)
+    if clock is not None:
+        return clock
     if text.null_count() == len(text) or text.str.contains(r"^[+-]?0\d").any():
         return text
     for dtype in (pl.Int64, pl.Float64):
@@ -229,3 +238,13 @@ def _typed(text: pl.Series, *, verbatim: bool) -> pl.Series:
     if text.drop_nulls().is_in(["true", "false"]).all():
         return text == "true"
     return text
+
+
+def _clock(text: pl.Series) -> pl.Series | None:
+    """Read a column as dates or times if every value is one as ISO 8601 writes them."""
+    known = text.drop_nulls()
+    for pattern, dtype in _CLOCKS.items():
+        if len(known) and known.str.contains(pattern).all():
+            typed = text.str.replace(" ", "T", literal=True).str.strptime(dtype, strict=False)
+            return typed if typed.null_count() == text.null_count() else None
+    return None

@@ -1,6 +1,6 @@
 """Joint clusters: groups of attributes in which a record has one cluster for all of them."""
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import Field
 
@@ -24,6 +24,9 @@ class Group(Part):
 
     attributes: Annotated[tuple[str, ...], Field(strict=False)]
     k: int | None = None
+
+    def __init__(self, **settings: Any) -> None:  # noqa: ANN401 - also takes lists
+        super().__init__(**settings)
 
 
 def from_names(value: object) -> object:

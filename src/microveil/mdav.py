@@ -15,8 +15,8 @@ from microveil.grid import Integers, Reals
 BLOCK = 250_000
 """The most records MDAV runs over at once.
 
-Its time grows with their square, while each halving costs 2 to 5% more squared error (bench/joint.py
-measures both).
+Its time grows with their square, while each halving of blocks adds 2 to 5% to the squared error:
+bench/joint.py measures both.
 """
 
 
@@ -44,9 +44,9 @@ def mdav(points: Reals, k: int) -> Integers:
     MDAV-generic of Domingo-Ferrer and Torra (2005). While 3k records or more remain: from their
     centroid find the farthest record r, form a cluster of r and the k − 1 records nearest to it,
     and another one of the record s farthest from r and the k − 1 nearest to s. Of 2k to 3k − 1
-    records, r and its k − 1 nearest form a cluster, and the others one. Fewer form the last cluster.
-    Distances are Euclidean. Ties go to the record that comes first; s is the farthest of those
-    that the cluster of r has left, which only matters if all of these are equally far.
+    records, r and its k − 1 nearest form a cluster, and the others one. Fewer records form one.
+    Distances are Euclidean. Ties go to the record that comes first; s is sought among those that
+    the cluster of r has left, which only matters where all others are equally far from r.
 
     Parameters
     ----------
@@ -72,7 +72,7 @@ def mdav(points: Reals, k: int) -> Integers:
     Examples
     --------
     >>> mdav(np.array([[0.0], [5.0], [1.0], [6.0], [2.0], [50.0], [51.0]]), k=2)
-    array([2, 1, 2, 1, 2, 0, 0])
+    array([1, 2, 1, 2, 2, 0, 0])
     """
     _check(points, k)
     from microveil import mdav_kernel
@@ -118,7 +118,7 @@ def joint_clusters(points: Reals, k: int, most: int = BLOCK) -> tuple[Integers, 
     Returns
     -------
     tuple[Integers, int]
-        The cluster of every record, numbered from 0, and the number of blocks. Within each block one
+        The cluster of every record, numbered from 0, and the number of blocks. In each block one
         cluster has k to 2k − 1 records and all others have k.
 
     Raises
@@ -129,7 +129,7 @@ def joint_clusters(points: Reals, k: int, most: int = BLOCK) -> tuple[Integers, 
     Examples
     --------
     >>> joint_clusters(np.array([[0.0], [7.0], [1.0], [8.0]]), k=2)
-    (array([1, 0, 1, 0]), 1)
+    (array([0, 1, 0, 1]), 1)
     """
     _check(points, k)
     block = median_blocks(points, max(most, 2 * k))

@@ -1,5 +1,8 @@
 """Options that commands share, and what may stand in them."""
 
+from collections.abc import Callable
+from contextlib import suppress
+from datetime import date
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
@@ -7,6 +10,7 @@ from typing import Annotated
 import typer
 
 from microveil.errors import PlanError
+from microveil.roles import Bound
 
 
 class MethodChoice(StrEnum):
@@ -24,6 +28,7 @@ class PartitionChoice(StrEnum):
     FIXED = "fixed"
     NOISE_OPTIMAL = "noise-optimal"
     LEAST_SQUARES = "least-squares"
+    JOINT = "joint"
 
 
 class PostChoice(StrEnum):
@@ -70,8 +75,8 @@ def parse_k(text: str | None) -> int | str | None:
         raise typer.BadParameter(message, param_hint="--k") from None
 
 
-def parse_domains(texts: list[str]) -> dict[str, tuple[float, float]]:
-    """Read domains written as NAME=LOWER:UPPER."""
+def parse_domains(texts: list[str]) -> dict[str, tuple[Bound, Bound]]:
+    """Read domains written as NAME=LOWER:UPPER, of numbers or dates."""
     domains = [_parse_domain(text) for text in texts]
     twice = {name for name, _ in domains if [n for n, _ in domains].count(name) > 1}
     if twice:
@@ -79,12 +84,11 @@ def parse_domains(texts: list[str]) -> dict[str, tuple[float, float]]:
     return dict(domains)
 
 
-def _parse_domain(text: str) -> tuple[str, tuple[float, float]]:
+def _parse_domain(text: str) -> tuple[str, tuple[Bound, Bound]]:
     name, equals, ends = text.rpartition("=")
     lower, colon, upper = ends.partition(":")
-    try:
-        if equals and colon:
-            return name, (float(lower), float(upper))
-    except ValueError:
-        pass
+    readings: tuple[Callable[[str], Bound], ...] = (float, date.fromisoformat)
+    for read in readings if equals and colon else ():
+        with suppress(ValueError):
+            return name, (read(lower), read(upper))
     raise typer.BadParameter(f"expected NAME=LOWER:UPPER, got {text!r}", param_hint="--domain")

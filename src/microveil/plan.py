@@ -3,9 +3,8 @@
 import graphlib
 import math
 import tomllib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from types import MappingProxyType
 from typing import Annotated, Any, ClassVar, Literal, Self
 
 import tomli_w
@@ -21,7 +20,7 @@ from pydantic import (
 from microveil.errors import FileError, PlanError
 from microveil.groups import Group, check_groups, from_names
 from microveil.methods import METHODS, Guarantee, MethodName
-from microveil.roles import Confidential, Derived, Identifier, K, Kept, Part, did_you_mean, where
+from microveil.roles import Confidential, Derived, Identifier, K, Kept, Part, where
 
 Missing = Literal["error", "keep", "drop"]
 Partition = Literal["fixed", "noise-optimal", "least-squares", "joint"]
@@ -365,51 +364,3 @@ class Plan(Part):
         except UnicodeDecodeError:
             raise FileError(f"plan {path}: expected UTF-8 text; save it as UTF-8") from None
         return cls.from_toml(text, folder=Path(path).parent)
-
-
-def plan_for_columns(
-    columns: Iterable[str],
-    *,
-    drop: Iterable[str] = (),
-    keep: Iterable[str] = (),
-    domains: Mapping[str, tuple[float, float]] = MappingProxyType({}),
-    **settings: Any,  # noqa: ANN401 - pydantic checks each of them
-) -> Plan:
-    """Make a plan in which every column not dropped or kept is confidential.
-
-    Examples
-    --------
-    >>> plan = plan_for_columns(["name", "age"], drop=["name"], epsilon=1)
-    >>> plan.names("confidential")
-    ('age',)
-    """
-    base: dict[str, object] = {name: Confidential() for name in columns}
-    return Plan(attributes=override(base, drop=drop, keep=keep, domains=domains), **settings)
-
-
-def override(
-    attributes: Mapping[str, object],
-    *,
-    drop: Iterable[str] = (),
-    keep: Iterable[str] = (),
-    domains: Mapping[str, tuple[float, float]] = MappingProxyType({}),
-) -> dict[str, object]:
-    """Return the attributes with some of them dropped, kept or given a domain instead."""
-    changed = dict(attributes)
-    both = sorted(set(drop) & set(keep))
-    if both:
-        raise PlanError(f"drop and keep {both[0]!r}: an attribute is either dropped or kept")
-    for option, names in (("drop", drop), ("keep", keep), ("domain", domains)):
-        for name in names:
-            if name not in changed:
-                raise PlanError(
-                    f"{option} {name!r}: no such attribute{did_you_mean(name, changed)}"
-                )
-    changed |= {name: Identifier() for name in drop} | {name: Kept() for name in keep}
-    for name, (lower, upper) in domains.items():
-        attribute = changed[name]
-        if not isinstance(attribute, Confidential):
-            raise PlanError(f"domain {name!r}: only a confidential attribute has a domain")
-        settings = attribute.model_dump(exclude_defaults=True, exclude={"resolution"})
-        changed[name] = {**settings, "role": "confidential", "lower": lower, "upper": upper}
-    return changed

@@ -7,6 +7,7 @@ import re
 from dataclasses import dataclass
 from importlib.metadata import version
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -27,21 +28,30 @@ _IDENTIFYING_NAME = re.compile(r"(^|[\W_])(id|key|nr|no|number|ssn|uuid)$", re.I
 _MOST_COLUMNS_FOR_SUMS = 60
 
 
+_MOST_CATEGORIES = 50
+_LEAST_RECORDS_PER_CATEGORY = 5
+
+
 @dataclass(frozen=True)
 class _Proposal:
-    settings: dict[str, str | float]
+    settings: dict[str, Any]
     remark: str = ""
 
     @property
-    def numeric(self) -> bool:
-        return self.settings["role"] == "confidential"
+    def masked(self) -> bool:
+        return bool(self.settings["role"] == "confidential")
+
+    @property
+    def ordered(self) -> bool:
+        return self.masked and "kind" not in self.settings
 
 
 def propose_plan(table: pl.DataFrame, name: str) -> str:
     """Write a plan for a table as commented TOML, usable unedited for iDP-CBLS.
 
-    Columns that hold numbers are confidential, columns found to be the sum of two others derived,
-    and everything else is dropped: nothing is published as it is unless a person says so.
+    Numbers, dates and times are confidential, and so are text and truth values of few categories;
+    columns found to be the sum of two others are derived, and everything else is dropped: nothing
+    is published as it is unless a person says so.
 
     Examples
     --------
@@ -50,11 +60,12 @@ def propose_plan(table: pl.DataFrame, name: str) -> str:
     [attributes.income]
     """
     proposals = {column.name: _propose(column) for column in table}
-    proposals |= _sums(table, [name for name, p in proposals.items() if p.numeric])
-    confidential = [name for name, p in proposals.items() if p.numeric]
+    numeric = [n for n, p in proposals.items() if p.ordered and table[n].dtype.is_numeric()]
+    proposals |= _sums(table, numeric)
+    confidential = [name for name, p in proposals.items() if p.masked]
     if not confidential:
         raise DataError(
-            f"{name}: no column holds numbers that could be protected; if columns are separated by "
+            f"{name}: no column holds what could be protected; if columns are separated by "
             "something else than commas, or decimals by commas, convert the file first"
         )
     settings = _settings(table.select(confidential), _marked(proposals))
@@ -82,7 +93,7 @@ def _marked(proposals: dict[str, _Proposal]) -> list[str]:
         f"{column}: {setting}"
         for column, proposal in proposals.items()
         for setting in proposal.settings
-        if setting != "role"
+        if setting not in ("role", "kind") and proposal.remark
     ]
 
 
@@ -116,7 +127,7 @@ def _section(column: str, proposal: _Proposal) -> list[str]:
     lines = [line for line in settings if line]
     if proposal.remark:
         lines.insert(1, f"# {proposal.remark}")
-    if proposal.numeric:
+    if proposal.ordered:
         lines += ["# lower =", "# upper ="]
     return [*lines, ""]
 
@@ -126,16 +137,35 @@ def _propose(column: pl.Series) -> _Proposal:
     if len(values) < 3:
         remark = f"{FROM_DATA} fewer than three values, too few to form a cluster: dropped"
         return _Proposal({"role": "identifier"}, remark)
+    if column.dtype in (pl.Date, pl.Datetime, pl.Time):
+        return _Proposal({"role": "confidential"})
     if not column.dtype.is_integer() and not column.dtype.is_float():
-        return _Proposal(
-            {"role": "identifier"},
-            'not a number, so it is dropped; role = "kept" publishes it as it is, unprotected',
-        )
+        return _categories(values)
     if column.dtype.is_integer() and _looks_like_an_identifier(values):
         return _Proposal(
             {"role": "identifier"}, f"{FROM_DATA} a different value in every record: dropped"
         )
     return _confidential(values)
+
+
+def _categories(values: pl.Series) -> _Proposal:
+    settings = {"role": "confidential", "kind": "nominal"}
+    if values.dtype == pl.Boolean:
+        return _Proposal(settings | {"categories": [False, True]})
+    if values.dtype in (pl.String, pl.Categorical, pl.Enum):
+        seen = values.cast(pl.String).unique().sort().to_list()
+        few = min(_MOST_CATEGORIES, len(values) // _LEAST_RECORDS_PER_CATEGORY)
+        if 2 <= len(seen) <= few:
+            remark = (
+                f"{FROM_DATA} categories: list all that are possible; if they have an order, put "
+                'them in it and set kind = "ordinal"'
+            )
+            return _Proposal(settings | {"categories": seen}, remark)
+    return _Proposal(
+        {"role": "identifier"},
+        'neither a number nor one of few categories, so it is dropped; role = "kept" publishes it '
+        "as it is, unprotected",
+    )
 
 
 def _looks_like_an_identifier(values: pl.Series) -> bool:
@@ -146,7 +176,7 @@ def _looks_like_an_identifier(values: pl.Series) -> bool:
 
 
 def _confidential(values: pl.Series) -> _Proposal:
-    settings: dict[str, str | float] = {"role": "confidential"}
+    settings: dict[str, Any] = {"role": "confidential"}
     numbers = values.cast(pl.Float64).to_numpy()
     finite = numbers[np.isfinite(numbers)]
     largest = float(np.abs(finite).max(initial=0.0))

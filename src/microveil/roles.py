@@ -93,6 +93,9 @@ class Confidential(Part):
     resolution: float | None = None
     unit: Unit | None = None
 
+    def __init__(self, **settings: Any) -> None:  # noqa: ANN401 - also takes lists and paths
+        super().__init__(**settings)
+
     @property
     def has_domain(self) -> bool:
         """Whether both ends of the domain, or all categories, are declared."""
@@ -140,7 +143,7 @@ class Confidential(Part):
 
     def _check_ends(self, lower: Bound, upper: Bound) -> None:
         try:
-            in_order = lower < upper  # type: ignore[operator]
+            in_order = _moment(lower) < _moment(upper)  # type: ignore[operator]
         except TypeError:
             raise ValueError("lower and upper must both be numbers, dates or times") from None
         if not in_order:
@@ -242,6 +245,11 @@ class Derived(Part):
         if not names:
             raise ValueError(f"an expression must name at least one attribute, got {expression!r}")
         return expression
+
+
+def _moment(bound: Bound) -> Bound:
+    """Let a date stand for its midnight, so that it can be compared with a time."""
+    return datetime.combine(bound, time()) if type(bound) is date else bound
 
 
 def where(name: str) -> str:

@@ -66,7 +66,7 @@ def settle(plan: Plan, engine: Engine) -> Settled:
         _settle_attribute(plan, name, share, engine, notes)
         for name, share in zip(names, shares, strict=True)
     )
-    notes += _notes_on_persons(plan)
+    notes += [*_notes_on_persons(plan), *_notes_on_agreement(maskings)]
     for note in notes:
         warnings.warn(note, PrivacyWarning, stacklevel=3)
     if plan.from_data:
@@ -263,6 +263,21 @@ def _notes_on_persons(plan: Plan) -> list[str]:
         "use iDP-LS or DP-UM where that cannot be ruled out"
         for name, attribute in plan.confidential.items()
         if plan.method_of(name) == "iDP-CBLS" and not attribute.is_category
+    ]
+
+
+def _notes_on_agreement(maskings: tuple[Masking, ...]) -> list[str]:
+    names = [
+        m.name
+        for m in maskings
+        if isinstance(m, CategoryMasking) and m.method.promise == "iDP" and m.group is None
+    ]
+    if not names:
+        return []
+    return [
+        f"{', '.join(names)}: iDP publishes the category of every cluster whose records clearly "
+        "agree, so most records keep their true category; where that must be hidden, use DP or "
+        "DP-UM, or cluster it jointly with other attributes"
     ]
 
 

@@ -31,12 +31,6 @@ def settle_categories(
     from_type = facts.holds == "truth values"  # which nobody needs the data to know
     if not declared and not from_type:
         notes.append(_note_on_categories(name, method))
-    if method.promise == "iDP" and common["group"] is None:
-        notes.append(
-            f"attribute {name!r}: {method.name} publishes the category of every cluster whose "
-            "records clearly agree, so most records keep their true category; where the category "
-            "itself must be hidden, use DP or DP-UM, or cluster it jointly with others"
-        )
     return CategoryMasking(
         **common, kind=attribute.kind or "nominal", records=engine.records - facts.nulls,
         post="none", domain_source="declared" if declared or from_type else "data",

@@ -10,6 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from microveil.certificate import FOR_PUBLICATION, Certificate, MaskedAttribute
+from microveil.grid import Integers
 from microveil.levels import exactly, rounded_up
 
 _BARS = " ▁▂▃▄▅▆▇█"
@@ -64,19 +65,40 @@ def show_rows(table: pl.DataFrame, title: str) -> Table:
 
 
 def show_before_and_after(before: pl.DataFrame, after: pl.DataFrame) -> Table:
-    """Compare means, standard deviations and shapes of the numeric columns of two tables."""
+    """Compare means, standard deviations and shapes of the columns that were masked."""
     grid = Table(title="Before and after", title_justify="left", header_style="bold", box=SIMPLE)
     grid.add_column("attribute")
     for name in ("mean", "after", "st. dev.", "after"):
         grid.add_column(name, justify="right")
     grid.add_column("before", no_wrap=True)
     grid.add_column("after", no_wrap=True)
-    for name in (c for c in after.columns if after[c].dtype.is_numeric()):
-        old, new = before[name].cast(pl.Float64), after[name].cast(pl.Float64)
-        figures = [_short(x) for x in (old.mean(), new.mean(), old.std(), new.std())]
-        edges = _edges(old, new)
-        grid.add_row(escape(name), *figures, _shape(old, edges), _shape(new, edges))
+    for name in after.columns:
+        old, new = before[name], after[name]
+        if old.dtype.is_numeric() or old.dtype.is_temporal():
+            grid.add_row(escape(name), *_figures(old, new), *_shapes(old, new))
+        elif not old.equals(new):
+            grid.add_row(escape(name), *[f"{old.n_unique()} kinds", "", "", ""], *_bars(old, new))
     return grid
+
+
+def _figures(old: pl.Series, new: pl.Series) -> list[str]:
+    if old.dtype.is_temporal():
+        means = [str(column.mean())[:10] for column in (old, new)]
+        return [*means, *(f"{column.to_physical().std():,.4g}" for column in (old, new))]
+    return [_short(float(x)) for x in (old.mean(), new.mean(), old.std(), new.std())]  # type: ignore[arg-type]
+
+
+def _shapes(*columns: pl.Series) -> list[str]:
+    numbers = [column.to_physical().cast(pl.Float64) for column in columns]
+    edges = _edges(*numbers)
+    return [_shape(column, edges) for column in numbers]
+
+
+def _bars(*columns: pl.Series) -> list[str]:
+    """Draw how frequent each category is, in alphabetical order."""
+    kinds = pl.concat([column.cast(pl.String) for column in columns]).unique().drop_nulls().sort()
+    counts = [[int((column.cast(pl.String) == kind).sum()) for kind in kinds] for column in columns]
+    return [_drawn(np.array(count[:12])) for count in counts]
 
 
 def _stamp(certificate: Certificate) -> Text:
@@ -93,6 +115,10 @@ def _facts(certificate: Certificate) -> RenderableType:
         "guarantee": certificate.guarantee,
         "records per person": f"{certificate.records_per_person}",
         "missing values": certificate.missing,
+        "clustered jointly": "; ".join(
+            f"{', '.join(g.attributes)} (k = {g.k}, {g.smallest_class}-anonymous)"
+            for g in certificate.groups
+        ),
         "derived": ", ".join(f"{d.name} = {d.expression}" for d in certificate.derived),
         "kept, unprotected": ", ".join(certificate.kept),
         "dropped": ", ".join(certificate.dropped),
@@ -133,10 +159,18 @@ def _clusters(attribute: MaskedAttribute) -> str:
 def _domain(attribute: MaskedAttribute) -> str:
     if attribute.domain == "data":
         return "from the data"
+    if attribute.categories is not None:
+        return f"{attribute.categories} categories"
     ends = (attribute.lower, attribute.upper)
     if ends == (None, None):
         return "none"
-    return " to ".join("open" if end is None else f"{end:,.10g}" for end in ends)
+    return " to ".join(map(_end, ends))
+
+
+def _end(end: float | str | None) -> str:
+    if end is None:
+        return "open"
+    return end if isinstance(end, str) else f"{end:,.10g}"
 
 
 def _paragraph(text: str) -> RenderableType:
@@ -154,6 +188,10 @@ def _shape(column: pl.Series, edges: list[float]) -> str:
     if not edges:
         return "constant"
     counts, _ = np.histogram(column.drop_nulls().to_numpy().clip(edges[0], edges[-1]), edges)
+    return _drawn(counts)
+
+
+def _drawn(counts: Integers) -> str:
     heights = np.ceil(counts / counts.max() * (len(_BARS) - 1)).astype(int)
     return "".join(_BARS[height] for height in heights)
 

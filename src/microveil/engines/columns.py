@@ -68,9 +68,10 @@ def category_values(series: nw.Series[Any]) -> tuple[pl.Series, Holds]:
 
 def listed_categories(series: nw.Series[Any]) -> set[str] | None:
     """Return the only categories a column's type has a place for; None if it takes any."""
-    fixed = series.dtype == nw.Categorical and series.implementation.is_pandas_like()
-    if fixed or series.dtype == nw.Enum:
-        return set(series.cat.get_categories().to_list())
+    if isinstance(series.dtype, nw.Enum):
+        return set(series.dtype.categories)
+    if series.dtype == nw.Categorical and series.implementation.is_pandas_like():
+        return set(series.to_native().cat.categories)
     return None
 
 
