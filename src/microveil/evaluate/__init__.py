@@ -59,8 +59,12 @@ def evaluate(
     The figures are functions of the data that ε does not cover: do not publish them. What needs
     to know which record is whose is computed from a `Release`, with `detail`, or with `aligned`;
     otherwise the result says that it is not. A measure of one attribute uses the records in which
-    it is present; a measure of several uses complete records. An attribute that is constant in the
-    original is left out, and the result says so.
+    it is present; a measure of several uses complete records. Numbers that are constant in the
+    original are left out, and the result says so.
+
+    Dates and times are numbers. Errors, correlations, interval disclosure and cluster widths are
+    those of numbers; shares unchanged, total variation and Cramér's V those of categories; pMSE,
+    learning and record linkage take both: see `encoding` and `risk.record_linkage` for how.
 
     Parameters
     ----------
@@ -77,7 +81,9 @@ def evaluate(
         The protected table has its rows in the order of the original.
     attributes
         What to compare; by default the plan's confidential attributes, or without a plan all
-        numeric columns that both tables have.
+        columns that both tables have: numbers, dates and times, and as categories text and truth
+        values with no more than 100 different ones. Codes that are numbers are categories only
+        if the plan says so.
     quasi_identifiers
         Columns of the release that others may know of a person.
     scale

@@ -6,7 +6,7 @@ from itertools import combinations
 import numpy as np
 
 from microveil.evaluate import categorical
-from microveil.evaluate.columns import MISSING
+from microveil.evaluate.compared import MISSING
 from microveil.evaluate.pairing import Pair
 from microveil.evaluate.result import Figure, Items, NotComputed, moves, percent
 from microveil.grid import Integers

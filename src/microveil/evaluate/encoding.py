@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from microveil.evaluate.columns import MISSING, MOST_CATEGORIES, Categories
+from microveil.evaluate.compared import MISSING, MOST_CATEGORIES, Categories
 from microveil.evaluate.pairing import Pair
 from microveil.grid import Integers, Reals
 from microveil.joint import category_places

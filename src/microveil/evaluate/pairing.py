@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from microveil.engines.memory import open_table
 from microveil.errors import DataError, FileError
-from microveil.evaluate.columns import MISSING, Categories, Numbers, choose, compare
+from microveil.evaluate.compared import MISSING, Categories, Numbers, choose, compare
 from microveil.evaluate.result import NotComputed, duration
 from microveil.evaluate.utility import standard_deviations
 from microveil.formats import read_table, sha256_of

@@ -137,9 +137,11 @@ def _as_times(column: nw.Series[Any], like: nw.Series[Any]) -> nw.Series[Any]:
     if column.dtype != nw.String or describe(like.dtype).clock is None:
         return column
     text, dtype = column.to_polars(), like.to_polars().dtype
-    times = text.str.strptime(dtype, strict=False)  # type: ignore[arg-type]
-    readable = times.null_count() == text.null_count()
-    return nw.from_native(times, series_only=True) if readable else column
+    try:
+        times = text.str.strptime(dtype)  # type: ignore[arg-type]
+    except pl.exceptions.PolarsError:
+        return column
+    return nw.from_native(times, series_only=True)
 
 
 def _values(name: str, column: nw.Series[Any], where: str) -> Reals:
