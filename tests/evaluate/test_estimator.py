@@ -15,13 +15,15 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from sklearn.base import clone
+from sklearn.compose import make_column_transformer
 from sklearn.datasets import make_classification
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
@@ -195,3 +197,27 @@ def test_a_plan_that_does_not_fit() -> None:
         model.fit(np.hstack([X, X[:, :1]]), y)
     with pytest.raises(PlanError, match="epsilon must be"):
         ProtectedEstimator(Ridge(), PLAN, epsilon=-1.0).fit(X, y)
+
+
+@pytest.mark.filterwarnings("ignore::microveil.PrivacyWarning")
+@pytest.mark.parametrize("as_pandas", [False, True])
+def test_categories_go_through_a_pipeline_that_encodes_them(as_pandas: bool) -> None:
+    rng = np.random.default_rng(5)
+    table = pl.DataFrame({"job": rng.choice(["nurse", "smith", "clerk"], 90),
+                          "age": rng.integers(18, 80, 90)})  # fmt: skip
+    labels = ((table["job"] == "nurse") | (table["age"] > 60)).to_numpy()
+    plan = Plan(
+        epsilon=20.0,
+        k=5,
+        attributes={"job": Confidential(kind="nominal"), "age": Confidential(lower=0, upper=99)},
+    )
+    encode = make_column_transformer(
+        (OneHotEncoder(sparse_output=False), ["job"]), remainder="passthrough"
+    )
+    pipeline = make_pipeline(encode, DecisionTreeClassifier(random_state=0))
+    given = table.to_pandas() if as_pandas else table
+    model = ProtectedEstimator(pipeline, plan, random_state=1).fit(given, labels)
+    masked = protect(given, plan, seed=1).data
+    expected = clone(pipeline).fit(masked, labels)
+    assert np.array_equal(model.predict(given), expected.predict(given))
+    assert model.score(given, labels) > 0.8

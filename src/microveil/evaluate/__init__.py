@@ -4,8 +4,11 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
+from microveil.evaluate.category_figures import category_figures, unchanged_figures
 from microveil.evaluate.learning import learning_figures
-from microveil.evaluate.pairing import NOT_ALIGNED, Pair, complete, pair_up, without_constants
+from microveil.evaluate.pairing import NOT_ALIGNED, Pair, complete_in, pair_up, without_constants
 from microveil.evaluate.result import (
     MEASURES,
     Evaluation,
@@ -18,11 +21,18 @@ from microveil.evaluate.risk_figures import (
     class_figures,
     cluster_figures,
     disclosure_figures,
+    group_figures,
     linkage_figures,
 )
 from microveil.evaluate.utility import Scale
-from microveil.evaluate.utility_figures import distribution_figures, error_figures
+from microveil.evaluate.utility_figures import (
+    distribution_figures,
+    error_figures,
+    propensity_figures,
+)
 from microveil.release import Detail
+
+ONE_BY_ONE = "SSE, IL1s, share unchanged, record linkage and interval disclosure"
 
 __all__ = ["MEASURES", "Evaluation", "Figure", "NotComputed", "evaluate"]
 
@@ -49,8 +59,12 @@ def evaluate(
     The figures are functions of the data that ε does not cover: do not publish them. What needs
     to know which record is whose is computed from a `Release`, with `detail`, or with `aligned`;
     otherwise the result says that it is not. A measure of one attribute uses the records in which
-    it is present; a measure of several uses complete records. An attribute that is constant in the
-    original is left out, and the result says so.
+    it is present; a measure of several uses complete records. Numbers that are constant in the
+    original are left out, and the result says so.
+
+    Dates and times are numbers. Errors, correlations, interval disclosure and cluster widths are
+    those of numbers; shares unchanged, total variation and Cramér's V those of categories; pMSE,
+    learning and record linkage take both: see `encoding` and `risk.record_linkage` for how.
 
     Parameters
     ----------
@@ -67,7 +81,9 @@ def evaluate(
         The protected table has its rows in the order of the original.
     attributes
         What to compare; by default the plan's confidential attributes, or without a plan all
-        numeric columns that both tables have.
+        columns that both tables have: numbers, dates and times, and as categories text and truth
+        values with no more than 100 different ones. Codes that are numbers are categories only
+        if the plan says so.
     quasi_identifiers
         Columns of the release that others may know of a person.
     scale
@@ -108,16 +124,21 @@ def evaluate(
     pair, left_out = without_constants(given)
 
     def items() -> Items:
+        yield from given.left_out
         yield from left_out
         yield from class_figures(pair, quasi_identifiers)
+        yield from group_figures(pair)
         if not pair.attributes:
             return
         yield from distribution_figures(pair)
+        yield from category_figures(pair)
+        yield from propensity_figures(pair)
         yield from cluster_figures(pair)
         if pair.positions is None:
-            yield NotComputed("SSE, IL1s, record linkage and interval disclosure", NOT_ALIGNED)
+            yield NotComputed(ONE_BY_ONE, NOT_ALIGNED)
         else:
             yield from error_figures(pair, scale)
+            yield from unchanged_figures(pair)
             yield from linkage_figures(pair, sample=linkage_sample, seed=seed)
             yield from disclosure_figures(pair, rank_percent=rank_percent, deviations=deviations)
         if target is None:
@@ -140,10 +161,10 @@ def _notes(pair: Pair) -> Iterator[str]:
     left_out = len(pair.original) - len(pair.released)
     if left_out:
         yield f"{left_out:,} of {len(pair.original):,} original records are not in the release."
-    for where, table in (("original", pair.original), ("release", pair.released)):
-        incomplete = len(table) - len(complete(table))
+    for where, complete in zip(("original", "release"), complete_in(pair), strict=True):
+        incomplete = int(np.count_nonzero(~complete))
         if incomplete:
             yield (
-                f"{incomplete:,} of {len(table):,} records of the {where} have missing values; "
+                f"{incomplete:,} of {len(complete):,} records of the {where} have missing values; "
                 "measures of several attributes leave them out."
             )

@@ -40,9 +40,10 @@ class ProtectedEstimator(MetaEstimatorMixin, BaseEstimator):
         Any scikit-learn estimator; it is cloned and trained on the protected attributes.
     plan
         What to do with each column of X; the columns of an array are called x0, x1, … Attributes
-        of the plan that are not confidential may be absent from X, such as the target. By default
-        every column is confidential, with epsilon = 1; noise grids of real numbers then follow the
-        data, which warns.
+        of the plan that are not confidential may be absent from X, such as the target. Masked
+        categories reach the estimator as they are: let it be a pipeline that encodes them. By
+        default every column is confidential, with epsilon = 1; noise grids of real numbers then
+        follow the data, which warns.
     epsilon, k, method
         Instead of the plan's, so that a grid search can vary them.
     random_state

@@ -9,6 +9,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from microveil.errors import DataError
+from microveil.evaluate.encoding import encoded
 from microveil.evaluate.pairing import NOT_ALIGNED, Pair
 from microveil.evaluate.result import Figure, Items, NotComputed
 from microveil.evaluate.utility import check_records
@@ -102,12 +103,14 @@ def learning_figures(
     if pair.positions is None:
         yield NotComputed("F-measures", NOT_ALIGNED)
         return
-    usable = ~np.isnan(pair.matched).any(axis=1) & ~np.isnan(pair.released).any(axis=1)
+    original, released = encoded(pair)
+    original = original[pair.positions]
+    usable = ~np.isnan(original).any(axis=1) & ~np.isnan(released).any(axis=1)
     usable &= ~classes.is_null().to_numpy().astype(np.bool_)[pair.positions]
     labels = classes.to_numpy()[pair.positions][usable]
     scores = class_scores(
-        pair.matched[usable],
-        pair.released[usable],
+        original[usable],
+        released[usable],
         labels.astype(str) if labels.dtype == object else labels,
         estimator=estimator,
         train=train,

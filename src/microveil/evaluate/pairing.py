@@ -1,6 +1,6 @@
 """Bring an original and its release together: the same attributes, and the same order if known."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -8,15 +8,19 @@ from typing import Any
 import narwhals as nw
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from microveil.engines.memory import open_table
 from microveil.errors import DataError, FileError
-from microveil.evaluate.result import NotComputed
-from microveil.evaluate.utility import LARGEST, standard_deviations
+from microveil.evaluate.compared import MISSING, Categories, Numbers, choose, compare
+from microveil.evaluate.result import NotComputed, duration
+from microveil.evaluate.utility import standard_deviations
 from microveil.formats import load, sha256_of, source_of
 from microveil.grid import Integers, Reals
 from microveil.plan import Plan
 from microveil.release import Detail, Release
+
+Booleans = NDArray[np.bool_]
 
 NOT_ALIGNED = (
     "the row order is not known, so records cannot be compared one by one; give the private "
@@ -28,18 +32,24 @@ NOT_ALIGNED = (
 class Pair:
     """An original and its release, attribute by attribute.
 
-    `original` and `released` are records × attributes, NaN where a value is missing. Where the
-    rows are aligned, `positions` says for each released record, in the order of the original,
-    where it stands there; otherwise it is None.
+    `original` and `released` are records × numeric attributes, NaN where a value is missing;
+    `lengths` has for times the length of 1 in microseconds. Where the rows are aligned,
+    `positions` says for each released record, in the order of the original, where it stands there;
+    otherwise it is None.
     """
 
     source: nw.DataFrame[Any]
     table: nw.DataFrame[Any]
     attributes: tuple[str, ...]
+    numeric: tuple[str, ...]
     original: Reals
     released: Reals
+    lengths: Mapping[str, float]
+    categorical: tuple[Categories, ...]
     positions: Integers | None
     clusters: pl.DataFrame | None
+    plan: Plan | None
+    left_out: tuple[NotComputed, ...]
 
     @property
     def matched(self) -> Reals:
@@ -47,28 +57,44 @@ class Pair:
         return self.original if self.positions is None else self.original[self.positions]
 
     def columns(self) -> Iterator[tuple[str, Reals, Reals]]:
-        """Each attribute's original and masked values, of records that have both."""
-        for name, values, masked in zip(
-            self.attributes, self.matched.T, self.released.T, strict=True
-        ):
+        """Each numeric attribute's original and masked values, of records that have both."""
+        for name, values, masked in zip(self.numeric, self.matched.T, self.released.T, strict=True):
             both = ~np.isnan(values) & ~np.isnan(masked)
             yield name, values[both], masked[both]
 
+    def codes(self) -> Iterator[tuple[Categories, Integers, Integers]]:
+        """Each attribute of categories, of records that have both."""
+        for attribute in self.categorical:
+            codes, masked = attribute.original, attribute.released
+            codes = codes if self.positions is None else codes[self.positions]
+            both = (codes != MISSING) & (masked != MISSING)
+            yield attribute, codes[both], masked[both]
+
     def complete_records(self) -> tuple[Reals, Reals]:
-        """Original and masked records without missing values in either."""
+        """Numbers of original and masked records without missing ones in either."""
         matched = self.matched
         both = ~np.isnan(matched).any(axis=1) & ~np.isnan(self.released).any(axis=1)
         return matched[both], self.released[both]
 
     def only(self, attributes: Sequence[str]) -> "Pair":
         """Leave out all other attributes."""
-        kept = [self.attributes.index(name) for name in attributes]
+        kept = [a for a, name in enumerate(self.numeric) if name in attributes]
         return replace(
             self,
             attributes=tuple(attributes),
+            numeric=tuple(self.numeric[a] for a in kept),
             original=self.original[:, kept],
             released=self.released[:, kept],
+            categorical=tuple(c for c in self.categorical if c.name in attributes),
         )
+
+    def deviations(self, name: str, number: float) -> str:
+        """Write so many standard deviations of an attribute; of times also how long that is."""
+        words = f"{number:.3g} standard deviations"
+        if name not in self.lengths:
+            return words
+        one = deviation(present(self.original[:, self.numeric.index(name)])) * self.lengths[name]
+        return f"{words} ({duration(number * one)})"
 
 
 def present(column: Reals) -> Reals:
@@ -81,27 +107,46 @@ def complete(table: Reals) -> Reals:
     return table[~np.isnan(table).any(axis=1)]
 
 
+def complete_in(pair: Pair) -> tuple[Booleans, Booleans]:
+    """Return which records have a value in every attribute: of the original and of the release."""
+    original = [c.original != MISSING for c in pair.categorical]
+    released = [c.released != MISSING for c in pair.categorical]
+    return (
+        np.logical_and.reduce([~np.isnan(pair.original).any(axis=1), *original]),
+        np.logical_and.reduce([~np.isnan(pair.released).any(axis=1), *released]),
+    )
+
+
 def deviation(values: Reals) -> float:
     """Return the standard deviation of an attribute without missing values; 0 if it has none."""
     return float(standard_deviations(values[:, np.newaxis])[0]) if len(values) else 0.0
 
 
 def without_constants(pair: Pair) -> tuple[Pair, list[NotComputed]]:
-    """Leave out the attributes that have no spread to measure anything in."""
-    kept, reasons = [], []
-    for a, name in enumerate(pair.attributes):
-        values, masked = present(pair.original[:, a]), present(pair.released[:, a])
-        if not len(values) or not len(masked):
-            where = "release" if len(values) else "original"
-            reason = f"every value is missing in the {where}"
-        elif not deviation(values):
-            changed = "unchanged" if np.all(masked == values[0]) else "changed"
-            reason = f"constant in the original, so without a scale; {changed} in the release"
-        else:
-            kept.append(name)
-            continue
-        reasons.append(NotComputed(f"every measure of {name!r}", reason))
-    return pair.only(kept), reasons
+    """Leave out what is wholly missing, and numbers that have no spread to measure anything in."""
+    reasons = {c.name: _nothing(c.original != MISSING, c.released != MISSING)
+               for c in pair.categorical}  # fmt: skip
+    for name, values, masked in zip(pair.numeric, pair.original.T, pair.released.T, strict=True):
+        reasons[name] = _nothing(~np.isnan(values), ~np.isnan(masked)) or _constant(
+            present(values), present(masked)
+        )
+    kept = [name for name in pair.attributes if reasons[name] is None]
+    left_out = [NotComputed(f"every measure of {name!r}", reasons[name] or "")
+                for name in pair.attributes if name not in kept]  # fmt: skip
+    return pair.only(kept), left_out
+
+
+def _nothing(values: Booleans, masked: Booleans) -> str | None:
+    if values.any() and masked.any():
+        return None
+    return f"every value is missing in the {'release' if values.any() else 'original'}"
+
+
+def _constant(values: Reals, masked: Reals) -> str | None:
+    if deviation(values):
+        return None
+    changed = "unchanged" if np.all(masked == values[0]) else "changed"
+    return f"constant in the original, so without a scale; {changed} in the release"
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,33 +168,43 @@ def pair_up(
     target: str | None,
 ) -> Pair:
     """Open both, check that they belong together, and align them if that is possible."""
-    source, opened = _open(original), _open_release(release, detail, aligned=aligned)
-    table = opened.table
+    opened = _open_release(release, detail, aligned=aligned)
+    source, table = _open(original, opened.plan), opened.table
     unknown = [name for name in table.columns if name not in source.columns]
     if unknown:
         raise DataError(
             f"column {unknown[0]!r} of the release is not in the original; "
             "compare a release with the table it was made from"
         )
-    names = _attributes(source, opened, attributes, target)
+    names, left_out = _attributes(source, opened, attributes, target)
     positions = _positions(len(source), opened, aligned=aligned)
-    released = _values(table, names, "release")
-    if positions is not None:
-        order = np.argsort(positions, kind="stable")
-        released, positions = released[order], positions[order]
+    order = slice(None) if positions is None else np.argsort(positions, kind="stable")
+    compared = [compare(name, source, table, opened.plan) for name in names]
+    numbers = [attribute for attribute in compared if isinstance(attribute, Numbers)]
+    categorical = [attribute for attribute in compared if isinstance(attribute, Categories)]
     return Pair(
         source=source,
         table=table,
         attributes=names,
-        original=_values(source, names, "original"),
-        released=released,
-        positions=positions,
+        numeric=tuple(attribute.name for attribute in numbers),
+        original=_side_by_side([a.original for a in numbers], len(source)),
+        released=_side_by_side([a.released for a in numbers], len(table))[order],
+        lengths={a.name: a.length for a in numbers if a.length is not None},
+        categorical=tuple(replace(a, released=a.released[order]) for a in categorical),
+        positions=None if positions is None else positions[order],
         clusters=opened.detail.clusters if opened.detail else None,
+        plan=opened.plan,
+        left_out=tuple(left_out),
     )
 
 
-def _open(data: Any) -> nw.DataFrame[Any]:  # noqa: ANN401 - a table of the user's kind
-    return open_table(load(data).data)
+def _side_by_side(columns: list[Reals], records: int) -> Reals:
+    return np.column_stack(columns) if columns else np.empty((records, 0))
+
+
+def _open(data: Any, plan: Plan | None) -> nw.DataFrame[Any]:  # noqa: ANN401 - the user's kind
+    verbatim = plan.verbatim if plan else ()
+    return open_table(load(data, verbatim=verbatim).data)
 
 
 def _open_release(
@@ -167,7 +222,8 @@ def _open_release(
     source = source_of(release)
     if detail is not None and source is not None and source.path is not None:
         _check_hash(source.path, detail)
-    return _Opened(_open(release), detail, detail.plan if detail else None)
+    plan = detail.plan if detail else None
+    return _Opened(_open(release, plan), detail, plan)
 
 
 def _check_hash(path: Path, detail: Detail) -> None:
@@ -184,42 +240,23 @@ def _attributes(
     opened: _Opened,
     chosen: Sequence[str] | None,
     target: str | None,
-) -> tuple[str, ...]:
-    """Choose what to compare: what was asked for, else what the plan masks, else all numbers."""
-    table, plan = opened.table, opened.plan
-    if chosen is None and plan is not None:
-        chosen = list(plan.confidential)
+) -> tuple[tuple[str, ...], list[NotComputed]]:
+    """Choose what to compare: what was asked for, else what the plan masks, else all that can."""
+    left_out: list[NotComputed] = []
+    if chosen is None and opened.plan is not None:
+        chosen = list(opened.plan.confidential)
     if chosen is None:
-        both = [name for name in table.columns if name != target]
-        chosen = [n for n in both if _is_numeric(table, n) or _is_numeric(source, n)]
+        chosen, left_out = choose(source, opened.table, target)
     if not chosen:
-        raise DataError("original and release have no numeric column in common to compare")
-    for name in chosen:
-        _check_attribute(name, source, table)
+        raise DataError(
+            "original and release have no column of numbers or categories in common to compare"
+        )
     if target in chosen:
         raise DataError(
             f"target {target!r}: a class must not be one of the masked attributes that are "
             "compared; give the classes as a separate array, one for each original record"
         )
-    return tuple(dict.fromkeys(chosen))
-
-
-def _check_attribute(name: str, source: nw.DataFrame[Any], table: nw.DataFrame[Any]) -> None:
-    for frame, where in ((source, "original"), (table, "release")):
-        if name not in frame.columns:
-            raise DataError(
-                f"attribute {name!r} is not in the {where} (columns: {', '.join(frame.columns)})"
-            )
-        if not _is_numeric(frame, name):
-            raise DataError(
-                f"attribute {name!r}: expected numbers in original and release, found "
-                f"{frame.schema[name]} in the {where}; correct it or leave it out of attributes"
-            )
-
-
-def _is_numeric(frame: nw.DataFrame[Any], name: str) -> bool:
-    dtype = frame.schema[name]
-    return bool(dtype.is_integer() or dtype.is_float())
+    return tuple(dict.fromkeys(chosen)), left_out
 
 
 def _positions(records: int, opened: _Opened, *, aligned: bool) -> Integers | None:
@@ -254,16 +291,3 @@ def _checked_positions(records: int, released: int, detail: Detail, plan: Plan |
             f"{'more' if beyond else f'{released:,}'}; compare it with the table it was made from"
         )
     return positions
-
-
-def _values(frame: nw.DataFrame[Any], names: Sequence[str], where: str) -> Reals:
-    values = np.empty((len(frame), len(names)))
-    for a, name in enumerate(names):
-        values[:, a] = frame[name].cast(nw.Float64).fill_null(float("nan")).to_numpy()
-        too_large = int(np.count_nonzero(np.abs(values[:, a]) > LARGEST))
-        if too_large:
-            raise DataError(
-                f"attribute {name!r}: values must lie within ±{LARGEST:g}, found {too_large:,} "
-                f"beyond in the {where}; correct them or make them missing"
-            )
-    return values

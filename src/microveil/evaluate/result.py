@@ -18,11 +18,15 @@ Part = Literal["utility", "risk", "learning"]
 
 @dataclass(frozen=True)
 class Measure:
-    """A measure; `badness` tells which of its figures a steward should see first."""
+    """A measure; `badness` tells which of its figures a steward should see first.
+
+    With `two_sided` also the last: what is good for utility is a risk.
+    """
 
     name: str
     part: Part
     badness: Callable[[float], float]
+    two_sided: bool = False
 
 
 def _high(value: float) -> float:
@@ -44,6 +48,9 @@ MEASURES = {
         Measure("difference in quantiles", "utility", abs),
         Measure("difference in Pearson correlations", "utility", abs),
         Measure("difference in Spearman correlations", "utility", abs),
+        Measure("share unchanged", "utility", _low, two_sided=True),
+        Measure("total variation distance", "utility", _high),
+        Measure("difference in Cramér's V", "utility", abs),
         Measure("pMSE", "utility", _high),
         Measure("pMSE ratio", "utility", _high),
         Measure("record linkage", "risk", _high),
@@ -51,10 +58,12 @@ MEASURES = {
         Measure("value interval disclosure", "risk", _high),
         Measure("unique records", "risk", _high),
         Measure("smallest class", "risk", _low),
+        Measure("smallest joint class", "risk", _low),
         Measure("cluster width, median", "risk", _low),
         Measure("cluster width, 90%", "risk", _low),
         Measure("cluster width, largest", "risk", _low),
         Measure("records in narrow clusters", "risk", _high),
+        Measure("records in clusters without noise", "risk", _high),
         Measure("F-measure, trained on the release", "learning", _low),
         Measure("F-measure, trained on the original", "learning", _low),
     )
@@ -106,6 +115,28 @@ def percent(share: float) -> str:
     if 0.9995 <= share < 1:
         return "more than 99.9%"
     return f"{100 * share:.3g}%"
+
+
+def moves(change: float, by: str) -> str:
+    """Say in which direction something changes."""
+    if not change:
+        return "does not change"
+    return f"{'rises' if change > 0 else 'falls'} by {by}"
+
+
+def duration(microseconds: float) -> str:
+    """Write a length of time in the largest unit of which it has one or more; else in seconds.
+
+    Examples
+    --------
+    >>> duration(5_400e6), duration(20 * 86_400e6), duration(0)
+    ('1.5 hours', '20 days', '0 seconds')
+    """
+    units = {"years": 365.25 * 86_400e6, "days": 86_400e6, "hours": 3_600e6, "minutes": 60e6}
+    for unit, length in units.items():
+        if abs(microseconds) >= length:
+            return f"{microseconds / length:.3g} {unit}"
+    return f"{microseconds / 1e6:.3g} seconds"
 
 
 @dataclass(frozen=True)
@@ -186,20 +217,24 @@ def _table(part: Part, figures: list[Figure]) -> "Table":
     table.add_column("measure")
     table.add_column("value", justify="right")
     table.add_column("reading")
-    for figure, count in figures_to_show(part, figures):
+    for figure, chosen in figures_to_show(part, figures):
         about = f"\n{figure.attribute}" if figure.attribute else ""
-        about += f" (worst of {count})" if count > 1 else ""
+        about += f" ({chosen})" if chosen else ""
         name = Text.assemble(figure.measure, (about, "dim"))
         table.add_row(name, f"{figure.value:.3g}", Text(figure.reading))
     return table
 
 
-def figures_to_show(part: Part, figures: Iterable[Figure]) -> Iterator[tuple[Figure, int]]:
+def figures_to_show(part: Part, figures: Iterable[Figure]) -> Iterator[tuple[Figure, str]]:
     """Choose the worst figure of each measure, and say of how many; of learning, show all."""
     for name, group in groupby(figures, lambda f: f.measure):
-        of_measure = list(group)
-        if part == "learning":
-            yield from ((figure, 1) for figure in of_measure)
+        measure, of_measure = MEASURES[name], list(group)
+        if part == "learning" or len(of_measure) == 1:
+            yield from ((figure, "") for figure in of_measure)
+            continue
+        ordered = sorted(of_measure, key=lambda f: -measure.badness(f.value))
+        if measure.two_sided:
+            yield ordered[0], f"lowest of {len(ordered)}"
+            yield ordered[-1], f"highest of {len(ordered)}"
         else:
-            badness = MEASURES[name].badness
-            yield max(of_measure, key=lambda f: badness(f.value)), len(of_measure)
+            yield ordered[0], f"worst of {len(ordered)}"

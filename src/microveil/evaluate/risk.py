@@ -45,11 +45,20 @@ class Linkage:
 
 
 def record_linkage(
-    original: Reals, masked: Reals, *, sample: int | None = 10_000, seed: int = 0
+    original: Reals,
+    masked: Reals,
+    *,
+    places: tuple[Reals, Reals] | None = None,
+    sample: int | None = 10_000,
+    seed: int = 0,
 ) -> Linkage:
     """Link every original record to its nearest masked record.
 
     Distances are Euclidean over attributes divided by their standard deviations in the original.
+    Categories take part too (as in Domingo-Ferrer and Torra 2001): those of an ordinal attribute as
+    ranks in their order, which are numbers like others; those of a nominal one as points `places`
+    at squared distance 1, as far apart as numbers that differ by a standard deviation.
+
     A record whose nearest distance is attained by t masked records, its own among them, counts
     1/t. Linking by chance succeeds for 1 in n. This is the worst case: someone who knows all the
     original values of these attributes.
@@ -58,6 +67,9 @@ def record_linkage(
     ----------
     original, masked
         Records × attributes, in the same order.
+    places
+        Of the same original and masked records: points of their nominal categories, taken as they
+        are. Where these are all there is, `original` and `masked` have no columns.
     sample
         How many records to look up, chosen at random; each is compared with all n masked records.
         None looks up every record, which may take hours for a million records of 20 attributes.
@@ -70,12 +82,14 @@ def record_linkage(
     >>> record_linkage(original, np.array([[1.0], [3.0], [8.5], [8.5]])).share
     0.625
     """
-    check_records(original, masked)
+    placed = places or (original[:, :0], masked[:, :0])
+    check_records(np.hstack([original, placed[0]]), np.hstack([masked, placed[1]]))
     if sample is not None and sample < 1:
         raise DataError(f"sample must be 1 or more, or None for every record, got {sample}")
     deviations = standard_deviations(original)
     scale = np.where(deviations > 0, deviations, 1.0)
-    original, masked = original / scale, masked / scale
+    original = np.hstack([original / scale, placed[0]])
+    masked = np.hstack([masked / scale, placed[1]])
     records = len(original)
     queried: Integers = np.arange(records)
     if sample is not None and sample < records:
@@ -256,3 +270,36 @@ def _widths(clusters: pl.DataFrame, deviation: float) -> Widths:
         largest=float(of_records.max()),
         narrow=float(np.mean(of_records < NARROW)),
     )
+
+
+def without_noise(clusters: pl.DataFrame, attributes: Sequence[str]) -> dict[str, float]:
+    """Share of records in clusters whose category is released without noise.
+
+    No record of such a cluster could have changed what is released of it by being different, so
+    noise hides none of it. Attributes masked without forming clusters are left out of the result.
+
+    Parameters
+    ----------
+    clusters
+        The table of clusters in a `Detail`.
+    attributes
+        Attributes of categories.
+
+    Examples
+    --------
+    >>> clusters = pl.DataFrame({"attribute": ["sex", "sex"], "cluster": [0, 1],
+    ...                          "records": [6, 4], "sensitivity": [0.0, 1.0]})
+    >>> without_noise(clusters, ["sex"])
+    {'sex': 0.6}
+    """
+    formed = clusters.drop_nulls("cluster")
+    as_is = formed.filter(sensitivity=0)
+
+    def records(clusters: pl.DataFrame, name: str) -> int:
+        return int(clusters.filter(attribute=name)["records"].sum())
+
+    return {
+        name: records(as_is, name) / records(formed, name)
+        for name in attributes
+        if name in formed["attribute"]
+    }

@@ -2,7 +2,11 @@
 
 from collections.abc import Sequence
 
+import numpy as np
+import polars as pl
+
 from microveil.evaluate import risk
+from microveil.evaluate.encoding import placed, ranked
 from microveil.evaluate.pairing import Pair, deviation, present
 from microveil.evaluate.result import Figure, Items, NotComputed, percent
 
@@ -28,18 +32,34 @@ def disclosure_figures(pair: Pair, *, rank_percent: float, deviations: float) ->
             "value interval disclosure",
             name,
             by_value.share,
-            f"{percent(by_value.share)} of values lie within {deviations:g} standard deviations of "
-            f"their masked value; by chance {percent(by_value.chance)}; higher is riskier",
+            f"{percent(by_value.share)} of values lie within {pair.deviations(name, deviations)} "
+            f"of their masked value; by chance {percent(by_value.chance)}; higher is riskier",
         )
+
+
+def linkage_of(pair: Pair, *, sample: int | None, seed: int) -> risk.Linkage | None:
+    """Link records that are complete in both tables by all their attributes, if there are any."""
+    rows = slice(None) if pair.positions is None else pair.positions
+    numbers, masked = ranked(pair)
+    places, masked_places = placed(pair)
+    known = ~np.isnan(np.hstack([numbers[rows], masked, places[rows], masked_places])).any(axis=1)
+    if not known.any():
+        return None
+    return risk.record_linkage(
+        numbers[rows][known],
+        masked[known],
+        places=(places[rows][known], masked_places[known]),
+        sample=sample,
+        seed=seed,
+    )
 
 
 def linkage_figures(pair: Pair, *, sample: int | None, seed: int) -> Items:
     """Link records one by one."""
-    original, released = pair.complete_records()
-    if not len(original):
+    linkage = linkage_of(pair, sample=sample, seed=seed)
+    if linkage is None:
         yield NotComputed("record linkage", "no record is complete in both tables")
         return
-    linkage = risk.record_linkage(original, released, sample=sample, seed=seed)
     reading = (
         f"{percent(linkage.share)} of records could be linked by someone who knows their original "
         f"values; by chance {percent(linkage.chance)}"
@@ -53,16 +73,36 @@ def linkage_figures(pair: Pair, *, sample: int | None, seed: int) -> Items:
 
 
 def cluster_figures(pair: Pair) -> Items:
-    """Measure how wide clusters are: what noise does not hide."""
+    """Measure how wide clusters are, or how many tell their category: what noise does not hide."""
     if pair.clusters is None:
         yield NotComputed("cluster widths", "clusters are described in the private detail only")
         return
+    yield from _width_figures(pair, pair.clusters)
+    shares = risk.without_noise(pair.clusters, [c.name for c in pair.categorical])
+    for attribute in pair.categorical:
+        if attribute.name not in shares:
+            yield NotComputed(
+                f"records in clusters without noise of {attribute.name!r}",
+                "it was masked without clusters",
+            )
+            continue
+        share = shares[attribute.name]
+        yield Figure(
+            "records in clusters without noise",
+            attribute.name,
+            share,
+            f"{percent(share)} of records are in clusters that agree so clearly that their most "
+            "typical category is released as it is; higher is riskier",
+        )
+
+
+def _width_figures(pair: Pair, clusters: pl.DataFrame) -> Items:
     deviations = {
         name: deviation(present(column))
-        for name, column in zip(pair.attributes, pair.original.T, strict=True)
+        for name, column in zip(pair.numeric, pair.original.T, strict=True)
     }
-    widths = risk.cluster_widths(pair.clusters, deviations)
-    for name in pair.attributes:
+    widths = risk.cluster_widths(clusters, deviations)
+    for name in pair.numeric:
         if name not in widths:
             yield NotComputed(f"cluster widths of {name!r}", "it was masked without clusters")
             continue
@@ -71,21 +111,21 @@ def cluster_figures(pair: Pair) -> Items:
             "cluster width, median",
             name,
             width.median,
-            f"half of the records are in clusters at most {width.median:.3g} standard deviations "
+            f"half of the records are in clusters at most {pair.deviations(name, width.median)} "
             "wide: so closely does someone who knows all other records learn their values",
         )
         yield Figure(
             "cluster width, 90%",
             name,
             width.ninth_decile,
-            f"nine in ten records are in clusters at most {width.ninth_decile:.3g} standard "
-            "deviations wide",
+            "nine in ten records are in clusters at most "
+            f"{pair.deviations(name, width.ninth_decile)} wide",
         )
         yield Figure(
             "cluster width, largest",
             name,
             width.largest,
-            f"no cluster is wider than {width.largest:.3g} standard deviations",
+            f"no cluster is wider than {pair.deviations(name, width.largest)}",
         )
         yield Figure(
             "records in narrow clusters",
@@ -117,3 +157,20 @@ def class_figures(pair: Pair, quasi_identifiers: Sequence[str]) -> Items:
         f"the smallest group that shares {names} has {classes.smallest:,} of {classes.records:,} "
         "released records; lower is riskier",
     )
+
+
+def group_figures(pair: Pair) -> Items:
+    """Count the records that share their masked values in each group that was clustered jointly."""
+    for group in pair.plan.joint_groups if pair.plan else ():
+        names, k = ", ".join(group.attributes), pair.plan and pair.plan.k_of(group.attributes[0])
+        if not set(group.attributes) <= set(pair.table.columns):
+            yield NotComputed(f"smallest joint class of {names}", "not all of it is in the release")
+            continue
+        classes = risk.quasi_identifier_classes(pair.table.to_native(), group.attributes)
+        yield Figure(
+            "smallest joint class",
+            names,
+            float(classes.smallest),
+            f"every combination of masked {names} is shared by {classes.smallest:,} or more of "
+            f"{classes.records:,} released records, whatever ε is; the plan asks for {k}",
+        )

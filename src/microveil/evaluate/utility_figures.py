@@ -11,8 +11,9 @@ import numpy as np
 
 from microveil.errors import DataError
 from microveil.evaluate import utility
+from microveil.evaluate.encoding import encoded
 from microveil.evaluate.pairing import Pair, complete, deviation, present
-from microveil.evaluate.result import Figure, Items, NotComputed, percent
+from microveil.evaluate.result import Figure, Items, NotComputed, moves, percent
 from microveil.grid import Reals
 
 _KINDS: tuple[tuple[utility.Correlation, str], ...] = (
@@ -22,16 +23,15 @@ _KINDS: tuple[tuple[utility.Correlation, str], ...] = (
 
 
 def distribution_figures(pair: Pair) -> Items:
-    """Compare the two tables as wholes."""
-    for a, name in enumerate(pair.attributes):
-        original = present(pair.original[:, a])[:, np.newaxis]
-        released = present(pair.released[:, a])[:, np.newaxis]
+    """Compare the numbers of the two tables as wholes."""
+    for name, values, masked in zip(pair.numeric, pair.original.T, pair.released.T, strict=True):
+        original, released = present(values)[:, np.newaxis], present(masked)[:, np.newaxis]
         (mean,) = utility.mean_differences(original, released)
         yield Figure(
             "difference in means",
             name,
             float(mean),
-            f"the mean {_moves(mean, f'{abs(mean):.3g} standard deviations')}",
+            f"the mean {moves(mean, pair.deviations(name, abs(mean)))}",
         )
         if len(released) == 1:
             yield NotComputed(f"difference in variances of {name!r}", "the release has one value")
@@ -41,7 +41,7 @@ def distribution_figures(pair: Pair) -> Items:
                 "difference in variances",
                 name,
                 float(change),
-                f"the variance {_moves(change, percent(abs(change)))}",
+                f"the variance {moves(change, percent(abs(change)))}",
             )
         quantiles = utility.quantile_differences(original, released).ravel()
         worst = int(np.argmax(np.abs(quantiles)))
@@ -50,11 +50,11 @@ def distribution_figures(pair: Pair) -> Items:
             name,
             float(quantiles[worst]),
             f"of nine quantiles the {percent(utility.QUANTILES[worst])} one moves most, by "
-            f"{abs(quantiles[worst]):.3g} standard deviations",
+            f"{pair.deviations(name, abs(quantiles[worst]))}",
         )
-    original, released = complete(pair.original), complete(pair.released)
-    yield from _correlation_figures(pair.attributes, original, released)
-    yield from _propensity_figures(original, released)
+    if pair.numeric:
+        original, released = complete(pair.original), complete(pair.released)
+        yield from _correlation_figures(pair.numeric, original, released)
 
 
 def _correlation_figures(names: Sequence[str], original: Reals, released: Reals) -> Items:
@@ -64,7 +64,7 @@ def _correlation_figures(names: Sequence[str], original: Reals, released: Reals)
             f"correlations of {names[a]!r}", "it is constant among the complete records of a table"
         )
     if len(varies) < 2:
-        yield NotComputed("correlations", "they need two attributes or more that vary")
+        yield NotComputed("correlations", "they need two numeric attributes or more that vary")
         return
     for kind, measure in _KINDS:
         changes = utility.correlation_differences(original[:, varies], released[:, varies], kind)
@@ -74,11 +74,13 @@ def _correlation_figures(names: Sequence[str], original: Reals, released: Reals)
                 measure,
                 f"{names[varies[i]]} × {names[varies[j]]}",
                 change,
-                f"the correlation {_moves(change, f'{abs(change):.3g}')}",
+                f"the correlation {moves(change, f'{abs(change):.3g}')}",
             )
 
 
-def _propensity_figures(original: Reals, released: Reals) -> Items:
+def propensity_figures(pair: Pair) -> Items:
+    """Tell masked from original records by all attributes together, categories encoded."""
+    original, released = map(complete, encoded(pair))
     try:
         told_apart = utility.propensity(original, released)
     except DataError:
@@ -102,7 +104,10 @@ def _propensity_figures(original: Reals, released: Reals) -> Items:
 
 
 def error_figures(pair: Pair, scale: utility.Scale) -> Items:
-    """Compare records one by one: how far values have moved."""
+    """Compare records one by one: how far numbers have moved."""
+    if not pair.numeric:
+        yield NotComputed("SSE, IL1s and interval disclosure", "no attribute holds numbers")
+        return
     cells, moved = 0, 0.0
     for name, values, masked in pair.columns():
         if not deviation(values):
@@ -139,9 +144,3 @@ def _mean_sse_figure(original: Reals, released: Reals, scale: utility.Scale) -> 
     )
     as_printed = "as the paper prints it, which depends on the data's units (scale: variance)"
     yield Figure("mean SSE", None, mean_sse, in_deviations if scale == "std" else as_printed)
-
-
-def _moves(change: float, by: str) -> str:
-    if not change:
-        return "does not change"
-    return f"{'rises' if change > 0 else 'falls'} by {by}"

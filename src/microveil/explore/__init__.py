@@ -44,9 +44,12 @@ def explore(
         As for `protect`.
     plan
         Roles, domains and what else is to stay; method, ε, k, partition and post are varied, also
-        where an attribute has its own. By default the roles that `microveil plan` proposes, with
-        the target dropped. DP, DP-UM and iDP-LS are left out unless every confidential attribute
-        has a declared domain.
+        where a numeric attribute has its own. Expected error is that of numbers, dates and times;
+        categories are masked along with them, in clusters of the k that is tried, and measured.
+        Since no error weighs them, a method and k of their own stay. By default the roles that
+        `microveil plan` proposes, with the target dropped. DP, DP-UM and iDP-LS are left out unless
+        every attribute they would mask has a declared domain. Groups are left out: joint clusters
+        are not compared.
     epsilons
         The budgets to compare.
     target
@@ -111,7 +114,7 @@ def _open(data: Any, plan: Plan | None) -> tuple[nw.DataFrame[Any], str]:  # noq
             f"plan must be a microveil.Plan, got {type(plan).__name__}; "
             "Plan.read reads one from a TOML file"
         )
-    table = load(data, verbatim=() if plan is None else plan.names("kept"))
+    table = load(data, verbatim=() if plan is None else plan.verbatim)
     source = source_of(data)
     return open_table(table.data), "the table" if source is None else source.name
 

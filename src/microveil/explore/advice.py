@@ -37,9 +37,11 @@ def advise(base: Plan, points: Sequence[Point], target: str | None) -> Explorati
         f"{why}; of the settings measured there{' that pass' if passing else ''}, these have the "
         "least error.",
         *_doubts(found),
+        *_on_categories(found),
         "Linkable are records whose own masked record is the nearest, for someone who knows all "
         "their values.",
         _covered(best.plan),
+        *_on_groups(base),
         "The choice looked at the data, which ε does not cover: keep these figures private, and "
         "leave from_data in the plan, so that the certificate says so.",
     ]
@@ -51,7 +53,7 @@ def _rule(target: str | None) -> tuple[Callable[[Measured], bool], str]:
     if target is None:
         return _keeps_spread, (
             f"whose error is at most {percent(SPREAD_LOST)} of that of publishing only the mean of "
-            "each attribute"
+            "each attribute of numbers"
         )
     return _learns, f"whose F-measure is within {percent(LEARNING_LOSS)} of the original's"
 
@@ -74,7 +76,11 @@ def _figures(found: Measured, target: str | None) -> str:
     learned = ""
     if target is not None:
         learned = f"F-measure of {target} {found.f_measure:.2f} of {found.f_original:.2f}, "
-    return f"{learned}mean SSE {found.mean_sse:.2g}, {percent(found.linkage)} linkable"
+    unchanged = ""
+    if found.unchanged is not None:
+        unchanged = f"{percent(found.unchanged)} of categories unchanged, "
+    linkable = f"{percent(found.linkage)} linkable"
+    return f"{learned}mean SSE {found.mean_sse:.2g}, {unchanged}{linkable}"
 
 
 def _doubts(found: Measured) -> list[str]:
@@ -83,6 +89,26 @@ def _doubts(found: Measured) -> list[str]:
     return [
         "But these classes are hardly learned from the original itself, so that rule says little: "
         "look at the error too."
+    ]
+
+
+def _on_categories(found: Measured) -> list[str]:
+    if found.unchanged is None:
+        return []
+    return [
+        "Error is that of numbers. Someone who takes a released category for the true one is right "
+        "as often as categories are unchanged; where they must be hidden, give them DP or DP-UM as "
+        "a method of their own, which explore leaves as it is."
+    ]
+
+
+def _on_groups(base: Plan) -> list[str]:
+    if not base.groups:
+        return []
+    names = "; ".join(", ".join(group.attributes) for group in base.groups)
+    return [
+        f"Joint clusters ({names}) were not compared and are not in this plan, so its release is "
+        "not k-anonymous on them: add groups again where that is needed."
     ]
 
 

@@ -5,11 +5,12 @@ from typing import Any
 
 import narwhals as nw
 
+from microveil.errors import DataError
 from microveil.explore.result import Point
 from microveil.methods import METHODS, MethodName
 from microveil.plan import Plan
 from microveil.propose import propose_plan
-from microveil.roles import Identifier
+from microveil.roles import Confidential, Identifier
 
 _K = (3, 5, 10, 25, 50, 100, 200)
 _STAYS = (
@@ -24,14 +25,30 @@ def starting_plan(
     plan: Plan | None,
     target: Any,  # noqa: ANN401 - a name, or classes of any kind
 ) -> Plan:
-    """Return the plan given, or one proposed, without settings that an attribute has of its own."""
+    """Return the plan given, or one proposed, without settings that numbers have of their own.
+
+    Its groups are not compared, but advice is given on them.
+    """
     if plan is None:
         plan = _proposed(table, name, target if isinstance(target, str) else None)
-    own = {"method": None, "k": None}
-    plain = {name: a.model_copy(update=own) for name, a in plan.confidential.items()}
-    everything = {**plan.attributes, **plain}
+    if all(attribute.is_category for attribute in plan.confidential.values()):
+        raise DataError(
+            "explore weighs squared errors, which categories have none of, and the plan masks "
+            "nothing else; evaluate a release instead"
+        )
+    everything = {**plan.attributes, **{n: _varied(a) for n, a in plan.confidential.items()}}
     varied = {"method": "iDP-CBLS", "k": 10, "partition": "fixed", "post": "auto"}
-    return plan.replace(attributes=everything, **varied)
+    return plan.replace(attributes=everything, groups=plan.joint_groups, **varied)
+
+
+def _varied(attribute: Confidential) -> Confidential:
+    """Take from an attribute what is varied; a category keeps its own, which no error weighs."""
+    if not attribute.is_category:
+        return attribute.model_copy(update={"method": None, "k": None})
+    if attribute.method is None and isinstance(attribute.k, int):
+        k = max(attribute.k, *(method.least_k for method in METHODS.values()))
+        return attribute.model_copy(update={"k": k})
+    return attribute
 
 
 def _proposed(table: nw.DataFrame[Any], name: str, target: str | None) -> Plan:
@@ -44,7 +61,7 @@ def _proposed(table: nw.DataFrame[Any], name: str, target: str | None) -> Plan:
 
 def candidates(base: Plan, table: nw.DataFrame[Any], epsilons: Sequence[float]) -> list[Plan]:
     """List the plans to compare."""
-    with_domains = all(attribute.has_domain for attribute in base.confidential.values())
+    with_domains = all(a.has_domain for a in base.confidential.values() if a.method is None)
     methods: list[MethodName] = ["iDP-CBLS"]
     if with_domains:
         methods += ["iDP-LS", "DP-UM", "DP"]

@@ -4,10 +4,11 @@ from statistics import fmean
 from typing import Any
 
 from microveil.errors import DataError
+from microveil.evaluate.categorical import share_unchanged
 from microveil.evaluate.learning import learning_figures
 from microveil.evaluate.pairing import Pair, pair_up, without_constants
 from microveil.evaluate.result import Figure
-from microveil.evaluate.risk import record_linkage
+from microveil.evaluate.risk_figures import linkage_of
 from microveil.evaluate.utility import mean_sse
 from microveil.explore.result import Measured
 from microveil.plan import Plan
@@ -30,6 +31,7 @@ def measure(
         linkage=fmean(run.linkage for run in each),
         f_measure=None if target is None else fmean(run.f_measure or 0.0 for run in each),
         f_original=None if target is None else fmean(run.f_original or 0.0 for run in each),
+        unchanged=None if each[0].unchanged is None else fmean(r.unchanged or 0.0 for r in each),
     )
 
 
@@ -38,25 +40,32 @@ def _one_run(table: Any, plan: Plan, target: Any, seed: int) -> Measured:  # noq
     release = protect(table, plan, seed=seed)
     given = pair_up(table, release, detail=None, aligned=False, attributes=None, target=name)
     pair, _ = without_constants(given)
-    if not pair.attributes:
+    if not pair.numeric:
         raise DataError(
-            "every confidential attribute is constant, so there is no error to measure; "
+            "every confidential attribute of numbers is constant, so there is no error to measure; "
             "protect other attributes"
         )
-    original, masked = pair.complete_records()
-    if not len(original):
+    linkage = linkage_of(pair, sample=10_000, seed=seed)
+    if linkage is None:
         raise DataError(
             "no record has a value in every confidential attribute, so records cannot be compared; "
             "make an attribute that is mostly missing an identifier"
         )
     f_measure, f_original = (None, None) if target is None else _learned(pair, target, seed)
     return Measured(
-        attributes=len(pair.attributes),
-        mean_sse=mean_sse(original, masked),
-        linkage=record_linkage(original, masked, seed=seed).share,
+        attributes=len(pair.numeric),
+        mean_sse=mean_sse(*pair.complete_records()),
+        linkage=linkage.share,
         f_measure=f_measure,
         f_original=f_original,
+        unchanged=_unchanged(pair),
     )
+
+
+def _unchanged(pair: Pair) -> float | None:
+    """Mean share of records, over the attributes of categories, that keep theirs."""
+    shares = [share_unchanged(codes, masked) for _, codes, masked in pair.codes() if len(codes)]
+    return fmean(shares) if shares else None
 
 
 def _learned(pair: Pair, target: Any, seed: int) -> tuple[float, float]:  # noqa: ANN401

@@ -16,8 +16,10 @@ if TYPE_CHECKING:
 class Measured:
     """Means over runs of one plan.
 
-    `attributes` counts those that vary. `f_measure` and `f_original` are the mean F-measures over
-    the classes of a model trained on the release and of one trained on the original.
+    `attributes` counts the numeric ones that vary, over which `mean_sse` is. `f_measure` and
+    `f_original` are the mean F-measures over the classes of a model trained on the release and of
+    one trained on the original. `unchanged` is the mean share of records that keep their category
+    over the attributes of categories, None where there are none.
     """
 
     attributes: int
@@ -25,6 +27,7 @@ class Measured:
     linkage: float
     f_measure: float | None
     f_original: float | None
+    unchanged: float | None = None
 
 
 @dataclass(frozen=True)
@@ -91,12 +94,13 @@ class Exploration:
         schema = {
             "method": pl.String, "partition": pl.String, "k": pl.Int64, "epsilon": pl.Float64,
             "expected": pl.Float64, "measured": pl.Float64, "linkage": pl.Float64,
-            "f_measure": pl.Float64,
+            "f_measure": pl.Float64, "unchanged": pl.Float64,
         }  # fmt: skip
         rows = [
             (
                 p.method, p.partition, p.k, p.epsilon, p.expected, p.found and p.found.mean_sse,
                 p.found and p.found.linkage, p.found and p.found.f_measure,
+                p.found and p.found.unchanged,
             )
             for p in self.points
         ]  # fmt: skip

@@ -1,5 +1,6 @@
 """What people see of an exploration in a terminal: the best points, a chart, the recommendation."""
 
+from collections.abc import Callable
 from itertools import pairwise
 
 import numpy as np
@@ -20,7 +21,7 @@ from microveil.explore.curves import (
     sizes,
     ticks,
 )
-from microveil.explore.result import Exploration, Point
+from microveil.explore.result import Exploration, Measured, Point
 
 _MARKS = "●▲■◆▼★✚"
 _ROWS = 15
@@ -33,7 +34,7 @@ Cells = dict[tuple[int, int], tuple[str, str]]
 def show(exploration: Exploration) -> RenderableType:
     """Lay out the table, the chart and the recommendation."""
     return Group(
-        _table(exploration),
+        Padding(_table(exploration), (0, 0, 1, 0)),
         _chart(curves(exploration.points)),
         Text("\nRecommended", style="bold"),
         Padding(Text(exploration.recommendation), (0, 0, 0, 2)),
@@ -41,14 +42,16 @@ def show(exploration: Exploration) -> RenderableType:
 
 
 def _table(exploration: Exploration) -> Table:
-    title = f"Mean SSE at the best k. {EXPECTED}."
+    title = f"Mean SSE at the best k. {EXPECTED}.\n"
+    also = _also_measured(exploration)
+    apart = 1 if len(also) < 2 else 0  # so that all columns fit 80 characters
     table = Table(
-        title=title, title_justify="left", header_style="bold", box=SIMPLE, padding=(0, 1, 0, 0)
-    )
-    learned = any(p.found and p.found.f_measure is not None for p in exploration.points)
+        title=title, title_justify="left", header_style="bold", box=SIMPLE, show_edge=False,
+        padding=(0, apart, 0, 0),
+    )  # fmt: skip
     for name in ("ε", "method", "partition"):
         table.add_column(name)
-    for name in ("k", "expected", "measured", "linkable", *(["F-measure"] if learned else [])):
+    for name in ("k", "expected", "measured", "linkable", *also):
         table.add_column(name, justify="right")
     best: dict[tuple[float, str, str], Point] = {}
     for point in exploration.points:
@@ -59,12 +62,23 @@ def _table(exploration: Exploration) -> Table:
         if last not in (None, point.epsilon):
             table.add_section()
         style = "bold" if point is exploration.recommended else ""
-        table.add_row(*_cells(point, learned=learned), style=style)
+        table.add_row(*_cells(point, also), style=style)
         last = point.epsilon
     return table
 
 
-def _cells(point: Point, *, learned: bool) -> list[str]:
+def _also_measured(exploration: Exploration) -> dict[str, Callable[[Measured], str]]:
+    """Return by name what was measured besides error and linkage, and how it is written."""
+    found = [point.found for point in exploration.points if point.found]
+    also: dict[str, Callable[[Measured], str]] = {}
+    if any(measured.unchanged is not None for measured in found):
+        also["unchanged"] = lambda measured: _briefly(measured.unchanged or 0.0)
+    if any(measured.f_measure is not None for measured in found):
+        also["F-measure"] = lambda measured: f"{measured.f_measure:.3f}"
+    return also
+
+
+def _cells(point: Point, also: dict[str, Callable[[Measured], str]]) -> list[str]:
     cells = [
         f"{point.epsilon:g}",
         point.method,
@@ -73,10 +87,14 @@ def _cells(point: Point, *, learned: bool) -> list[str]:
         f"{point.expected:.3g}",
     ]
     found = point.found
-    cells += [f"{found.mean_sse:.3g}", percent(found.linkage)] if found else ["", ""]
-    if learned:
-        cells.append(f"{found.f_measure:.3f}" if found and found.f_measure is not None else "")
-    return cells
+    if found is None:
+        return cells + [""] * (2 + len(also))
+    written = (write(found) for write in also.values())
+    return [*cells, f"{found.mean_sse:.3g}", _briefly(found.linkage), *written]
+
+
+def _briefly(share: float) -> str:
+    return percent(share).replace("more than ", ">")
 
 
 def _chart(found: list[Curve]) -> RenderableType:
