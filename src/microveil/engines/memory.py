@@ -128,6 +128,10 @@ class MemoryEngine:
         """Hold these clusters, one number for each record, for attributes clustered jointly."""
         self._joint |= dict.fromkeys(attributes, clusters)
 
+    def joint(self, attribute: str) -> Integers | None:
+        """Return the joint cluster of each record; None if the attribute is clustered by itself."""
+        return self._joint.get(attribute)
+
     def summarise(self, attribute: str, grid: Grid, cut: Cut | None) -> ClusterSummary:
         """Rank an attribute and cut it into clusters; without a cut every record is a cluster."""
         units = self.units(attribute, grid)
@@ -145,7 +149,7 @@ class MemoryEngine:
 
     def _cluster(self, attribute: str, values: Integers, cut: Cut) -> tuple[Integers, Integers]:
         """Form clusters; return the values, ascending within each, and the clusters' sizes."""
-        joint = self._joint.get(attribute)
+        joint = self.joint(attribute)
         if joint is None:
             order = self._rank(attribute, values)
             ranked = values[order]
