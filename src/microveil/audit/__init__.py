@@ -20,6 +20,7 @@ from microveil.audit.released import Narrowed, Pinned, narrowed, pinned
 from microveil.audit.targets import (
     AnyTarget,
     Targets,
+    neighbour,
     open_targets,
     random_neighbour,
     worst_neighbour,
@@ -187,7 +188,8 @@ def _plan_attacks(targets: Targets, random: np.random.Generator) -> dict[Key, li
         telling = {t.masking.name: t.telling_records(held=held) for t in attacked}
         for target in attacked:
             worst = worst_neighbour([target], telling[target.masking.name], held=held)
-            attacks[target.masking.name, level] = [Attack([target], worst)]
+            suspects = [neighbour([target], (there,)) for there in target.suspects() if held]
+            attacks[target.masking.name, level] = [Attack([target], n) for n in (worst, *suspects)]
         if len(attacked) < len(targets):
             continue
         everyone = [record for records in telling.values() for record in records]
@@ -195,7 +197,7 @@ def _plan_attacks(targets: Targets, random: np.random.Generator) -> dict[Key, li
         neighbours += [
             random_neighbour(targets, random, held=held) for _ in range(_RANDOM_NEIGHBOURS)
         ]
-        attacks[ALL, level] = [Attack(targets, neighbour) for neighbour in neighbours]
+        attacks[ALL, level] = [Attack(targets, n) for n in neighbours]
     return attacks
 
 

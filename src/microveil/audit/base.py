@@ -90,10 +90,12 @@ class Target(ABC, Generic[Summary]):
         ranked[members] = np.sort(ranked[members])
         return self.summarise(ranked)
 
-    def furthest(self, record: int, *, held: bool) -> Summary:
-        """Summarise the table with one value changed to the most telling one."""
-        others = (self.changed(record, value, held=held) for value in self.telling_values)
-        return max(others, key=self.loss)
+    def furthest(self, record: int, *, held: bool) -> tuple[Summary, Summary]:
+        """Summarise the table with one value changed: where most is likelier here, or there."""
+        others = [self.changed(record, value, held=held) for value in self.telling_values]
+        losses = [self.losses(there) for there in others]
+        here, there = (others[int(np.argmax(one))] for one in zip(*losses, strict=True))
+        return here, there
 
     def loss(self, there: Summary) -> float:
         """Loss between the table as it is and another one, exactly."""
@@ -124,6 +126,10 @@ class Target(ABC, Generic[Summary]):
     @abstractmethod
     def telling_records(self, *, held: bool) -> Sequence[int]:
         """Return the records whose change can tell most about this target."""
+
+    def suspects(self) -> Sequence[Summary]:
+        """Further neighbours, clusters held, on which a broken mechanism would betray itself."""
+        return ()
 
     @abstractmethod
     def release(self, source: WordSource) -> Published:

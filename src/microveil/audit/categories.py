@@ -27,6 +27,7 @@ CategoryMechanism = Callable[
 
 _MOST_CLUSTERS = 300
 _MOST_CATEGORIES = 12
+_FIRM = 2  # the margin of a leader that one record cannot overturn
 _CERTAIN = 1_000.0  # a logarithm beyond any that a run could tell from infinity
 
 
@@ -94,6 +95,20 @@ class CategoryTarget(Target[CategorySummary]):
         if not self.clustered:
             return [self.record(0)]
         return [self._telling_held() if held else self._telling_formed_again()]
+
+    def suspects(self) -> list[CategorySummary]:
+        """Return neighbours whose leaders are weakened: a leader's record goes to a rival.
+
+        One cluster each: of those that one record can overturn the closest call and the clearest,
+        and of those it cannot the closest call, where a wrong rule for stability would fail first.
+        """
+        if not self.clustered:
+            return []
+        scores = self._scores(self.summary.counts)
+        margins = _margins(scores, leaders(scores))
+        weak = sorted(np.flatnonzero(margins < _FIRM).tolist(), key=margins.__getitem__)
+        firm = sorted(np.flatnonzero(margins >= _FIRM).tolist(), key=margins.__getitem__)
+        return [self._weakened(one) for one in dict.fromkeys([*weak[:1], *weak[-1:], *firm[:1]])]
 
     def release(self, source: WordSource) -> Integers:
         """Run the mechanism once, as it is released."""
@@ -200,7 +215,18 @@ class CategoryTarget(Target[CategorySummary]):
         records = [self.record(int(rank)) for rank in np.unique(ranked, return_index=True)[1]]
         if len(records) > _MOST_CATEGORIES:
             records = [records[0], records[-1]]
-        return max(records, key=lambda record: self.loss(self.furthest(record, held=False)))
+        return max(
+            records, key=lambda record: max(map(self.loss, self.furthest(record, held=False)))
+        )
+
+    def _weakened(self, cluster: int) -> CategorySummary:
+        """Change the record of a cluster that makes its leader lead by least."""
+        here, every = self.summary.counts[cluster], np.eye(len(self.masking.categories), dtype=int)
+        others = np.concatenate([here - every[code] + every for code in np.flatnonzero(here)])
+        leader = np.repeat(leaders(self._scores(here[np.newaxis])), len(others))
+        counts = self.summary.counts.copy()
+        counts[cluster] = others[np.argmin(_margins(self._scores(others), leader))]
+        return CategorySummary(self.summary.size, counts)
 
     def _most_alike(self, cluster: int, moved: Integers) -> int:
         """Return the cluster most like this one of those that do not differ and are not as is."""
@@ -208,3 +234,11 @@ class CategoryTarget(Target[CategorySummary]):
         away[self.as_is] += 2 * away.max() + 1
         away[moved] = np.iinfo(np.int64).max
         return int(np.argmin(away))
+
+
+def _margins(scores: Integers, leader: Integers) -> Reals:
+    """How far a category leads; half a score less where equal scores would go to the rival."""
+    others, leader = np.arange(scores.shape[1]), leader[:, np.newaxis]
+    lead = np.take_along_axis(scores, leader, axis=1) - scores - (others < leader) / 2
+    margins: Reals = np.where(others == leader, np.inf, lead).min(axis=1)
+    return margins

@@ -50,10 +50,11 @@ class Neighbour:
 def worst_neighbour(targets: Targets, records: Sequence[int], *, held: bool) -> Neighbour:
     """Return the most telling of these records, changed to what tells most in every target."""
     neighbours = (
-        _neighbour(targets, tuple(target.furthest(record, held=held) for target in targets))
+        neighbour(targets, summaries)
         for record in dict.fromkeys(records)
+        for summaries in zip(*(t.furthest(record, held=held) for t in targets), strict=True)
     )
-    return max(neighbours, key=lambda neighbour: neighbour.loss)
+    return max(neighbours, key=lambda one: one.loss)
 
 
 def random_neighbour(targets: Targets, random: np.random.Generator, *, held: bool) -> Neighbour:
@@ -62,10 +63,10 @@ def random_neighbour(targets: Targets, random: np.random.Generator, *, held: boo
     summaries = tuple(
         target.changed(record, int(random.choice(target.values)), held=held) for target in targets
     )
-    return _neighbour(targets, summaries)
+    return neighbour(targets, summaries)
 
 
-def _neighbour(targets: Targets, summaries: tuple[Any, ...]) -> Neighbour:
-    """Attributes are masked independently, so what is likelier here or there multiplies."""
+def neighbour(targets: Targets, summaries: tuple[Any, ...]) -> Neighbour:
+    """Add up what is likelier here, and what there: attributes are masked independently."""
     losses = (target.losses(there) for target, there in zip(targets, summaries, strict=True))
     return Neighbour(summaries, max(map(sum, zip(*losses, strict=True))))
