@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from microveil.categories import mask_categories, released_as_is
+from microveil.categories import mask_categories, released_as_is, respond
 from microveil.certificate import certify
 from microveil.describe import (
     describe_category_clusters,
@@ -23,7 +23,7 @@ from microveil.formats import TableMeta, load
 from microveil.joint import check_anonymity, cluster_groups
 from microveil.masking import CategoryMasking, Masking, NumericMasking
 from microveil.mechanism import calibrate, mask
-from microveil.noise import WordSource, open_words, randomised_response
+from microveil.noise import WordSource, open_words
 from microveil.partition import cutter
 from microveil.plan import Plan
 from microveil.prepare import prepare
@@ -147,8 +147,7 @@ def _mask_categories(
     name, categories, cut = masking.name, masking.categories, cutter(masking)
     if cut is None:
         codes = engine.codes(name, categories)
-        masked = randomised_response(codes, len(categories), 2 * masking.rate, words)
-        engine.spread_categories(name, masked, categories)
+        engine.spread_categories(name, respond(codes, masking, words), categories)
         return describe_responses(masking), describe_category_losses(masking, masking.records)
     summary = engine.summarise_categories(name, categories, cut, ties)
     as_is = released_as_is(summary, masking)

@@ -138,6 +138,10 @@ class MemoryEngine:
         """Hold these clusters, one number for each record, for attributes clustered jointly."""
         self._joint |= dict.fromkeys(attributes, clusters)
 
+    def joint(self, attribute: str) -> Integers | None:
+        """Return the joint cluster of each record; None if the attribute is clustered by itself."""
+        return self._joint.get(attribute)
+
     def summarise(
         self, attribute: str, grid: Grid, cut: Cut | None, ties: WordSource
     ) -> ClusterSummary:
@@ -160,7 +164,7 @@ class MemoryEngine:
         self, attribute: str, values: Integers, cut: Cut, ties: WordSource
     ) -> tuple[Integers, Integers]:
         """Form clusters; return the values, ascending within each, and the clusters' sizes."""
-        joint = self._joint.get(attribute)
+        joint = self.joint(attribute)
         if joint is None:
             order, ranked = _rank(values)
             sizes = cut(ranked)
