@@ -7,6 +7,7 @@ import socket
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -18,6 +19,8 @@ from microveil.certificate import Certificate
 from microveil.formats import Source, read_table, sha256_of
 from microveil.large import is_large, protect_file
 from microveil.sample import people, people_plan
+
+Run = Callable[[str], tuple[int, str, str]]
 
 PLANS = {
     "sample": people_plan(),
@@ -202,3 +205,18 @@ def test_a_full_disk_is_one_clear_message(source: Path, limit: int) -> None:
     assert done.stdout.count("\n") == 1
     assert not list(source.parent.glob(".*"))
     assert Certificate.read(source.parent / "out.certificate.json").file.sha256 == sha256_of(out)  # type: ignore[union-attr]
+
+
+def test_the_command_takes_large_files_a_column_at_a_time(
+    source: Path, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("microveil.large.is_large", lambda _: True)
+    (source.parent / "plan.toml").write_text(people_plan().to_toml())
+    code, out, err = run(f"protect {source} --plan {source.parent}/plan.toml -o safe.csv --detail")
+    assert (code, err) == (0, "")
+    assert "1,000 records, 9 attributes masked" in out
+    assert read_table(Path("safe.csv")).height == 1_000
+    flags = "--drop person --drop education --drop occupation --keep region --missing keep"
+    code, _, err = run(f"protect {source} --epsilon 1 -o flags.parquet {flags}")
+    assert code == 0, err
+    assert pl.read_parquet("flags.parquet").width == 9

@@ -9,7 +9,7 @@ from microveil.certificate import Certificate
 from microveil.engines.columnwise import ColumnwiseEngine
 from microveil.errors import FileError
 from microveil.formats import Source, TableMeta, scratch_directory
-from microveil.formats.delimited import read_columnwise
+from microveil.formats.delimited import header, read_columnwise
 from microveil.formats.places import check_readable
 from microveil.noise import open_words
 from microveil.plan import Plan
@@ -18,6 +18,17 @@ from microveil.release import Written, check_paths, release_paths
 
 COLUMNWISE = (".parquet", ".csv")
 _SHARE_OF_MEMORY = 8
+
+
+def goes_columnwise(source: Source, output: Path) -> bool:
+    """Whether a file is so large that it had better be protected a column at a time."""
+    return output.suffix.lower() in COLUMNWISE and is_large(source)
+
+
+def column_names(source: Source) -> list[str]:
+    """Return the names of the columns of a Parquet or CSV file."""
+    path = Path(source.location)
+    return header(source) if path.suffix.lower() == ".csv" else list(pl.read_parquet_schema(path))
 
 
 def is_large(source: Source) -> bool:

@@ -89,6 +89,16 @@ def read(source: Source, verbatim: Collection[str]) -> Table:
     return Table(typed, TableMeta(path, dialect=Dialect(delimiter, decimal)))
 
 
+def header(source: Source) -> list[str]:
+    """Return the column names of a CSV file."""
+    path = Path(source.location)
+    text = _Text(path, source.encoding or _detect_encoding(path))
+    delimiter = source.delimiter or _detect_delimiter(text)
+    _check_header(text, delimiter)
+    with text.opened() as file:
+        return next(csv.reader(file, delimiter=delimiter))
+
+
 def read_columnwise(
     source: Source, verbatim: Collection[str], scratch: Path
 ) -> tuple[dict[str, Path], TableMeta]:
