@@ -163,7 +163,7 @@ def protect(
         table = data if large else load(data, verbatim=roles["keep"])
         names = column_names(data) if large else table.data.columns
         chosen = plan_for_columns(names, **roles, **settings)
-    files: dict[str, bool] = {"detail": detail, "keep_order": keep_order, "overwrite": overwrite}
+    files: dict[str, Any] = {"detail": detail, "keep_order": keep_order, "overwrite": overwrite}
     with _progress(quiet=quiet) as progress:
         if large:
             written, certificate = protect_file(
