@@ -168,7 +168,7 @@ def test_the_whole_sample_with_missing_values_and_several_records_per_person() -
     plan = people_plan().replace(method="iDP-LS", records_per_person=2)
     outcome = audit(people(300), plan, runs=200, seed=1)
     assert {f.attribute for f in outcome.findings} == {*plan.confidential, "all together"}
-    assert outcome.findings[0].claimed == pytest.approx(1 / 6 / 2)
+    assert outcome.findings[0].claimed == pytest.approx(1 / 9 / 2)
     assert not outcome.broken
 
 
