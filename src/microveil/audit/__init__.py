@@ -166,7 +166,7 @@ def audit(
     settled = prepare(plan, engine)
     targets = open_targets(engine, settled, mechanism, category_mechanism)
     attacks = _plan_attacks(targets, np.random.default_rng(seed))
-    done, off_grid = _sample(targets, attacks, runs, seconds, seed, progress)
+    done, off_grid = _sample(attacks, runs, seconds, seed, progress)
     findings = tuple(
         _finding(level, chosen, plan.records_per_person, name)
         for (name, level), chosen in attacks.items()
@@ -202,7 +202,6 @@ def _plan_attacks(targets: Targets, random: np.random.Generator) -> dict[Key, li
 
 
 def _sample(
-    targets: Targets,
     attacks: dict[Key, list[Attack]],
     runs: int,
     seconds: float | None,
@@ -212,8 +211,9 @@ def _sample(
     """Run the mechanism in batches until the runs are done or the time is up."""
     started, done = time.monotonic(), 0
     off_grid: set[str] = set()
-    batch = max(1, min(runs, _VALUES_PER_BATCH // max(target.cells for target in targets)))
     every = [attack for chosen in attacks.values() for attack in chosen]
+    targets = list(dict.fromkeys(target for attack in every for target in attack.targets))
+    batch = max(1, min(runs, _VALUES_PER_BATCH // max(target.cells for target in targets)))
     with ThreadPoolExecutor() as threads:
         while done < runs and (not done or not seconds or time.monotonic() - started < seconds):
             count, at = min(batch, runs - done), done
@@ -258,7 +258,7 @@ def _finding(level: Literal[1, 2], attacks: list[Attack], persons: int, name: st
     known = [bound / persons for bound in bounds if bound is not None]
     exact = targets[0].closed_form(held=level == 1) if len(targets) == 1 else None
     if exact is None:
-        exact = max(attack.neighbour.loss for attack in attacks)
+        exact = max(attack.loss for attack in attacks)
     return Finding(
         attribute=name,
         level=level,

@@ -4,7 +4,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -96,6 +96,10 @@ class Target(ABC, Generic[Summary]):
         losses = [self.losses(there) for there in others]
         here, there = (others[int(np.argmax(one))] for one in zip(*losses, strict=True))
         return here, there
+
+    def watching(self, there: Summary) -> tuple[Self, Summary]:
+        """Leave out of this target and of a neighbour what cannot tell them apart."""
+        return self, there
 
     def loss(self, there: Summary) -> float:
         """Loss between the table as it is and another one, exactly."""
