@@ -188,8 +188,9 @@ def _plan_attacks(targets: Targets, random: np.random.Generator) -> dict[Key, li
         telling = {t.masking.name: t.telling_records(held=held) for t in attacked}
         for target in attacked:
             worst = worst_neighbour([target], telling[target.masking.name], held=held)
-            suspects = [neighbour([target], (there,)) for there in target.suspects() if held]
-            attacks[target.masking.name, level] = [Attack([target], n) for n in (worst, *suspects)]
+            suspects = target.suspects() if held else ()
+            chosen = [worst, *(neighbour([target], (suspect,)) for suspect in suspects)]
+            attacks[target.masking.name, level] = [Attack([target], one) for one in chosen]
         if len(attacked) < len(targets):
             continue
         everyone = [record for records in telling.values() for record in records]
@@ -197,7 +198,7 @@ def _plan_attacks(targets: Targets, random: np.random.Generator) -> dict[Key, li
         neighbours += [
             random_neighbour(targets, random, held=held) for _ in range(_RANDOM_NEIGHBOURS)
         ]
-        attacks[ALL, level] = [Attack(targets, n) for n in neighbours]
+        attacks[ALL, level] = [Attack(targets, one) for one in neighbours]
     return attacks
 
 

@@ -92,10 +92,13 @@ class Target(ABC, Generic[Summary]):
 
     def furthest(self, record: int, *, held: bool) -> tuple[Summary, Summary]:
         """Summarise the table with one value changed: where most is likelier here, or there."""
-        others = [self.changed(record, value, held=held) for value in self.telling_values]
-        losses = [self.losses(there) for there in others]
-        here, there = (others[int(np.argmax(one))] for one in zip(*losses, strict=True))
-        return here, there
+        most, furthest = [-1.0, -1.0], [self.summary, self.summary]
+        for value in self.telling_values:
+            there = self.changed(record, value, held=held)
+            for way, loss in enumerate(self.losses(there)):
+                if loss > most[way]:
+                    most[way], furthest[way] = loss, there
+        return furthest[0], furthest[1]
 
     def watching(self, there: Summary) -> tuple[Self, Summary]:
         """Leave out of this target and of a neighbour what cannot tell them apart."""
