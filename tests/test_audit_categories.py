@@ -20,6 +20,7 @@ from microveil.audit.categories import (
     CategoryTarget,
     mask_counts,
 )
+from microveil.audit.numbers import NumericTarget
 from microveil.audit.released import narrowed
 from microveil.audit.targets import AnyTarget, open_targets, worst_neighbour
 from microveil.categories import CategorySummary, leaders, mask_categories
@@ -216,6 +217,32 @@ def test_joint_clusters_are_attacked_as_they_are_formed(seed: int) -> None:
     found = worst_neighbour([target], target.telling_records(held=True), held=True)
     assert found.loss == pytest.approx(max(loss for _, _, loss in losses), abs=1e-9)
     assert found.loss <= 1 + 1e-9
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_numbers_in_joint_clusters_lose_what_all_single_record_changes_show(seed: int) -> None:
+    random = np.random.default_rng(seed)
+    table = pl.DataFrame({"x": random.normal(5, 1, 13), "y": random.normal(5, 1, 13)})
+    domain = Confidential(lower=0, upper=10)
+    plan = Plan(
+        epsilon=2.0,
+        k=3,
+        method="iDP-LS",
+        groups=[["x", "y"]],
+        attributes={"x": domain, "y": domain},
+    )
+    target, _ = open_case(table, plan)
+    assert isinstance(target, NumericTarget)
+    assert target.joint is not None
+    sizes, step = np.bincount(target.joint), target.masking.grid.step
+    moves = [
+        abs(end - value) / sizes[cluster] / (target.scales[cluster] * step)
+        for value, cluster in zip(table["x"], target.joint, strict=True)
+        for end in (0, 10)
+    ]
+    assert target.closed_form(held=True) == pytest.approx(max(moves), rel=1e-6)
+    found = worst_neighbour([target], target.telling_records(held=True), held=True)
+    assert found.loss == pytest.approx(max(moves), rel=1e-6)
 
 
 def test_losses_of_several_attributes_add_up_outcome_by_outcome() -> None:

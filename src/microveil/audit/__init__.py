@@ -164,7 +164,7 @@ def audit(
     settled = prepare(plan, engine)
     targets = open_targets(engine, settled, mechanism, category_mechanism)
     attacks = _plan_attacks(targets, np.random.default_rng(seed))
-    done, off_grid = _sample(targets, attacks, runs, seconds, seed, progress)
+    done, off_grid = _sample(attacks, runs, seconds, seed, progress)
     findings = tuple(
         _finding(level, chosen, plan.records_per_person, name)
         for (name, level), chosen in attacks.items()
@@ -186,8 +186,9 @@ def _plan_attacks(targets: Targets, random: np.random.Generator) -> dict[Key, li
         telling = {t.masking.name: t.telling_records(held=held) for t in attacked}
         for target in attacked:
             worst = worst_neighbour([target], telling[target.masking.name], held=held)
-            suspects = [neighbour([target], (there,)) for there in target.suspects() if held]
-            attacks[target.masking.name, level] = [Attack([target], n) for n in (worst, *suspects)]
+            suspects = target.suspects() if held else ()
+            chosen = [worst, *(neighbour([target], (suspect,)) for suspect in suspects)]
+            attacks[target.masking.name, level] = [Attack([target], one) for one in chosen]
         if len(attacked) < len(targets):
             continue
         everyone = [record for records in telling.values() for record in records]
@@ -195,12 +196,11 @@ def _plan_attacks(targets: Targets, random: np.random.Generator) -> dict[Key, li
         neighbours += [
             random_neighbour(targets, random, held=held) for _ in range(_RANDOM_NEIGHBOURS)
         ]
-        attacks[ALL, level] = [Attack(targets, n) for n in neighbours]
+        attacks[ALL, level] = [Attack(targets, one) for one in neighbours]
     return attacks
 
 
 def _sample(
-    targets: Targets,
     attacks: dict[Key, list[Attack]],
     runs: int,
     seconds: float | None,
@@ -210,8 +210,9 @@ def _sample(
     """Run the mechanism in batches until the runs are done or the time is up."""
     started, done = time.monotonic(), 0
     off_grid: set[str] = set()
-    batch = max(1, min(runs, _VALUES_PER_BATCH // max(target.cells for target in targets)))
     every = [attack for chosen in attacks.values() for attack in chosen]
+    targets = list(dict.fromkeys(target for attack in every for target in attack.targets))
+    batch = max(1, min(runs, _VALUES_PER_BATCH // max(target.cells for target in targets)))
     with ThreadPoolExecutor() as threads:
         while done < runs and (not done or not seconds or time.monotonic() - started < seconds):
             count, at = min(batch, runs - done), done
@@ -256,7 +257,7 @@ def _finding(level: Literal[1, 2], attacks: list[Attack], persons: int, name: st
     known = [bound / persons for bound in bounds if bound is not None]
     exact = targets[0].closed_form(held=level == 1) if len(targets) == 1 else None
     if exact is None:
-        exact = max(attack.neighbour.loss for attack in attacks)
+        exact = max(attack.loss for attack in attacks)
     return Finding(
         attribute=name,
         level=level,

@@ -1,7 +1,6 @@
 """Tell two tables apart by what the mechanism publishes of them, and how surely that is so."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,21 +15,25 @@ CONFIDENCE = 0.95
 _THRESHOLDS = 50
 
 
-@dataclass(eq=False)
 class Attack:
-    """Samples of the statistics from both tables, for some targets and one neighbour."""
+    """Samples of the statistics from both tables, for some targets and one neighbour.
 
-    targets: Targets
-    neighbour: Neighbour
-    here: list[Reals] = field(default_factory=list)
-    there: list[Reals] = field(default_factory=list)
+    Of targets and neighbour it keeps what can tell the tables apart.
+    """
+
+    def __init__(self, targets: Targets, neighbour: Neighbour) -> None:
+        pairs = zip(targets, neighbour.summaries, strict=True)
+        watched = [target.watching(summary) for target, summary in pairs]
+        self.targets = [target for target, _ in watched]
+        self.summaries = [summary for _, summary in watched]
+        self.loss = neighbour.loss
+        self.here: list[Reals] = []
+        self.there: list[Reals] = []
 
     def sample(self, published_here: Sequence[Published], source: WordSource) -> None:
-        """Add one batch of runs; those on the table as it is are shared between attacks."""
+        """Add one batch of runs; those on the table as it is may be shared between attacks."""
         totals = np.zeros((2, 4, len(published_here[0])))
-        for target, summary, seen in zip(
-            self.targets, self.neighbour.summaries, published_here, strict=True
-        ):
+        for target, summary, seen in zip(self.targets, self.summaries, published_here, strict=True):
             other = target.run(summary, len(seen), source)
             totals += np.stack([target.statistics(summary, rows) for rows in (seen, other)])
         self.here.append(totals[0])

@@ -4,7 +4,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -92,10 +92,17 @@ class Target(ABC, Generic[Summary]):
 
     def furthest(self, record: int, *, held: bool) -> tuple[Summary, Summary]:
         """Summarise the table with one value changed: where most is likelier here, or there."""
-        others = [self.changed(record, value, held=held) for value in self.telling_values]
-        losses = [self.losses(there) for there in others]
-        here, there = (others[int(np.argmax(one))] for one in zip(*losses, strict=True))
-        return here, there
+        most, furthest = [-1.0, -1.0], [self.summary, self.summary]
+        for value in self.telling_values:
+            there = self.changed(record, value, held=held)
+            for way, loss in enumerate(self.losses(there)):
+                if loss > most[way]:
+                    most[way], furthest[way] = loss, there
+        return furthest[0], furthest[1]
+
+    def watching(self, there: Summary) -> tuple[Self, Summary]:
+        """Leave out of this target and of a neighbour what cannot tell them apart."""
+        return self, there
 
     def loss(self, there: Summary) -> float:
         """Loss between the table as it is and another one, exactly."""

@@ -1,8 +1,9 @@
 """Categories under attack."""
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,11 +48,13 @@ def mask_counts(
 class CategoryTarget(Target[CategorySummary]):
     """An attribute of categories: clusters released as they are are held, as noise scales are.
 
-    Where the method forms no clusters, every record is a cluster of its own.
+    Where the method forms no clusters, every record is a cluster of its own. `watched` names the
+    only clusters that matter to an attack; None: all.
     """
 
     masking: CategoryMasking
     mechanism: CategoryMechanism
+    watched: Integers | None = None
 
     @cached_property
     def as_is(self) -> NDArray[np.bool_]:
@@ -71,7 +74,18 @@ class CategoryTarget(Target[CategorySummary]):
     def summarise(self, values: Integers) -> CategorySummary:
         """Count the categories in clusters of ranked values, or of every value by itself."""
         sizes = self.sizes if self.clustered else np.ones_like(values)
-        return summarise_categories(values, sizes, len(self.masking.categories))
+        summary = summarise_categories(values, sizes, len(self.masking.categories))
+        return summary if self.watched is None else _only(summary, self.watched)
+
+    def watching(self, there: CategorySummary) -> tuple[Self, CategorySummary]:
+        """Leave out the clusters that do not differ, but for the one most like the most telling.
+
+        Each is masked by itself, so they tell nothing; one stays to catch choices made together.
+        """
+        moved, ratios = self._ratios(there)
+        most = moved[np.argmax(np.abs(ratios).max(axis=1))] if len(moved) else 0
+        watched = np.unique([*moved, self._most_alike(most, moved)])
+        return replace(self, watched=watched), _only(there, watched)
 
     def losses(self, there: CategorySummary) -> tuple[float, float]:
         """How much likelier any choice can be here than there, and there than here, exactly.
@@ -234,6 +248,10 @@ class CategoryTarget(Target[CategorySummary]):
         away[self.as_is] += 2 * away.max() + 1
         away[moved] = np.iinfo(np.int64).max
         return int(np.argmin(away))
+
+
+def _only(summary: CategorySummary, clusters: Integers) -> CategorySummary:
+    return CategorySummary(summary.size[clusters], summary.counts[clusters])
 
 
 def _margins(scores: Integers, leader: Integers) -> Reals:
