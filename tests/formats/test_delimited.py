@@ -222,10 +222,3 @@ def test_a_tab_can_be_given_in_two_ways(tmp_path: Path) -> None:
     path = csv(tmp_path, "x\ty,z\n1\t2,3\n")
     for tab in ("\t", "\\t"):
         assert read_table(Source(path, delimiter=tab)).columns == ["x", "y,z"]
-
-
-def test_files_that_are_not_there_or_of_another_kind(tmp_path: Path) -> None:
-    with pytest.raises(FileError, match="no such file"):
-        read_table(tmp_path / "none.csv")
-    with pytest.raises(FileError, match=r"ending in \.csv, \.parquet, .* or \.sas7bdat"):
-        read_table(tmp_path / "in.xls")
