@@ -491,7 +491,7 @@ except FileError as error:
 """
 
 
-@pytest.mark.parametrize("ending", [".sav", ".dta", ".xlsx", ".arrow", ".csv"])
+@pytest.mark.parametrize("ending", [".sav", ".dta", ".xlsx", ".arrow", ".parquet", ".csv"])
 def test_a_full_disk_leaves_the_old_file(tmp_path: Path, ending: str) -> None:
     path = tmp_path / f"out{ending}"
     path.write_bytes(b"old")
