@@ -212,6 +212,12 @@ def test_servers_that_do_not_answer(people: str) -> None:
             assert piece not in str(error.value)
 
 
+def test_a_password_from_the_environment(people: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PGPASSWORD", PASSWORD)
+    without = people.replace(f":{quote(PASSWORD, safe='')}", "")
+    assert read_table(Source(without, query="select age from people")).height == 200
+
+
 def test_addresses_that_are_none() -> None:
     with pytest.raises(FileError, match="a database needs a query"):
         Source("postgresql://steward:s3cret@localhost/x")

@@ -1,7 +1,10 @@
+import csv as python_csv
 from pathlib import Path
 
 import polars as pl
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from microveil import FileError, FileWarning, MicroveilError
 from microveil.formats import Source, load, read_table, write_table
@@ -197,6 +200,28 @@ def test_what_is_written_is_of_the_dialect_that_was_read(
     write_table(table.data, tmp_path / "out.csv", table.meta)
     assert (tmp_path / "out.csv").read_bytes() == (tmp_path / "in.csv").read_bytes()
     assert table.meta.dialect == dialect
+
+
+words = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0\r\ufeff"))
+
+
+@given(
+    rows=st.lists(st.tuples(words, st.integers(-(10**9), 10**9)), min_size=1),
+    delimiter=st.sampled_from(",;\t|"),
+    encoding=st.sampled_from(["utf-8", "utf-8-sig", "utf-16"]),
+)
+def test_whatever_python_writes_comes_back(
+    tmp_path_factory: pytest.TempPathFactory,
+    rows: list[tuple[str, int]],
+    delimiter: str,
+    encoding: str,
+) -> None:
+    path = tmp_path_factory.mktemp("csv") / "in.csv"
+    written = [("x" + text, number) for text, number in rows]
+    with path.open("w", encoding=encoding, newline="") as file:
+        python_csv.writer(file, delimiter=delimiter).writerows([("text", "number"), *written])
+    for source in (Source(path, delimiter=delimiter), Source(path)):
+        assert read_table(source).rows() == written
 
 
 @pytest.mark.parametrize(

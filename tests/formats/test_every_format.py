@@ -1,5 +1,6 @@
 """Every kind of file in, every kind out: from the command line to a certificate that matches."""
 
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -172,6 +173,14 @@ def test_what_is_not_installed_is_named(tmp_path: Path) -> None:
         assert line.startswith(f"this needs {library}, which is not installed")
         assert line.endswith(f'pip install "microveil[{extra}]"')
     assert len(list(tmp_path.iterdir())) == 2
+
+
+def test_the_examples_of_the_page_run(tmp_path: Path) -> None:
+    page = Path(__file__).parents[2] / "docs" / "files.md"
+    blocks = re.findall(r"```python\n(.*?)```", page.read_text(encoding="utf-8"), flags=re.DOTALL)
+    for block in blocks:
+        subprocess.run([sys.executable, "-c", block], cwd=tmp_path, check=True)  # noqa: S603
+    assert (tmp_path / "protected.csv").read_text(encoding="utf-8").startswith("age;wage\n")
 
 
 def test_files_that_are_not_there_or_of_another_kind(tmp_path: Path) -> None:
