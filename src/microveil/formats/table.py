@@ -16,6 +16,7 @@ Code = float | str
 """A declared missing value: a number or text in SPSS, a letter (.a to .z) in Stata and SAS."""
 
 _DATABASES = ("postgresql://", "postgres://")
+_SCHEME = re.compile(r"[a-z][a-z0-9+]+:/+", re.IGNORECASE)
 
 
 @dataclass(frozen=True, repr=False)
@@ -52,11 +53,8 @@ class Source:
     query: str | None = None
 
     def __post_init__(self) -> None:
-        scheme = re.match(r"[a-z][a-z0-9+]+://", str(self.location), re.IGNORECASE)
-        if scheme and not self.is_database:
-            raise FileError(
-                f"the address of a database must begin with {_DATABASES[0]}, got {scheme.group()}"
-            )
+        if not self.is_database:
+            refuse_address(self.location)
         if self.is_database and not (self.query or "").strip():
             raise FileError("a database needs a query; give one that selects the table's columns")
         if self.delimiter == "\\t":
@@ -98,6 +96,16 @@ class Source:
         if path.suffix.lower() != ".csv":
             return Source(path)
         return Source(path, delimiter=self.delimiter, decimal=self.decimal)
+
+
+def refuse_address(location: str | Path) -> None:
+    """Refuse an address where a file is expected, without repeating it."""
+    scheme = _SCHEME.match(str(location))
+    if scheme:
+        raise FileError(
+            f"expected a file, or to read from a database text that begins with {_DATABASES[0]}, "
+            f"got an address that begins with {scheme.group()}"
+        )
 
 
 class Dialect(NamedTuple):
