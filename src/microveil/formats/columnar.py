@@ -47,7 +47,12 @@ def write_arrow(frame: pl.DataFrame, path: Path, _meta: TableMeta) -> list[str]:
 
 def write_parquet(frame: pl.DataFrame, path: Path, _meta: TableMeta) -> list[str]:
     """Write a Parquet file."""
-    frame.write_parquet(path)
+    try:
+        frame.write_parquet(path)
+    except pl.exceptions.ComputeError as error:
+        if "IO error" in str(error):
+            raise OSError from None
+        raise
     return []
 
 

@@ -13,7 +13,7 @@ import polars as pl
 from microveil.errors import FileError, FileWarning
 from microveil.formats import columnar, database, delimited, excel, labelled, relabelled
 from microveil.formats.places import check_place, check_readable, is_disk_error
-from microveil.formats.table import Source, Table, TableMeta, require
+from microveil.formats.table import Source, Table, TableMeta, refuse_address, require
 
 Reader = Callable[[Source, Collection[str]], Table]
 Writer = Callable[[pl.DataFrame, Path, TableMeta], list[str]]
@@ -168,6 +168,7 @@ def _check_installed(format_: _Format) -> None:
 
 
 def _ending(path: Path, expected: tuple[str, ...]) -> str:
+    refuse_address(path)
     ending = path.suffix.lower()
     if ending in FORMATS and expected == WRITABLE and ending not in WRITABLE:
         raise FileError(f"{path}: {FORMATS[ending].name} files can be read but not written")
