@@ -7,15 +7,19 @@ from types import ModuleType
 import microveil
 
 HEAVY = [
+    "adbc_driver_postgresql",
     "altair",
+    "fastexcel",
     "matplotlib",
     "numba",
     "pandas",
     "pyarrow",
+    "pyreadstat",
     "pyspark",
     "scipy",
     "sklearn",
     "streamlit",
+    "xlsxwriter",
 ]
 
 

@@ -4,10 +4,18 @@ import typing
 
 from microveil.audit import Audit, audit
 from microveil.certificate import Certificate
-from microveil.errors import DataError, FileError, MicroveilError, PlanError, PrivacyWarning
+from microveil.errors import (
+    DataError,
+    FileError,
+    FileWarning,
+    MicroveilError,
+    PlanError,
+    PrivacyWarning,
+)
 from microveil.evaluate import Evaluation, evaluate
 from microveil.expected import ExpectedError, expected_error
 from microveil.explore import Exploration, explore
+from microveil.formats import Source
 from microveil.groups import Group
 from microveil.plan import Plan
 from microveil.protect import protect
@@ -30,6 +38,7 @@ __all__ = [
     "ExpectedError",
     "Exploration",
     "FileError",
+    "FileWarning",
     "Group",
     "Identifier",
     "Kept",
@@ -39,6 +48,7 @@ __all__ = [
     "PrivacyWarning",
     "ProtectedEstimator",
     "Release",
+    "Source",
     "__version__",
     "audit",
     "evaluate",

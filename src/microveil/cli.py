@@ -14,9 +14,9 @@ import typer
 from rich.console import Console, RenderableType
 from rich.progress import Progress
 
-from microveil.errors import MicroveilError, PlanError, PrivacyWarning
+from microveil.errors import MicroveilError, PlanError
+from microveil.formats import Source
 from microveil.options import (
-    DataPath,
     GuaranteeChoice,
     MethodChoice,
     MissingChoice,
@@ -27,6 +27,7 @@ from microveil.options import (
     Seed,
     parse_domains,
     parse_k,
+    reads,
 )
 
 app = typer.Typer(
@@ -55,8 +56,9 @@ def version(
 
 
 @app.command()
+@reads("data")
 def plan(
-    data: DataPath,
+    data: Source,
     output: Annotated[Path, typer.Option("--output", "-o", help="The plan to write.")],
     overwrite: Overwrite = False,
     quiet: Quiet = False,
@@ -65,17 +67,18 @@ def plan(
     from microveil.formats import check_output, moved_into_place, read_table
     from microveil.propose import propose_plan
 
-    check_output(output, overwrite=overwrite, source=data, suffixes=(".toml",))
+    check_output(output, overwrite=overwrite, source=data.path, suffixes=(".toml",))
     text = propose_plan(read_table(data), data.name)
     with moved_into_place([output]) as temporary:
         temporary[0].write_text(text, encoding="utf-8")
-    _say(f"Wrote {output}. Read it, edit it, then: microveil protect {data} --plan {output} "
-         "-o protected.parquet", quiet=quiet)  # fmt: skip
+    _say(f"Wrote {output}. Read it, edit it, then: microveil protect {data.path or 'DATA'} "
+         f"--plan {output} -o protected.parquet", quiet=quiet)  # fmt: skip
 
 
 @app.command()
+@reads("data")
 def protect(
-    data: DataPath,
+    data: Source,
     output: Annotated[Path, typer.Option("--output", "-o", help="The protected file to write.")],
     plan: Annotated[Path | None, typer.Option(help="A plan in TOML.")] = None,
     epsilon: Annotated[float | None, typer.Option(help="Privacy budget of a person.")] = None,
@@ -129,11 +132,13 @@ def protect(
     Writes the protected file and beside it its public certificate.
     """
     from microveil.columns import override, plan_for_columns
+    from microveil.formats import load
     from microveil.plan import Plan
+    from microveil.protect import protect as run
     from microveil.release import check_paths, release_paths
     from microveil.terminal import show_release, show_stamp
 
-    check_paths(release_paths(output, detail=detail), overwrite=overwrite, source=data)
+    check_paths(release_paths(output, detail=detail), overwrite=overwrite, source=data.path)
     settings: dict[str, Any] = {
         "epsilon": epsilon, "method": method and method.value, "k": parse_k(k),
         "partition": partition and partition.value, "post": post and post.value,
@@ -150,13 +155,12 @@ def protect(
         base = Plan.read(plan)
         chosen = base.replace(attributes=override(base.attributes, **roles), **settings)
     else:
-        from microveil.formats import read_table
-
         if epsilon is None:
             raise PlanError("give a plan with --plan, or a privacy budget with --epsilon")
-        table = read_table(data, verbatim=roles["keep"])
-        chosen = plan_for_columns(table.columns, **roles, **settings)
-    release = _protect(table, chosen, seed=seed, quiet=quiet)
+        table = load(data, verbatim=roles["keep"])
+        chosen = plan_for_columns(table.data.columns, **roles, **settings)
+    with _progress(quiet=quiet) as progress:
+        release = run(table, chosen, seed=seed, progress=progress)
     written = release.write(output, detail=detail, keep_order=keep_order, overwrite=overwrite)
     stamp = show_stamp(release.certificate)
     if stamp:
@@ -188,8 +192,9 @@ def certificate(
 
 
 @app.command()
+@reads("original", "The original file, or the address of a database.")
 def evaluate(
-    original: Annotated[Path, typer.Argument(help="The original CSV or Parquet file.")],
+    original: Source,
     protected: Annotated[Path, typer.Argument(help="The protected file.")],
     detail: Annotated[
         Path | None, typer.Option(help="The private detail, which holds the order of rows.")
@@ -216,7 +221,7 @@ def evaluate(
         detail, aligned = order_beside(protected)
     outcome = evaluate(
         original,
-        protected,
+        original.of_release(protected),
         detail=detail,
         aligned=aligned,
         target=target,
@@ -229,8 +234,9 @@ def evaluate(
 
 
 @app.command()
+@reads("data")
 def audit(
-    data: DataPath,
+    data: Source,
     plan: Annotated[Path, typer.Option(help="A plan in TOML.")],
     runs: Annotated[int, typer.Option(help="How often the mechanism runs on each table.")] = 10_000,
     seconds: Annotated[float | None, typer.Option(help="Stop after so many seconds.")] = None,
@@ -243,7 +249,7 @@ def audit(
     from microveil.audit import audit
     from microveil.plan import Plan
 
-    with _warnings_shown(), _progress(quiet=False) as progress:
+    with _progress(quiet=False) as progress:
         outcome = audit(
             data, Plan.read(plan), runs=runs, seconds=seconds, seed=seed, progress=progress
         )
@@ -253,8 +259,9 @@ def audit(
 
 
 @app.command()
+@reads("data")
 def explore(
-    data: DataPath,
+    data: Source,
     plan: Annotated[
         Path | None, typer.Option(help="A plan in TOML, for its roles and domains.")
     ] = None,
@@ -281,7 +288,7 @@ def explore(
 
     wanted = {path: ending for path, ending in ((output, ".toml"), (svg, ".svg")) if path}
     for path, ending in wanted.items():
-        check_output(path, overwrite=overwrite, source=data, suffixes=(ending,))
+        check_output(path, overwrite=overwrite, source=data.path, suffixes=(ending,))
     with _progress(quiet=quiet) as progress:
         found = explore(
             data,
@@ -344,21 +351,15 @@ def demo(
         _say(part)
 
 
-def _protect(table: Any, plan: Any, *, seed: int | None, quiet: bool) -> Any:  # noqa: ANN401
-    from microveil.protect import protect
-
-    with _warnings_shown(), _progress(quiet=quiet) as progress:
-        return protect(table, plan, seed=seed, progress=progress)
-
-
 @contextmanager
 def _warnings_shown() -> Iterator[None]:
-    """Show warnings about privacy, a line each, once the work is done."""
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always", PrivacyWarning)
-        yield
-    for warning in caught:
-        _errors.print(f"warning: {warning.message}", markup=False)
+    """Show warnings about privacy and files, a line each, once the work is done."""
+    with warnings.catch_warnings(record=True, action="always", category=UserWarning) as caught:
+        try:
+            yield
+        finally:
+            for warning in caught:
+                _errors.print(f"warning: {warning.message}", markup=False)
 
 
 @contextmanager
@@ -385,7 +386,8 @@ def main() -> None:
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="replace")
     try:
-        app()
+        with _warnings_shown():
+            app()
     except MicroveilError as error:
         _errors.print(f"error: {error}", markup=False)
         sys.exit(1)

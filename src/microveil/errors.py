@@ -9,7 +9,8 @@
         └── FileError             a file cannot be read or written as asked (also an OSError)
 
     UserWarning
-    └── PrivacyWarning            something weakens the guarantee; the certificate records it too
+    ├── PrivacyWarning            something weakens the guarantee; the certificate records it too
+    └── FileWarning               something was assumed of a file, or a file cannot hold it
 
 Messages name attributes, counts and line numbers. They never contain a value from the data.
 """
@@ -33,3 +34,7 @@ class FileError(MicroveilError, OSError):
 
 class PrivacyWarning(UserWarning):
     """A choice that weakens the guarantee was made; it is also written on the certificate."""
+
+
+class FileWarning(UserWarning):
+    """Something had to be assumed to read a file, or is lost because a file cannot hold it."""

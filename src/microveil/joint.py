@@ -6,9 +6,10 @@ import numpy as np
 
 from microveil.engines.base import Engine
 from microveil.errors import DataError
-from microveil.grid import Integers, Reals
+from microveil.grid import Reals
 from microveil.masking import Masking, NumericMasking
 from microveil.mdav import joint_clusters, standardise
+from microveil.noise import WordSource, random_order
 from microveil.settle import Settled
 
 
@@ -21,19 +22,17 @@ class JointClusters:
     blocks: int
 
 
-def cluster_groups(
-    settled: Settled, engine: Engine, order: Integers | None = None
-) -> tuple[JointClusters, ...]:
+def cluster_groups(settled: Settled, engine: Engine, ties: WordSource) -> tuple[JointClusters, ...]:
     """Cluster the records by MDAV in each group of the plan, and let the engine hold the clusters.
 
-    MDAV breaks ties by position; with an `order` by the position in it, so that equal records are
-    not clustered with their neighbours in the table.
+    MDAV breaks ties by position, here by that in a random order, so that equal records are not
+    clustered with their neighbours in the table.
     """
     found = []
     for number in range(len(settled.plan.joint_groups)):
         maskings = settled.group(number)
         points = joint_points(maskings, engine)
-        order = np.arange(len(points)) if order is None else order
+        order = random_order(len(points), ties)
         labels = np.empty(len(points), dtype=np.int64)
         labels[order], blocks = joint_clusters(points[order], maskings[0].k)
         names = tuple(m.name for m in maskings)

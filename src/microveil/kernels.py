@@ -16,7 +16,7 @@ LARGEST_INT64 = 2**63 - 1
 
 
 @numba.njit(cache=True, nogil=True)
-def _below(bound, words, at):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
+def below(bound, words, at):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201
     """Return a uniform integer in [0, bound) by rejection, and the next position."""
     range_ = np.uint64(bound)
     while at < len(words):
@@ -38,13 +38,13 @@ def _exp_minus(numerator, denominator, words, at):  # type: ignore[no-untyped-de
     i = 1
     while True:
         if numerator < denominator:
-            draw, at = _below(denominator, words, at)
+            draw, at = below(denominator, words, at)
             if draw == OUT_OF_WORDS:
                 return OUT_OF_WORDS, at
             if draw >= numerator:
                 return i & 1, at
         if i > 1:
-            draw, at = _below(i, words, at)
+            draw, at = below(i, words, at)
             if draw == OUT_OF_WORDS:
                 return OUT_OF_WORDS, at
             if draw != 0:
@@ -56,7 +56,7 @@ def _exp_minus(numerator, denominator, words, at):  # type: ignore[no-untyped-de
 def _magnitude(scale, words, at):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
     """Geometric on 0, 1, 2, … with P(x) ∝ exp(−x/scale), cut off at 2^63 − 1."""
     while True:
-        remainder, at = _below(scale, words, at)
+        remainder, at = below(scale, words, at)
         if remainder == OUT_OF_WORDS:
             return OUT_OF_WORDS, at
         accept, at = _exp_minus(remainder, scale, words, at)
@@ -132,7 +132,7 @@ def _flip_in_random_order(scores, numerator, denominator, options, words, at):  
     best = scores.max()
     options[:] = np.arange(len(options))
     for i in range(len(options)):
-        draw, at = _below(len(options) - i, words, at)
+        draw, at = below(len(options) - i, words, at)
         if draw == OUT_OF_WORDS:
             return OUT_OF_WORDS, at
         options[i], options[i + draw] = options[i + draw], options[i]
@@ -164,7 +164,7 @@ def permute_and_flip(
 def _keep_or_replace(code, categories, numerator, denominator, words, at):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
     """Propose any category until one is accepted: the true one always, another with exp(−ε)."""
     while True:
-        proposed, at = _below(categories, words, at)
+        proposed, at = below(categories, words, at)
         if proposed in (OUT_OF_WORDS, code):
             return proposed, at
         accept, at = _exp_minus_times(1, numerator, denominator, words, at)

@@ -92,7 +92,7 @@ def add_discrete_laplace(centroids: Integers, scales: Integers, source: WordSour
     from microveil import kernels
 
     masked = np.empty_like(centroids)
-    _draw_all(
+    draw_all(
         len(centroids),
         source,
         lambda words, done: kernels.add_discrete_laplace(
@@ -123,7 +123,7 @@ def permute_and_flip(scores: Integers, rate: Fraction, source: WordSource) -> In
 
     chosen = np.empty(len(scores), dtype=np.int64)
     scores, (top, bottom) = np.ascontiguousarray(scores), _at_most(rate)
-    _draw_all(
+    draw_all(
         len(scores),
         source,
         lambda words, done: kernels.permute_and_flip(scores, top, bottom, chosen, words, done),
@@ -144,7 +144,7 @@ def randomised_response(
     from microveil import kernels
 
     masked, (top, bottom) = np.empty_like(codes), _at_most(epsilon)
-    _draw_all(
+    draw_all(
         len(codes),
         source,
         lambda words, done: kernels.randomised_response(
@@ -154,14 +154,17 @@ def randomised_response(
     return masked
 
 
-def _draw_all(
-    count: int, source: WordSource, draw: Callable[[Words, int], tuple[int, int]]
+def draw_all(
+    count: int,
+    source: WordSource,
+    draw: Callable[[Words, int], tuple[int, int]],
+    words_per_draw: float = _WORDS_PER_DRAW,
 ) -> None:
-    """Offer words to a kernel until it has made all its draws."""
+    """Offer words to a kernel until it has made all its draws; it may take fewer or more."""
     words: Words = np.empty(0, dtype=np.uint64)
     done = 0
     while done < count:
-        wanted = min(_WORDS_PER_DRAW * (count - done) + 64, _MOST_WORDS)
+        wanted = min(int(words_per_draw * (count - done)) + 64, _MOST_WORDS)
         words = np.concatenate([words, source.words(wanted)])
         done, used = draw(words, done)
         words = words[used:]

@@ -4,8 +4,9 @@ from collections.abc import Callable
 from contextlib import suppress
 from datetime import date
 from enum import StrEnum
-from pathlib import Path
-from typing import Annotated
+from functools import wraps
+from inspect import Parameter, signature
+from typing import Annotated, Any
 
 import typer
 
@@ -55,13 +56,57 @@ class MissingChoice(StrEnum):
     DROP = "drop"
 
 
-DataPath = Annotated[Path, typer.Argument(metavar="DATA", help="A CSV or Parquet file.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print only errors and warnings.")]
 Seed = Annotated[
     int | None,
     typer.Option(min=0, help="Repeatable noise for experiments: not for publication."),
 ]
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace files that exist.")]
+
+
+_DATA = "A CSV, Parquet, Arrow, Excel, SPSS, Stata or SAS file, or postgresql://user@host/database."
+_READING = {
+    "delimiter": "What separates columns in CSV, by default detected.",
+    "encoding": "The encoding of CSV, SPSS, Stata or SAS files, by default detected.",
+    "decimal": "The decimal mark in CSV, by default detected.",
+    "sheet": "The sheet of an Excel workbook, by default the first.",
+    "query": "The SQL query to read from a database.",
+}
+
+
+def reads(name: str, text: str = _DATA) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Give a command an argument that names a table, and the options that say how to read it.
+
+    The command itself takes one parameter of this name, a `Source`.
+    """
+    argument = Annotated[str, typer.Argument(metavar=name.upper(), help=text)]
+    options = [
+        Parameter(
+            option,
+            Parameter.KEYWORD_ONLY,
+            default=None,
+            annotation=Annotated[str | None, typer.Option(help=help_)],
+        )
+        for option, help_ in _READING.items()
+    ]
+
+    def decorate(command: Callable[..., None]) -> Callable[..., None]:
+        @wraps(command)
+        def run(**given: Any) -> None:  # noqa: ANN401 - whatever the command takes
+            from microveil.formats import Source
+
+            reading = {option: given.pop(option) for option in _READING}
+            command(**{**given, name: Source(given[name], **reading)})
+
+        own = signature(command).parameters
+        changed = [p.replace(kind=Parameter.KEYWORD_ONLY) for p in own.values()]
+        changed = [p.replace(annotation=argument) if p.name == name else p for p in changed]
+        seen = signature(command).replace(parameters=[*changed, *options])
+        run.__annotations__ = {p.name: p.annotation for p in seen.parameters.values()}
+        vars(run)["__signature__"] = seen  # which typer looks at
+        return run
+
+    return decorate
 
 
 def parse_k(text: str | None) -> int | str | None:

@@ -65,8 +65,8 @@ def propose_plan(table: pl.DataFrame, name: str) -> str:
     confidential = [name for name, p in proposals.items() if p.masked]
     if not confidential:
         raise DataError(
-            f"{name}: no column holds what could be protected; if columns are separated by "
-            "something else than commas, or decimals by commas, convert the file first"
+            f"{name}: no column holds what could be protected; if this is CSV whose columns or "
+            "decimals were not recognised, give the delimiter and the decimal mark"
         )
     settings = _settings(table.select(confidential), _marked(proposals))
     lines = [*_head(table, name), *settings, ""]

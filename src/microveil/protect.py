@@ -1,7 +1,7 @@
 """The straight line: read → settle → cluster → summarise → sensitivity → noise → spread."""
 
 from collections.abc import Callable
-from pathlib import Path
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -19,11 +19,11 @@ from microveil.describe import (
 from microveil.engines.base import Engine
 from microveil.engines.memory import MemoryEngine
 from microveil.errors import DataError, PlanError
-from microveil.formats import read_table
+from microveil.formats import load
 from microveil.joint import check_anonymity, cluster_groups
-from microveil.masking import CategoryMasking, NumericMasking
+from microveil.masking import CategoryMasking, Masking, NumericMasking
 from microveil.mechanism import calibrate, mask
-from microveil.noise import WordSource, open_words, random_order, randomised_response
+from microveil.noise import WordSource, open_words, randomised_response
 from microveil.partition import cutter
 from microveil.plan import Plan
 from microveil.prepare import prepare
@@ -52,8 +52,8 @@ def protect(
     Parameters
     ----------
     data
-        A Polars or pandas DataFrame, a PyArrow Table, or the path of a CSV or Parquet file. A
-        pandas index is left behind.
+        A Polars or pandas DataFrame, a PyArrow Table, the path of a file, or a `Source` that says
+        how to read one. A pandas index is left behind.
     plan
         What to do with each attribute.
     seed
@@ -77,23 +77,17 @@ def protect(
             f"plan must be a microveil.Plan, got {type(plan).__name__}; "
             "Plan.read reads one from a TOML file"
         )
-    source = Path(data) if isinstance(data, str | Path) else None
-    engine: Engine = MemoryEngine(
-        data if source is None else read_table(source, verbatim=plan.verbatim)
-    )
+    table = load(data, verbatim=plan.verbatim)
+    engine: Engine = MemoryEngine(table.data)
     settled = prepare(plan, engine)
-    order = random_order(engine.records, open_words(seed, "ties"))
-    engine.break_ties_by(order)
-    groups = cluster_groups(settled, engine, order)
+    groups = cluster_groups(settled, engine, open_words(seed, "ties"))
     described = []
-    for done, masking in enumerate(settled.maskings, start=1):
-        words = open_words(seed, f"attribute {masking.name}")
-        if isinstance(masking, CategoryMasking):
-            described.append(_mask_categories(engine, masking, words))
-        else:
-            described.append(_mask_numbers(engine, masking, words))
-        if progress:
-            progress(f"masking {masking.name}", done, len(settled.maskings))
+    with ThreadPoolExecutor(engine.threads) as threads:
+        outcomes = threads.map(lambda m: _mask(engine, m, seed), settled.maskings)
+        for masking, outcome in zip(settled.maskings, outcomes, strict=True):
+            described.append(outcome)
+            if progress:
+                progress(f"masking {masking.name}", len(described), len(settled.maskings))
     smallest = check_anonymity(groups, engine)
     _derive(plan, engine)
     clusters, losses = (pl.concat(frames) for frames in zip(*described, strict=True))
@@ -107,15 +101,24 @@ def protect(
         ),
         detail=Detail(clusters, losses, engine.positions),
         plan=plan,
-        source=source,
+        meta=table.meta,
         seed=seed,
     )
 
 
+def _mask(engine: Engine, masking: Masking, seed: int | None) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Mask one attribute; describe its clusters and losses."""
+    words = open_words(seed, f"attribute {masking.name}")
+    ties = open_words(seed, f"ties {masking.name}")
+    if isinstance(masking, CategoryMasking):
+        return _mask_categories(engine, masking, words, ties)
+    return _mask_numbers(engine, masking, words, ties)
+
+
 def _mask_numbers(
-    engine: Engine, masking: NumericMasking, words: WordSource
+    engine: Engine, masking: NumericMasking, words: WordSource, ties: WordSource
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
-    summary = engine.summarise(masking.name, masking.grid, cutter(masking))
+    summary = engine.summarise(masking.name, masking.grid, cutter(masking), ties)
     scales = calibrate(summary, masking)
     engine.spread(masking.name, mask(summary, scales, masking, words))
     return (
@@ -125,7 +128,7 @@ def _mask_numbers(
 
 
 def _mask_categories(
-    engine: Engine, masking: CategoryMasking, words: WordSource
+    engine: Engine, masking: CategoryMasking, words: WordSource, ties: WordSource
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
     name, categories, cut = masking.name, masking.categories, cutter(masking)
     if cut is None:
@@ -133,7 +136,7 @@ def _mask_categories(
         masked = randomised_response(codes, len(categories), 2 * masking.rate, words)
         engine.spread_categories(name, masked, categories)
         return describe_responses(masking), describe_category_losses(masking, masking.records)
-    summary = engine.summarise_categories(name, categories, cut)
+    summary = engine.summarise_categories(name, categories, cut, ties)
     as_is = released_as_is(summary, masking)
     masked = mask_categories(summary, as_is, masking, words)
     engine.spread_categories(name, masked, categories)

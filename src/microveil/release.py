@@ -2,6 +2,7 @@
 
 import io
 import json
+import math
 import zipfile
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -12,10 +13,19 @@ import polars as pl
 
 from microveil.certificate import Certificate, ProtectedFile
 from microveil.errors import FileError
-from microveil.formats import check_output, moved_into_place, sha256_of, write_table
+from microveil.formats import (
+    FORMATS,
+    Domain,
+    TableMeta,
+    check_output,
+    moved_into_place,
+    sha256_of,
+    write_table,
+)
 from microveil.grid import Integers
 from microveil.noise import open_words, random_order
 from microveil.plan import Plan
+from microveil.roles import Bound
 
 _TABLES = ("clusters.parquet", "losses.parquet", "rows.parquet")
 
@@ -91,13 +101,15 @@ class Release:
         Private: clusters, sensitivities, scales.
     plan
         What was done.
+    meta
+        What the file that was read says besides its values: labels, declared missing values.
     """
 
     data: Any
     certificate: Certificate
     detail: Detail = field(repr=False)
     plan: Plan = field(repr=False)
-    source: Path | None = field(default=None, repr=False)
+    meta: TableMeta = field(default_factory=TableMeta, repr=False)
     seed: int | None = field(default=None, repr=False)
 
     def write(
@@ -113,8 +125,8 @@ class Release:
         Parameters
         ----------
         path
-            A file ending in .csv or .parquet. The certificate goes beside it, with the ending
-            .certificate.json, and the detail with .detail.zip.
+            A file ending in .csv, .parquet, .arrow, .feather, .xlsx, .sav or .dta. The certificate
+            goes beside it, with the ending .certificate.json, and the detail with .detail.zip.
         detail
             Also write the private detail.
         keep_order
@@ -123,34 +135,57 @@ class Release:
             Replace files that exist.
         """
         written = release_paths(path, detail=detail)
-        check_paths(written, overwrite=overwrite, source=self.source)
+        check_paths(written, overwrite=overwrite, source=self.meta.path)
         targets = [written.protected, written.certificate]
         targets += [written.detail] if written.detail else []
         order = None if keep_order else self._random_order()
+        positions = self.detail.positions if order is None else self.detail.positions[order]
+        meta = self._meta_of(positions)
         with moved_into_place(targets) as temporary:
-            write_table(_in_order(self.data, order), temporary[0])
+            write_table(_in_order(self.data, order), temporary[0], meta)
             file = ProtectedFile(
                 name=written.protected.name,
                 sha256=sha256_of(temporary[0]),
                 row_order="as in the original" if keep_order else "random",
             )
-            certificate = self._certificate_of(file)
+            certificate = self._certificate_of(file, meta)
             temporary[1].write_text(certificate.to_json(), encoding="utf-8")
             if written.detail:
-                positions = self.detail.positions if order is None else self.detail.positions[order]
                 replace(self.detail, positions=positions).write(
                     temporary[2], plan=self.plan, protected_sha256=file.sha256
                 )
         return written
 
-    def _certificate_of(self, file: ProtectedFile) -> Certificate:
+    def _meta_of(self, positions: Integers) -> TableMeta:
+        """Take what the original file says of the released columns and records."""
+        masked = {
+            name: Domain(
+                _number(attribute.lower, -math.inf),
+                _number(attribute.upper, math.inf),
+                0 if attribute.kind == "integer" else attribute.decimals,
+            )
+            for name, attribute in self.plan.confidential.items()
+            if not attribute.is_category
+        }
+        released = {name for name, a in self.plan.attributes.items() if a.role != "identifier"}
+        return self.meta.of_release(
+            positions, released=released, masked=masked, derived=self.plan.derived
+        )
+
+    def _certificate_of(self, file: ProtectedFile, meta: TableMeta) -> Certificate:
         exposed = self.certificate.not_protected
         if file.row_order == "as in the original":
             exposed += ("The order of the rows: it is that of the original.",)
+        if FORMATS[Path(file.name).suffix.lower()].labelled:
+            exposed += meta.exposed
         return self.certificate.model_copy(update={"file": file, "not_protected": exposed})
 
     def _random_order(self) -> Integers:
         return random_order(self.certificate.records, open_words(self.seed, "row order"))
+
+
+def _number(bound: Bound | None, otherwise: float) -> float:
+    return bound if isinstance(bound, int | float) else otherwise
 
 
 def check_paths(written: Written, *, overwrite: bool, source: Path | None) -> None:

@@ -4,7 +4,6 @@ import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field
-from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
@@ -23,7 +22,7 @@ from microveil.audit.targets import (
 )
 from microveil.engines.memory import MemoryEngine
 from microveil.errors import DataError
-from microveil.formats import read_table
+from microveil.formats import load
 from microveil.levels import formed_again_bound, held_bound
 from microveil.mechanism import mask
 from microveil.noise import open_words
@@ -144,7 +143,7 @@ def audit(
     """
     if runs < 100:
         raise DataError(f"an audit needs at least 100 runs, got {runs}")
-    engine = MemoryEngine(read_table(data) if isinstance(data, str | Path) else data)
+    engine = MemoryEngine(load(data).data)
     settled = prepare(plan, engine)
     targets = open_targets(engine, settled)
     attacks = _plan_attacks(targets, np.random.default_rng(seed))

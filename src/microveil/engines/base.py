@@ -12,6 +12,7 @@ from typing import Any, Literal, Protocol
 from microveil.categories import CategorySummary
 from microveil.clusters import ClusterSummary
 from microveil.grid import Grid, Integers, Reals
+from microveil.noise import WordSource
 from microveil.roles import Derived, NumericKind
 from microveil.taxonomy import Category
 
@@ -82,18 +83,15 @@ class Engine(Protocol):
         """Number of records."""
 
     @property
+    def threads(self) -> int:
+        """How many attributes may be worked on at once."""
+
+    @property
     def columns(self) -> dict[str, Column]:
         """Columns in table order."""
 
     def text_facts(self, attribute: str) -> TextFacts:
         """Look at a column that does not hold numbers."""
-
-    def break_ties_by(self, order: Integers) -> None:
-        """Rank records of equal value in this order of records, instead of the table's.
-
-        Otherwise neighbours in the table would end up in one cluster wherever many values are
-        equal, and the release would tell who stood beside whom, however its rows are shuffled.
-        """
 
     def drop_missing(self, attributes: list[str]) -> None:
         """Leave out the records with a null in any of these attributes."""
@@ -115,16 +113,23 @@ class Engine(Protocol):
     def ranked(self, attribute: str, grid: Grid) -> Integers:
         """Return the values of an attribute in grid units, ascending."""
 
-    def summarise(self, attribute: str, grid: Grid, cut: Cut | None) -> ClusterSummary:
-        """Rank an attribute and cut it into clusters; without a cut every record is a cluster."""
+    def summarise(
+        self, attribute: str, grid: Grid, cut: Cut | None, ties: WordSource
+    ) -> ClusterSummary:
+        """Rank an attribute and cut it into clusters; without a cut every record is a cluster.
+
+        Records of equal value are put into clusters at random. Otherwise neighbours in the table
+        would end up in one cluster wherever many values are equal, and the release would tell who
+        stood beside whom, however its rows are shuffled.
+        """
 
     def codes(self, attribute: str, categories: tuple[Category, ...]) -> Integers:
         """Return the number of each record's category, in record order, without missing ones."""
 
     def summarise_categories(
-        self, attribute: str, categories: tuple[Category, ...], cut: Cut
+        self, attribute: str, categories: tuple[Category, ...], cut: Cut, ties: WordSource
     ) -> CategorySummary:
-        """Rank an attribute by its categories' numbers and cut it into clusters."""
+        """Rank an attribute by its categories' numbers and cut it into clusters, as above."""
 
     def join(self, attributes: tuple[str, ...], clusters: Integers) -> None:
         """Hold these clusters, one number for each record, for attributes clustered jointly.

@@ -1,5 +1,6 @@
 """The engine for tables in memory: Polars, pandas or PyArrow, through narwhals."""
 
+import os
 from typing import Any, TypeVar
 
 import narwhals as nw
@@ -20,11 +21,15 @@ from microveil.engines.columns import (
 )
 from microveil.errors import DataError
 from microveil.grid import Grid, Integers, Reals, grid_of_observed
+from microveil.noise import WordSource, draw_all
 from microveil.roles import Derived
 from microveil.taxonomy import Category
 
 Number = TypeVar("Number", np.int64, np.float64)
+Order = NDArray[Any]
+"""Positions of values in rank order, in 32 bits where that is enough."""
 
+_MOST_THREADS = 8  # each holds a few columns of temporary values
 _PYTHON: dict[str, type] = {"text": str, "whole numbers": int, "truth values": bool}
 
 
@@ -34,15 +39,19 @@ class MemoryEngine:
     def __init__(self, data: Any) -> None:  # noqa: ANN401 - a table of the user's kind
         self._frame = open_table(data)
         self._positions: Integers = np.arange(len(self._frame))
-        self._ties: Integers | None = None
         self._joint: dict[str, Integers] = {}
-        self._clusters: dict[str, tuple[Integers, Integers] | None] = {}
+        self._clusters: dict[str, tuple[Order, Integers] | None] = {}
         self._masked: dict[str, nw.Series[Any]] = {}
 
     @property
     def records(self) -> int:
         """Number of records."""
         return len(self._frame)
+
+    @property
+    def threads(self) -> int:
+        """How many attributes may be worked on at once: one for each core, within reason."""
+        return min(os.cpu_count() or 1, _MOST_THREADS)
 
     @property
     def positions(self) -> Integers:
@@ -60,10 +69,6 @@ class MemoryEngine:
         numbers = pl.Series(values, dtype=pl.String).cast(pl.Float64, strict=False)
         return TextFacts(nulls=self.records - len(values), not_numbers=numbers.null_count())
 
-    def break_ties_by(self, order: Integers) -> None:
-        """Rank records of equal value in this order of records, instead of the table's."""
-        self._ties = order
-
     def drop_missing(self, attributes: list[str]) -> None:
         """Leave out the records with a null in any of these attributes."""
         present = np.ones(self.records, dtype=np.bool_)
@@ -75,15 +80,18 @@ class MemoryEngine:
 
     def facts(self, attribute: str, lower: float, upper: float) -> Facts:
         """Look at a numeric column once; `outside` counts values not in [lower, upper]."""
+        from microveil import column_kernels
+
         values = self._values(attribute)
-        finite = values[np.isfinite(values)]
+        counts = column_kernels.look(values, lower, upper)
+        not_finite, fractional, outside, smallest, largest = counts
         return Facts(
             nulls=self.records - len(values),
-            not_finite=len(values) - len(finite),
-            fractional=int(np.count_nonzero(finite != np.rint(finite))),
-            smallest=float(finite.min(initial=np.inf)),
-            largest=float(finite.max(initial=-np.inf)),
-            outside=int(np.count_nonzero((finite < lower) | (finite > upper))),
+            not_finite=not_finite,
+            fractional=fractional,
+            smallest=smallest,
+            largest=largest,
+            outside=outside,
         )
 
     def observed_grid(self, attribute: str) -> Grid:
@@ -93,11 +101,13 @@ class MemoryEngine:
 
     def units(self, attribute: str, grid: Grid) -> Integers:
         """Values of an attribute in grid units, in record order, without the missing ones."""
-        return grid.to_units(self._values(attribute))
+        from microveil import column_kernels
+
+        return column_kernels.to_units(self._values(attribute), grid.step, grid.origin)
 
     def ranked(self, attribute: str, grid: Grid) -> Integers:
         """Return the values of an attribute in grid units, ascending."""
-        return np.sort(self.units(attribute, grid))
+        return _rank(self.units(attribute, grid))[1]
 
     def category_facts(
         self, attribute: str, categories: tuple[Category, ...] | None
@@ -128,66 +138,67 @@ class MemoryEngine:
         """Hold these clusters, one number for each record, for attributes clustered jointly."""
         self._joint |= dict.fromkeys(attributes, clusters)
 
-    def summarise(self, attribute: str, grid: Grid, cut: Cut | None) -> ClusterSummary:
+    def summarise(
+        self, attribute: str, grid: Grid, cut: Cut | None, ties: WordSource
+    ) -> ClusterSummary:
         """Rank an attribute and cut it into clusters; without a cut every record is a cluster."""
         units = self.units(attribute, grid)
         if cut is None:
             self._clusters[attribute] = None
             return singletons(units)
-        return summarise(*self._cluster(attribute, units, cut))
+        return summarise(*self._cluster(attribute, units, cut, ties))
 
     def summarise_categories(
-        self, attribute: str, categories: tuple[Category, ...], cut: Cut
+        self, attribute: str, categories: tuple[Category, ...], cut: Cut, ties: WordSource
     ) -> CategorySummary:
         """Rank an attribute by its categories' numbers and cut it into clusters."""
-        ranked, sizes = self._cluster(attribute, self.codes(attribute, categories), cut)
+        codes = self.codes(attribute, categories)
+        ranked, sizes = self._cluster(attribute, codes, cut, ties)
         return summarise_categories(ranked, sizes, len(categories))
 
-    def _cluster(self, attribute: str, values: Integers, cut: Cut) -> tuple[Integers, Integers]:
+    def _cluster(
+        self, attribute: str, values: Integers, cut: Cut, ties: WordSource
+    ) -> tuple[Integers, Integers]:
         """Form clusters; return the values, ascending within each, and the clusters' sizes."""
         joint = self._joint.get(attribute)
         if joint is None:
-            order = self._rank(attribute, values)
-            ranked = values[order]
+            order, ranked = _rank(values)
             sizes = cut(ranked)
+            _shuffle_ties(order, ranked, sizes, ties)
         else:
             order = np.lexsort((values, joint))
             ranked, sizes = values[order], np.bincount(joint)
         self._clusters[attribute] = order, sizes
         return ranked, sizes
 
-    def _rank(self, attribute: str, values: Integers) -> Integers:
-        if self._ties is None:
-            return np.argsort(values, kind="stable")
-        present = self.present(attribute)
-        ties = (np.cumsum(present) - 1)[self._ties[present[self._ties]]]
-        ranked: Integers = ties[np.argsort(values[ties], kind="stable")]
-        return ranked
-
     def spread(self, attribute: str, masked: Reals) -> None:
         """Give every record of the clusters last summarised its cluster's masked value."""
-        spread = np.full(self.records, np.nan)
-        spread[self.present(attribute)] = self._spread(attribute, masked)
-        column = pl.Series(spread, nan_to_null=True)
+        values = self._spread(attribute, masked, np.nan)
+        column = pl.Series(values, nan_to_null=self._frame[attribute].null_count() > 0)
         self._masked[attribute] = column_like(self._frame[attribute], column)
 
     def spread_categories(
         self, attribute: str, masked: Integers, categories: tuple[Category, ...]
     ) -> None:
         """Do the same with numbers of categories; one for each record if none were summarised."""
-        codes = np.full(self.records, len(categories))
-        codes[self.present(attribute)] = self._spread(attribute, masked)
+        codes = self._spread(attribute, masked, len(categories))
         labels = pl.Series([*categories, None])
         self._masked[attribute] = column_like(self._frame[attribute], labels.gather(codes))
 
-    def _spread(self, attribute: str, masked: NDArray[Number]) -> NDArray[Number]:
-        clusters = self._clusters.pop(attribute, None)
-        if clusters is None:
-            return masked
-        order, sizes = clusters
-        values = np.empty(len(order), dtype=masked.dtype)
-        values[order] = np.repeat(masked, sizes)
-        return values
+    def _spread(self, attribute: str, masked: NDArray[Number], absent: float) -> NDArray[Number]:
+        """Return one value for every record, `absent` where it has none."""
+        from microveil import column_kernels
+
+        clusters, values = self._clusters.pop(attribute, None), masked
+        if clusters is not None:
+            order, sizes = clusters
+            values = np.empty(len(order), dtype=masked.dtype)
+            column_kernels.spread(masked, sizes, order, values)
+        if len(values) == self.records:
+            return values
+        everyone = np.full(self.records, absent, dtype=masked.dtype)
+        everyone[self.present(attribute)] = values
+        return everyone
 
     def smallest_class(self, attributes: tuple[str, ...]) -> int:
         """Count the records of the rarest combination of masked values."""
@@ -234,6 +245,32 @@ class MemoryEngine:
 
     def _values(self, attribute: str) -> Reals:
         return numbers(self._frame[attribute].drop_nulls())
+
+
+def _rank(values: Integers) -> tuple[Order, Integers]:
+    """Return the order of ascending values, and the values in it."""
+    from microveil import column_kernels
+
+    small = np.uint32 if len(values) < 2**32 else np.int64
+    order, spare = np.empty(len(values), small), np.empty(len(values), small)
+    ranked = column_kernels.rank(values, order, spare)
+    return order, ranked
+
+
+def _shuffle_ties(order: Order, ranked: Integers, sizes: Integers, source: WordSource) -> None:
+    """Put records of equal value into clusters at random."""
+    from microveil import column_kernels
+
+    ends, inside = np.cumsum(sizes), np.zeros(1, dtype=np.bool_)
+    tied = column_kernels.tied_across(ranked, ends)
+    if not tied:
+        return
+    draw_all(
+        len(order),
+        source,
+        lambda words, done: column_kernels.shuffle_ties(order, ranked, ends, inside, words, done),
+        words_per_draw=tied / len(order),
+    )
 
 
 def open_table(data: Any) -> nw.DataFrame[Any]:  # noqa: ANN401 - a table of the user's kind

@@ -15,7 +15,7 @@ from microveil.errors import DataError, FileError
 from microveil.evaluate.compared import MISSING, Categories, Numbers, choose, compare
 from microveil.evaluate.result import NotComputed, duration
 from microveil.evaluate.utility import standard_deviations
-from microveil.formats import read_table, sha256_of
+from microveil.formats import load, sha256_of, source_of
 from microveil.grid import Integers, Reals
 from microveil.plan import Plan
 from microveil.release import Detail, Release
@@ -203,8 +203,7 @@ def _side_by_side(columns: list[Reals], records: int) -> Reals:
 
 
 def _open(data: Any, plan: Plan | None) -> nw.DataFrame[Any]:  # noqa: ANN401 - the user's kind
-    verbatim = plan.verbatim if plan else ()
-    return open_table(read_table(data, verbatim=verbatim) if isinstance(data, str | Path) else data)
+    return open_table(load(data, verbatim=plan.verbatim if plan else ()).data)
 
 
 def _open_release(
@@ -219,8 +218,9 @@ def _open_release(
         return _Opened(open_table(release.data), release.detail, release.plan)
     if isinstance(detail, str | Path):
         detail = Detail.read(detail)
-    if detail is not None and isinstance(release, str | Path):
-        _check_hash(Path(release), detail)
+    source = source_of(release)
+    if detail is not None and source is not None and source.path is not None:
+        _check_hash(source.path, detail)
     plan = detail.plan if detail else None
     return _Opened(_open(release, plan), detail, plan)
 

@@ -3,7 +3,6 @@
 import warnings
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import narwhals as nw
@@ -16,7 +15,7 @@ from microveil.explore.advice import advise
 from microveil.explore.frontier import candidates, chosen, starting_plan
 from microveil.explore.measure import measure
 from microveil.explore.result import Exploration, Point
-from microveil.formats import read_table
+from microveil.formats import load, source_of
 from microveil.plan import Plan
 from microveil.protect import Progress
 
@@ -115,10 +114,9 @@ def _open(data: Any, plan: Plan | None) -> tuple[nw.DataFrame[Any], str]:  # noq
             f"plan must be a microveil.Plan, got {type(plan).__name__}; "
             "Plan.read reads one from a TOML file"
         )
-    if not isinstance(data, str | Path):
-        return open_table(data), "the table"
-    verbatim = () if plan is None else plan.verbatim
-    return open_table(read_table(data, verbatim=verbatim)), Path(data).name
+    table = load(data, verbatim=() if plan is None else plan.verbatim)
+    source = source_of(data)
+    return open_table(table.data), "the table" if source is None else source.name
 
 
 def _check_target(table: nw.DataFrame[Any], target: Any, plan: Plan | None) -> None:  # noqa: ANN401

@@ -1,0 +1,31 @@
+"""Tables in and out of files, and out of a database."""
+
+from microveil.formats.files import (
+    FORMATS,
+    READABLE,
+    WRITABLE,
+    check_output,
+    load,
+    read_table,
+    source_of,
+    write_table,
+)
+from microveil.formats.places import moved_into_place, sha256_of
+from microveil.formats.table import Domain, Source, Table, TableMeta
+
+__all__ = [
+    "FORMATS",
+    "READABLE",
+    "WRITABLE",
+    "Domain",
+    "Source",
+    "Table",
+    "TableMeta",
+    "check_output",
+    "load",
+    "moved_into_place",
+    "read_table",
+    "sha256_of",
+    "source_of",
+    "write_table",
+]

@@ -1,0 +1,51 @@
+"""Parquet, and Arrow's own files (also called Feather)."""
+
+from collections.abc import Callable, Collection
+from pathlib import Path
+
+import polars as pl
+
+from microveil.errors import FileError
+from microveil.formats.table import Source, Table, TableMeta, same_name_twice
+
+
+def read_parquet(source: Source, _verbatim: Collection[str]) -> Table:
+    """Read a Parquet file."""
+    return _read(source, "a Parquet", pl.read_parquet)
+
+
+def read_arrow(source: Source, _verbatim: Collection[str]) -> Table:
+    """Read an Arrow file, or a stream that was saved as one."""
+    return _read(source, "an Arrow", _read_ipc)
+
+
+def _read(source: Source, kind: str, read: Callable[[Path], pl.DataFrame]) -> Table:
+    path = Path(source.location)
+    try:
+        return Table(read(path), TableMeta(path))
+    except pl.exceptions.DuplicateError:
+        raise same_name_twice(path) from None
+    except pl.exceptions.PanicException:  # what Polars does at an Arrow file with a name twice
+        raise FileError(
+            f"{path}: not {kind} file that can be read; it is damaged, or has a column name twice"
+        ) from None
+    except (pl.exceptions.PolarsError, OSError):
+        raise FileError(f"{path}: not {kind} file that can be read") from None
+
+
+def _read_ipc(path: Path) -> pl.DataFrame:
+    with path.open("rb") as file:
+        is_file = file.read(6) == b"ARROW1"
+    return pl.read_ipc(path) if is_file else pl.read_ipc_stream(path)
+
+
+def write_arrow(frame: pl.DataFrame, path: Path, _meta: TableMeta) -> list[str]:
+    """Write an Arrow file."""
+    frame.write_ipc(path, compression="lz4")
+    return []
+
+
+def write_parquet(frame: pl.DataFrame, path: Path, _meta: TableMeta) -> list[str]:
+    """Write a Parquet file."""
+    frame.write_parquet(path)
+    return []

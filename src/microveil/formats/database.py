@@ -1,0 +1,82 @@
+"""The result of a query, read from PostgreSQL through ADBC in a read-only transaction."""
+
+import re
+from collections.abc import Collection
+from typing import Any
+
+import polars as pl
+
+from microveil.errors import FileError
+from microveil.formats.delimited import typed
+from microveil.formats.table import Source, Table, TableMeta, require, same_name_twice
+
+_SPEAKS_OF_THE_QUERY_ONLY = ("42", "25", "0A")  # classes of SQLSTATE whose messages hold no data
+_UNREADABLE = ("interval", "money")  # one has no fixed length, the other arrives in cents
+
+
+def read(source: Source, verbatim: Collection[str]) -> Table:
+    """Read the result of a query. No message holds the address, which may hold a password."""
+    driver = require("adbc_driver_postgresql.dbapi", "database")
+    require("pyarrow", "database")
+    try:
+        connection = driver.connect(source.location)
+    except driver.Error as error:
+        raise FileError(f"{source.name}: {_why_no_connection(str(error))}") from None
+    with connection, connection.cursor() as cursor:
+        try:
+            cursor.execute("set transaction read only")
+            cursor.execute((source.query or "").strip().rstrip(";"))
+            result = cursor.fetch_arrow_table()
+        except driver.Error as error:
+            raise FileError(f"{source.name}: {_why_no_result(error)}") from None
+    return Table(_as_polars(result, source, verbatim), TableMeta())
+
+
+def _why_no_connection(message: str) -> str:
+    """Say it in words of our own, since the driver quotes pieces of an address it cannot read."""
+    if "authentication failed" in message or "no password supplied" in message:
+        return "the server refused the user or the password"
+    if re.search(r"FATAL:\s+database .* does not exist", message):
+        return "the server has no database of that name"
+    if "refused" in message or "timeout" in message or "translate host" in message:
+        return "no server answers at that address; check host and port"
+    return (
+        "cannot connect; expected postgresql://user:password@host:port/database, with / : @ # ? % "
+        "in the password written as %2F %3A %40 %23 %3F %25"
+    )
+
+
+def _why_no_result(error: Any) -> str:  # noqa: ANN401 - the driver's own
+    state = error.sqlstate or "unknown"
+    if state[:2] not in _SPEAKS_OF_THE_QUERY_ONLY:
+        return f"the query failed (SQLSTATE {state})"
+    found = re.search(r"ERROR:\s+(.*)", str(error))
+    return f"the query was refused: {found.group(1) if found else f'SQLSTATE {state}'}"
+
+
+def _as_polars(result: Any, source: Source, verbatim: Collection[str]) -> pl.DataFrame:  # noqa: ANN401
+    names = result.schema.names
+    if len(set(names)) < len(names):
+        raise same_name_twice(source.name)
+    return pl.DataFrame(
+        [_column(result, field, verbatim=field.name in verbatim) for field in result.schema]
+    )
+
+
+def _column(result: Any, field: Any, *, verbatim: bool) -> pl.Series:  # noqa: ANN401 - of PyArrow
+    kind = (field.metadata or {}).get(b"POSTGRESQL:type", b"").decode()
+    values = result[field.name]
+    if kind in _UNREADABLE:
+        raise FileError(
+            f"column {field.name!r}: the type {kind} cannot be read; convert it in the query, "
+            f"for example to {'numeric' if kind == 'money' else 'text'}"
+        )
+    if kind == "uuid":
+        words = [None if value is None else str(value) for value in values.to_pylist()]
+        return pl.Series(field.name, words, dtype=pl.String)
+    if kind == "numeric":
+        text = pl.Series(field.name, values.cast("string").to_pylist(), dtype=pl.String)
+        return typed(text, verbatim=verbatim)
+    if hasattr(field.type, "storage_type"):
+        values = values.cast(field.type.storage_type)
+    return pl.Series(field.name, values)

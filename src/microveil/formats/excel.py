@@ -1,0 +1,149 @@
+"""Excel workbooks: the first sheet, or one by name."""
+
+import logging
+from collections.abc import Callable, Collection
+from datetime import date, time
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import polars as pl
+
+from microveil.errors import FileError
+from microveil.formats.table import (
+    Source,
+    Table,
+    TableMeta,
+    as_whole_numbers,
+    check_names,
+    check_whole_numbers,
+    require,
+)
+
+_MOST_ROWS, _MOST_COLUMNS, _LONGEST_TEXT = 1_048_575, 16_384, 32_767  # of a sheet, header apart
+_LAST_DAY_OF_TIMES = date(1899, 12, 31)  # Excel's day 0, which times of day are on
+_FIRST_DAY = date(1900, 3, 1)  # Excel counts a 29 February 1900, so the days before are unsure
+_NUMBER_FORMATS = {
+    pl.Date: "yyyy-mm-dd",
+    pl.Datetime: "yyyy-mm-dd hh:mm:ss",
+    pl.Time: "hh:mm:ss",
+    pl.Duration: "[h]:mm:ss",
+}
+
+
+def read(source: Source, _verbatim: Collection[str]) -> Table:
+    """Read a sheet. Cells with errors, and formulas that were never computed, are missing."""
+    path = Path(source.location)
+    fastexcel = require("fastexcel", "excel")
+    logging.getLogger("fastexcel").setLevel(logging.ERROR)  # it warns of empty columns
+    try:
+        workbook = fastexcel.read_excel(path)
+    except fastexcel.FastExcelError:
+        raise FileError(f"{path}: not an Excel workbook that can be read") from None
+    if source.sheet is not None and source.sheet not in workbook.sheet_names:
+        raise FileError(f"{path}: no sheet is named {source.sheet!r}; correct the name")
+    sheet = workbook.sheet_names[0] if source.sheet is None else source.sheet
+    try:
+        header = workbook.load_sheet(sheet, header_row=None, n_rows=1, dtypes="string")
+        if not header.width:
+            raise FileError(f"{path}: the sheet {sheet!r} is empty")
+        names = header.to_polars().row(0)
+        check_names(path, list(names))
+        cells = workbook.load_sheet(sheet, schema_sample_rows=None).to_polars()
+    except fastexcel.FastExcelError:
+        raise FileError(f"{path}: the sheet {sheet!r} cannot be read") from None
+    cells.columns = list(names)
+    return Table(_without_empty_rows(cells.select(map(_typed, cells)), path), TableMeta(path))
+
+
+def _typed(column: pl.Series) -> pl.Series:
+    """Undo what Excel does to types: all numbers are floating-point, all dates have a time."""
+    if column.dtype == pl.Float64:
+        return as_whole_numbers(column)
+    if column.dtype == pl.String:
+        return column.replace("", None)
+    if column.dtype == pl.Null:
+        return column.cast(pl.String)
+    if column.dtype != pl.Datetime:
+        return column.cast(pl.Duration("us")) if column.dtype == pl.Duration else column
+    if (column.dt.date() <= _LAST_DAY_OF_TIMES).all():
+        return column.dt.time()
+    if (column.dt.time() == time(0)).all():
+        return column.dt.date()
+    return column.cast(pl.Datetime("us"))
+
+
+def _without_empty_rows(cells: pl.DataFrame, path: Path) -> pl.DataFrame:
+    """Leave out empty rows at the end; refuse them elsewhere, unless there is one column."""
+    empty = cells.select(pl.all_horizontal(pl.all().is_null())).to_series()
+    filled = cells.height if not empty.all() else 0
+    while filled and empty[filled - 1]:
+        filled -= 1
+    first_empty = empty.head(filled).arg_max()
+    if cells.width > 1 and filled and empty.head(filled).any() and first_empty is not None:
+        raise FileError(
+            f"{path}, record {first_empty + 1}: every cell is empty; delete the row from the sheet"
+        )
+    return cells.head(filled)
+
+
+def write(frame: pl.DataFrame, path: Path, _meta: TableMeta) -> list[str]:
+    """Write a workbook of one sheet. Text is written as text, never as a formula or a link."""
+    xlsxwriter = require("xlsxwriter", "excel")
+    if frame.height > _MOST_ROWS or frame.width > _MOST_COLUMNS:
+        raise FileError(
+            f"an Excel sheet holds {_MOST_ROWS:,} records of {_MOST_COLUMNS:,} columns, found "
+            f"{frame.height:,} of {frame.width:,}; write Parquet or CSV"
+        )
+    columns = [_storable(column) for column in frame]
+    try:
+        with TemporaryDirectory(dir=path.parent, prefix=".") as directory:
+            options = {"constant_memory": True, "tmpdir": directory}
+            with xlsxwriter.Workbook(str(path), options) as workbook:
+                _fill(workbook, pl.DataFrame(columns))
+    except xlsxwriter.exceptions.FileCreateError:
+        raise OSError from None
+    return []
+
+
+def _fill(workbook: Any, frame: pl.DataFrame) -> None:  # noqa: ANN401 - of xlsxwriter
+    sheet = workbook.add_worksheet()
+    writers = [_writer(sheet, workbook, dtype) for dtype in frame.dtypes]
+    for place, name in enumerate(frame.columns):
+        sheet.write_string(0, place, name)
+    for row, values in enumerate(frame.iter_rows(), start=1):
+        for place, value in enumerate(values):
+            if value is not None:
+                writers[place](row, place, value)
+
+
+def _storable(column: pl.Series) -> pl.Series:
+    check_whole_numbers(column, "Excel")
+    if column.dtype in (pl.Categorical, pl.Enum):
+        column = column.cast(pl.String)
+    if column.dtype == pl.String and (column.str.len_chars() > _LONGEST_TEXT).any():
+        raise FileError(
+            f"column {column.name!r}: a cell holds {_LONGEST_TEXT:,} characters, found longer text;"
+            " write Parquet or CSV"
+        )
+    if column.dtype in (pl.Date, pl.Datetime) and (column.cast(pl.Date) < _FIRST_DAY).any():
+        raise FileError(
+            f"column {column.name!r}: Excel's dates begin on {_FIRST_DAY}, found earlier ones; "
+            "write Parquet or CSV"
+        )
+    return column
+
+
+def _writer(sheet: Any, workbook: Any, dtype: pl.DataType) -> Callable[..., Any]:  # noqa: ANN401
+    if dtype == pl.String:
+        writer: Callable[..., Any] = sheet.write_string
+    elif dtype == pl.Boolean:
+        writer = sheet.write_boolean
+    elif dtype.is_integer() or dtype.is_float() or dtype == pl.Null:
+        writer = sheet.write_number
+    elif dtype.base_type() in _NUMBER_FORMATS and getattr(dtype, "time_zone", None) is None:
+        shown = workbook.add_format({"num_format": _NUMBER_FORMATS[dtype.base_type()]})
+        return lambda row, place, value: sheet.write_datetime(row, place, value, shown)
+    else:
+        raise TypeError(f"no place for {dtype} in a cell")
+    return writer

@@ -1,0 +1,175 @@
+"""Every kind of file there is, by its ending; reading and writing whatever the kind."""
+
+import warnings
+from collections.abc import Callable, Collection, Mapping
+from importlib.util import find_spec
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+import narwhals as nw
+import polars as pl
+
+from microveil.errors import FileError, FileWarning
+from microveil.formats import columnar, database, delimited, excel, labelled, relabelled
+from microveil.formats.places import check_place, check_readable
+from microveil.formats.table import Source, Table, TableMeta, require
+
+Reader = Callable[[Source, Collection[str]], Table]
+Writer = Callable[[pl.DataFrame, Path, TableMeta], list[str]]
+
+
+class _Format(NamedTuple):
+    """A kind of file: its reader, its writer, options that mean something to it, what it needs.
+
+    A writer returns what the file could not hold. Files that are not `labelled` hold no labels.
+    """
+
+    name: str
+    read: Reader
+    write: Writer | None
+    options: tuple[str, ...] = ()
+    needs: Mapping[str, str] = MappingProxyType({})
+    labelled: bool = False
+
+
+_STATS = {"pyreadstat": "stats"}
+_EXCEL = {"fastexcel": "excel", "xlsxwriter": "excel"}
+_DATABASE = {"adbc_driver_postgresql": "database", "pyarrow": "database"}
+_ENCODED = ("encoding",)
+
+FORMATS = {
+    ".csv": _Format("CSV", delimited.read, delimited.write, ("delimiter", "encoding", "decimal")),
+    ".parquet": _Format("Parquet", columnar.read_parquet, columnar.write_parquet),
+    ".arrow": _Format("Arrow", columnar.read_arrow, columnar.write_arrow),
+    ".feather": _Format("Arrow", columnar.read_arrow, columnar.write_arrow),
+    ".xlsx": _Format("Excel", excel.read, excel.write, ("sheet",), _EXCEL),
+    ".sav": _Format("SPSS", labelled.read, relabelled.write_spss, _ENCODED, _STATS, labelled=True),
+    ".dta": _Format(
+        "Stata", labelled.read, relabelled.write_stata, _ENCODED, _STATS, labelled=True
+    ),
+    ".sas7bdat": _Format("SAS", labelled.read, None, _ENCODED, _STATS, labelled=True),
+}
+_DATABASE_RESULT = _Format("the database", database.read, None, ("query",), _DATABASE)
+READABLE = tuple(FORMATS)
+WRITABLE = tuple(ending for ending, format_ in FORMATS.items() if format_.write)
+
+
+def load(data: Any, *, verbatim: Collection[str] = ()) -> Table:  # noqa: ANN401 - of any kind
+    """Read what a path or `Source` names; take a table in memory as it is.
+
+    Numbers in `verbatim` columns that were text in the source and would be written differently
+    stay text.
+    """
+    if isinstance(data, Table):
+        return data
+    source = source_of(data)
+    return Table(data) if source is None else _read(source, verbatim)
+
+
+def source_of(data: Any) -> Source | None:  # noqa: ANN401 - of any kind
+    """Return what a path or `Source` names; None for a table in memory."""
+    if isinstance(data, str | Path):
+        return Source(data)
+    return data if isinstance(data, Source) else None
+
+
+def read_table(source: str | Path | Source, *, verbatim: Collection[str] = ()) -> pl.DataFrame:
+    """Read a table, and leave behind what its file says besides the values."""
+    frame: pl.DataFrame = load(source, verbatim=verbatim).data
+    return frame
+
+
+def _read(source: Source, verbatim: Collection[str]) -> Table:
+    format_ = _DATABASE_RESULT
+    if source.path is not None:
+        format_ = FORMATS[_ending(source.path, READABLE)]
+        check_readable(source.path)
+    for option in ("delimiter", "encoding", "decimal", "sheet", "query"):
+        if getattr(source, option) is not None and option not in format_.options:
+            raise FileError(f"{source.name}: {option} has no meaning for {format_.name}; remove it")
+    _check_installed(format_)
+    table = format_.read(source, verbatim)
+    if table.data.is_empty():
+        what = "the file has a header" if source.path else "the query's result has columns"
+        raise FileError(f"{source.path or source.name}: {what} but no records")
+    return table
+
+
+def write_table(data: Any, path: Path, meta: TableMeta = TableMeta()) -> None:  # noqa: ANN401, B008
+    """Write a Polars, pandas or PyArrow table as what the path's ending says.
+
+    Warns of what the file cannot hold.
+    """
+    frame = nw.from_native(data, eager_only=True)
+    frame = frame.with_columns(*map(_own_categories, frame.iter_columns()))
+    format_ = FORMATS[_ending(path, WRITABLE)]
+    try:
+        lost = _write(frame, path, meta, format_)
+    except OSError:
+        raise
+    except Exception as error:  # noqa: BLE001 - each library's own, whose message may hold data
+        raise FileError(
+            f"{path.suffix} cannot hold these column types ({type(error).__name__}); "
+            "drop or convert the column, or write Parquet"
+        ) from None
+    lost += [] if format_.labelled else relabelled.lost_with_labels(meta)
+    if lost:
+        warnings.warn(
+            f"{format_.name} files cannot hold everything; lost: {'; '.join(lost)}",
+            FileWarning,
+            stacklevel=3,
+        )
+
+
+def _write(frame: nw.DataFrame[Any], path: Path, meta: TableMeta, format_: _Format) -> list[str]:
+    polars = frame.implementation is nw.Implementation.POLARS
+    if path.suffix.lower() == ".csv" and not polars:
+        frame.write_csv(path)
+    elif path.suffix.lower() == ".parquet" and not polars:
+        frame.write_parquet(path)
+    elif format_.write:
+        return format_.write(frame.to_polars(), path, meta)
+    return []
+
+
+def _own_categories(column: nw.Series[Any]) -> nw.Series[Any]:
+    """Rebuild categories from the rows at hand, so that they tell of no other rows or order."""
+    if column.dtype != nw.Categorical or column.implementation is nw.Implementation.POLARS:
+        return column
+    native = column.to_native()
+    if column.implementation is nw.Implementation.PYARROW:
+        native = native.cast(native.type.value_type).dictionary_encode()
+    else:
+        native = native.cat.remove_unused_categories()
+        if not native.cat.ordered:
+            native = native.cat.reorder_categories(sorted(native.cat.categories))
+    own: nw.Series[Any] = nw.from_native(native, series_only=True)
+    return own.alias(column.name)
+
+
+def check_output(
+    path: Path, *, overwrite: bool, source: Path | None, suffixes: tuple[str, ...] = WRITABLE
+) -> None:
+    """Refuse an output path that could not, or should not, be written."""
+    ending = _ending(path, suffixes)
+    check_place(path, overwrite=overwrite, source=source)
+    if suffixes == WRITABLE:
+        _check_installed(FORMATS[ending])
+
+
+def _check_installed(format_: _Format) -> None:
+    for module, extra in format_.needs.items():
+        if find_spec(module) is None:
+            require(module, extra)
+
+
+def _ending(path: Path, expected: tuple[str, ...]) -> str:
+    ending = path.suffix.lower()
+    if ending in FORMATS and expected == WRITABLE and ending not in WRITABLE:
+        raise FileError(f"{path}: {FORMATS[ending].name} files can be read but not written")
+    if ending not in expected:
+        *most, last = expected
+        listed = f"{', '.join(most)} or {last}" if most else last
+        raise FileError(f"{path}: expected a file ending in {listed}")
+    return ending

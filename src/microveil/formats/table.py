@@ -1,0 +1,252 @@
+"""A table on its way from reading to writing, and what its file says besides the values."""
+
+import re
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field, replace
+from importlib import import_module
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+import polars as pl
+
+from microveil.errors import DataError, FileError
+from microveil.grid import Integers
+
+Code = float | str
+"""A declared missing value: a number or text in SPSS, a letter (.a to .z) in Stata and SAS."""
+
+_DATABASES = ("postgresql://", "postgres://")
+
+
+@dataclass(frozen=True, repr=False)
+class Source:
+    """Where a table is read from, and how.
+
+    Functions that take a path take a `Source` as well.
+
+    Parameters
+    ----------
+    location
+        The path of a file, or the address of a database: ``postgresql://user@host/database``.
+    delimiter, decimal
+        Of CSV: what separates columns, and the decimal mark ``"."`` or ``","``;
+        by default detected.
+    encoding
+        Of CSV, SPSS, Stata and SAS files; by default detected.
+    sheet
+        Of Excel: the name of a sheet; by default the first.
+    query
+        Of a database: the SQL query whose result is the table.
+
+    Examples
+    --------
+    >>> Source("people.csv", delimiter=";", decimal=",")
+    Source('people.csv')
+    """
+
+    location: str | Path
+    delimiter: str | None = None
+    encoding: str | None = None
+    decimal: str | None = None
+    sheet: str | None = None
+    query: str | None = None
+
+    def __post_init__(self) -> None:
+        scheme = re.match(r"[a-z][a-z0-9+]+://", str(self.location), re.IGNORECASE)
+        if scheme and not self.is_database:
+            raise FileError(
+                f"the address of a database must begin with {_DATABASES[0]}, got {scheme.group()}"
+            )
+        if self.is_database and not (self.query or "").strip():
+            raise FileError("a database needs a query; give one that selects the table's columns")
+        if self.delimiter == "\\t":
+            object.__setattr__(self, "delimiter", "\t")
+        if self.delimiter is not None and not re.fullmatch(r'[^"\r\n\w]', self.delimiter, re.ASCII):
+            raise FileError(
+                f"delimiter must be one character that is no letter, digit or quote, "
+                f"got {self.delimiter!r}"
+            )
+        if self.decimal not in (None, ".", ","):
+            raise FileError(f'decimal must be "." or ",", got {self.decimal!r}')
+        try:
+            b"ab".decode(self.encoding or "utf-8", "replace")
+        except (LookupError, UnicodeError):
+            raise FileError(
+                f"encoding {self.encoding!r} is not known; for example utf-8, windows-1252, utf-16"
+            ) from None
+
+    @property
+    def is_database(self) -> bool:
+        """Whether the location is the address of a database."""
+        return isinstance(self.location, str) and self.location.startswith(_DATABASES)
+
+    @property
+    def path(self) -> Path | None:
+        """The file; None for a database."""
+        return None if self.is_database else Path(self.location)
+
+    @property
+    def name(self) -> str:
+        """What to call it where others may read: never an address, which may hold a password."""
+        return Path(self.location).name if self.path else "the database"
+
+    def __repr__(self) -> str:
+        return f"Source({str(self.location)!r})" if self.path else "Source(<database>)"
+
+    def of_release(self, path: Path) -> "Source":
+        """How a release of this table is read: CSV has the same dialect, in UTF-8."""
+        if path.suffix.lower() != ".csv":
+            return Source(path)
+        return Source(path, delimiter=self.delimiter, decimal=self.decimal)
+
+
+class Dialect(NamedTuple):
+    """How a CSV file is written."""
+
+    delimiter: str = ","
+    decimal: str = "."
+
+
+class Domain(NamedTuple):
+    """Where masked values may lie, and how many decimals they have; None if any number."""
+
+    lower: float
+    upper: float
+    decimals: int | None
+
+
+@dataclass(frozen=True, eq=False)
+class ColumnMeta:
+    """What a file says of a column besides its values.
+
+    Attributes
+    ----------
+    label, value_labels
+        What the column, and some of its values, stand for.
+    missing
+        Ranges of values that are declared to be missing.
+    codes
+        For every record the declared missing value it has, or null. The table has nulls there.
+    display, measure
+        The display format, and SPSS's level of measurement.
+    masked
+        The domain of a masked column, whose values must stay clear of `missing`.
+    """
+
+    label: str | None = None
+    value_labels: Mapping[Code, str] = field(default_factory=dict)
+    missing: tuple[tuple[Code, Code], ...] = ()
+    codes: pl.Series | None = None
+    display: str | None = None
+    measure: str | None = None
+    masked: Domain | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class TableMeta:
+    """What a file says besides its values, carried from reading to writing.
+
+    Attributes
+    ----------
+    path
+        The file, which a release must not replace.
+    family
+        Whose labels, codes and display formats these are.
+    dialect
+        Of CSV.
+    columns
+        Columns of which the file says something.
+    """
+
+    path: Path | None = None
+    family: Literal["spss", "stata", "sas"] | None = None
+    dialect: Dialect = field(default_factory=Dialect)
+    columns: Mapping[str, ColumnMeta] = field(default_factory=dict)
+
+    @property
+    def exposed(self) -> tuple[str, ...]:
+        """What a labelled file shows besides its values, in sentences for the certificate."""
+        labelled = [name for name, c in self.columns.items() if c.label or c.value_labels]
+        coded = [name for name, c in self.columns.items() if c.codes is not None]
+        sentences = []
+        if labelled:
+            sentences.append(
+                "Labels of columns and of values: they are those of the original file, also where "
+                f"no record has the value: {', '.join(labelled)}."
+            )
+        if coded:
+            sentences.append(
+                "Which declared missing code stands for a missing value: codes stay where they "
+                f"are: {', '.join(coded)}."
+            )
+        return tuple(sentences)
+
+    def of_release(
+        self,
+        positions: Integers,
+        *,
+        released: Collection[str],
+        masked: Mapping[str, Domain],
+        derived: Collection[str],
+    ) -> "TableMeta":
+        """Take what belongs to the columns of a release and to the records at these positions.
+
+        Columns that were computed anew have no declared missing values.
+        """
+        columns = {}
+        for name, column in self.columns.items():
+            codes = None if column.codes is None else column.codes.gather(positions)
+            kept = replace(column, codes=codes, masked=masked.get(name))
+            if name in released:
+                columns[name] = replace(kept, codes=None, missing=()) if name in derived else kept
+        return replace(self, columns=columns)
+
+
+class Table(NamedTuple):
+    """A table and what its file says besides."""
+
+    data: Any
+    meta: TableMeta = TableMeta()
+
+
+def require(module: str, extra: str) -> Any:  # noqa: ANN401 - a module of its own types
+    """Import a library that an extra of microveil installs."""
+    try:
+        return import_module(module)
+    except ImportError:
+        raise FileError(
+            f"this needs {module.partition('.')[0]}, which is not installed; "
+            f'install it with: pip install "microveil[{extra}]"'
+        ) from None
+
+
+def check_names(where: Path | str, names: list[str | None]) -> None:
+    """Refuse column names that are missing, numbers or the same; they would be published."""
+    if len(set(names) - {None}) < len([name for name in names if name is not None]):
+        raise same_name_twice(where)
+    text = pl.Series(names, dtype=pl.String).fill_null("")
+    if (text.str.strip_chars() == "").any() or text.cast(pl.Float64, strict=False).count():
+        raise DataError(
+            f"{where}: the first line must hold column names, found a number or nothing as a name; "
+            "add a line of names, since the first line would be published"
+        )
+
+
+def same_name_twice(where: Path | str) -> DataError:
+    """Say that two columns have one name."""
+    return DataError(f"{where}: column names must differ, found the same name twice; rename one")
+
+
+def check_whole_numbers(column: pl.Series, where: str) -> None:
+    """Refuse whole numbers that a file of floating-point numbers would change."""
+    if column.dtype.is_integer() and not column.is_between(-(2**53), 2**53).all():
+        raise FileError(
+            f"column {column.name!r}: {where} files hold whole numbers of up to 2^53; "
+            "write Parquet or CSV"
+        )
+
+
+def as_whole_numbers(column: pl.Series) -> pl.Series:
+    """Turn floating-point numbers into integers if all of them are whole and exact."""
+    whole = (column == column.round()) & column.is_between(-(2**53), 2**53)
+    return column.cast(pl.Int64) if column.count() and whole.all() else column

@@ -1,0 +1,240 @@
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from microveil import FileError, FileWarning, MicroveilError
+from microveil.formats import Source, load, read_table, write_table
+
+VALUE = "918273"  # stands for a data value: no message may contain it
+
+
+def csv(tmp_path: Path, content: str | bytes) -> Path:
+    path = tmp_path / "in.csv"
+    path.write_bytes(content.encode() if isinstance(content, str) else content)
+    return path
+
+
+def test_columns_are_read_as_what_they_hold(tmp_path: Path) -> None:
+    text = "i,f,t,b,z,n,m\n1,0.5,x,true,007,,1\n-2,1e3,,false,010,,\n"
+    table = read_table(csv(tmp_path, text))
+    assert table.to_dict(as_series=False) == {
+        "i": [1, -2],
+        "f": [0.5, 1000.0],
+        "t": ["x", None],
+        "b": [True, False],
+        "z": ["007", "010"],
+        "n": [None, None],
+        "m": [1, None],
+    }
+
+
+def test_nothing_in_quotes_is_missing_among_numbers(tmp_path: Path) -> None:
+    table = read_table(csv(tmp_path, 'x,y\n"1","a"\n"",""\n"2","b"\n'))
+    assert table["x"].to_list() == [1, None, 2]
+    assert table["y"].to_list() == ["a", "", "b"]
+
+
+def test_columns_that_are_published_as_they_are_keep_their_text(tmp_path: Path) -> None:
+    text = "a,b,c,long\n28.10,3e2,1,12345678901234567890\n3.25,4,2,12345678901234567891\n"
+    path = csv(tmp_path, text)
+    table = read_table(path, verbatim=["a", "b", "c", "long"])
+    assert table.to_dict(as_series=False) == {
+        "a": ["28.10", "3.25"],
+        "b": ["3e2", "4"],
+        "c": [1, 2],
+        "long": ["12345678901234567890", "12345678901234567891"],
+    }
+    assert read_table(path)["a"].to_list() == [28.1, 3.25]
+
+
+@pytest.mark.parametrize("end", ["", "\n", "\n\n\n", "\r\n\r\n"])
+def test_empty_lines_at_the_end_are_no_records(tmp_path: Path, end: str) -> None:
+    assert read_table(csv(tmp_path, "x,y\n1,2\n3," + end)).height == 2
+
+
+def test_a_single_column_may_have_missing_values(tmp_path: Path) -> None:
+    assert read_table(csv(tmp_path, "x\n1\n\n3\n"))["x"].to_list() == [1, None, 3]
+
+
+def test_long_fields(tmp_path: Path) -> None:
+    long = "z" * 200_000
+    assert read_table(csv(tmp_path, f"x,y\n{long},1\na,\n"))["x"][0] == long
+
+
+def test_a_number_far_down_does_not_surprise(tmp_path: Path) -> None:
+    table = read_table(csv(tmp_path, "x\n" + "1\n" * 5000 + "0.5\n"))
+    assert table["x"].dtype == pl.Float64
+
+
+def test_a_byte_order_mark_is_no_part_of_a_name(tmp_path: Path) -> None:
+    assert read_table(csv(tmp_path, "\ufeffx,y\n1,2\n")).columns == ["x", "y"]
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("", "the file is empty"),
+        ("x,y\n", "a header but no records"),
+        (f"x,y\n1,2\n{VALUE},4,5\n", r"line 3: expected 2 fields, found 3"),
+        (f"x,y\n1,2\n3,4\n{VALUE}\n", r"line 4: expected 2 fields, found 1"),
+        ("x,y\n1,2\n\n3,4\n", r"line 3: expected 2 fields, found 0"),
+        (f'x,y\n1,"{VALUE}\n3,4\n', r"line \d: broken quotes"),
+        (f'x,y\n1,"{VALUE}"z\n', r"line 2: broken quotes"),
+        (b"x,y\n1,\xe9\x81\n", "neither UTF-8 nor windows-1252 text; give its encoding"),
+        (b"PAR1\x15\x00\x15", "not a text file"),
+        ("x,y\n1,2\n".encode("utf-16-le"), "not a text file; if it is text, give its encoding"),
+        (f"a;b,c\n{VALUE};2,3\n", "separated by ',' or ';'; give the delimiter"),
+        (f"a;b|c\n{VALUE};2|3\n4\n", "separated by ';' or '|'; give the delimiter"),
+        (f"x;y\n1;2\n{VALUE};4;5\n", r"line 3: expected 2 fields, found 3"),
+        (f'x\ty\n1\t"{VALUE}\n3\t4\n', r"line \d: broken quotes"),
+        ("x;x\n1;2\n", "same name twice"),
+        ("sep=;\nx;y\n1;2\n", "the first line must hold column names"),
+        (f"x,x\n1,{VALUE}\n", "same name twice"),
+        (f"{VALUE},b\n1,2\n", "the first line must hold column names"),
+        ("x,,y\n1,2,3\n", "the first line must hold column names"),
+    ],
+)
+def test_csv_that_cannot_be_read(tmp_path: Path, content: str | bytes, message: str) -> None:
+    with pytest.raises(MicroveilError, match=message) as error:
+        read_table(csv(tmp_path, content))
+    assert VALUE not in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+def test_the_delimiter_is_found(tmp_path: Path) -> None:
+    for delimiter in ",;\t|":
+        text = "x_y_z\n1_'a,b;c|d'_\n2__0.5\n".replace("_", delimiter).replace("'", '"')
+        table = load(csv(tmp_path, text))
+        assert table.meta.dialect == (delimiter, ".")
+        assert table.data.rows() == [(1, "a,b;c|d", None), (2, None, 0.5)]
+
+
+def test_a_line_break_in_quotes_is_part_of_the_value(tmp_path: Path) -> None:
+    table = read_table(csv(tmp_path, 'x;note\r\n1;"two\r\nlines; ""q"""\r\n2;b\r\n'))
+    assert table["note"].to_list() == ['two\r\nlines; "q"', "b"]
+
+
+def test_long_fields_do_not_hide_the_delimiter(tmp_path: Path) -> None:
+    assert read_table(csv(tmp_path, f"x;y\n{'z' * 200_000};1\n")).width == 2
+
+
+def test_the_decimal_comma_is_found_where_numbers_can_be_read_in_no_other_way(
+    tmp_path: Path,
+) -> None:
+    text = "id;a;b;c;day\n1;1,5;-2;1.000,5;01.02.2003\n2;12,25;,5;2;\n3;;3;3;\n"
+    table = load(csv(tmp_path, text.replace(";,5", ";0,5")))
+    assert table.meta.dialect == (";", ",")
+    assert table.data["a"].to_list() == [1.5, 12.25, None]
+    assert table.data["b"].to_list() == [-2.0, 0.5, 3.0]
+    assert table.data["c"].to_list() == ["1.000,5", "2", "3"]
+    assert table.data["day"].dtype == pl.String
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("x;y\n1,234;a\n2,345;b\n", "may separate thousands"),
+        ("x;y\n1,5;0.25\n2,25;0.5\n", "others have a decimal point"),
+    ],
+)
+def test_commas_that_could_be_something_else_stay_text_and_are_named(
+    tmp_path: Path, text: str, why: str
+) -> None:
+    path = csv(tmp_path, text)
+    with pytest.warns(FileWarning, match=f"column 'x' has numbers with commas, but .*{why}"):
+        assert read_table(path)["x"].dtype == pl.String
+    assert read_table(Source(path, decimal=","))["x"].dtype == pl.Float64
+    assert read_table(Source(path, decimal="."))["x"].dtype == pl.String
+
+
+def test_quoted_decimal_commas_between_commas_must_be_given(tmp_path: Path) -> None:
+    path = csv(tmp_path, 'x,y\n"1,5",2\n"2,5",3\n')
+    assert read_table(path)["x"].dtype == pl.String
+    assert read_table(Source(path, decimal=","))["x"].to_list() == [1.5, 2.5]
+
+
+def test_kept_columns_with_decimal_commas_keep_their_text(tmp_path: Path) -> None:
+    path = csv(tmp_path, "a;b\n28,10;1,5\n3,25;2,5\n")
+    table = read_table(path, verbatim=["a", "b"])
+    assert table["a"].to_list() == ["28,10", "3,25"]
+    assert table["b"].to_list() == [1.5, 2.5]
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-16-be"])
+def test_unicode_is_recognised(tmp_path: Path, encoding: str) -> None:
+    bom = b"\xfe\xff" if encoding == "utf-16-be" else b""
+    path = csv(tmp_path, bom + "größe,ok\n1,ü\n\n".encode(encoding))
+    assert read_table(path).to_dict(as_series=False) == {"größe": [1], "ok": ["ü"]}
+
+
+def test_what_is_not_unicode_is_read_as_windows_1252_and_said(tmp_path: Path) -> None:
+    path = csv(tmp_path, "name;x\nJosé €;1,5\n".encode("cp1252"))
+    with pytest.warns(FileWarning, match="not UTF-8, so it was read as windows-1252"):
+        assert read_table(path)["name"].to_list() == ["José €"]
+    assert read_table(Source(path, encoding="windows-1252"))["name"].to_list() == ["José €"]
+    polish = csv(tmp_path, "name,x\nŁódź,1\n".encode("iso-8859-2"))
+    assert read_table(Source(polish, encoding="latin2"))["name"].to_list() == ["Łódź"]
+
+
+def test_a_wrong_encoding_is_said_without_the_text(tmp_path: Path) -> None:
+    path = csv(tmp_path, f"x,y\n1,{VALUE}\xe9\n".encode("latin-1"))
+    for encoding in ("utf-8", "ascii", "utf-16"):
+        with pytest.raises(FileError, match=f"not {encoding} text; give the encoding") as error:
+            read_table(Source(path, encoding=encoding))
+        assert VALUE not in str(error.value)
+
+
+@pytest.mark.parametrize("dialect", [(",", "."), (";", ","), ("\t", "."), (",", ","), ("|", ",")])
+def test_what_is_written_is_of_the_dialect_that_was_read(
+    tmp_path: Path, dialect: tuple[str, str]
+) -> None:
+    delimiter, decimal = dialect
+    frame = pl.DataFrame({"x": [1.5, -0.25, None], "n": [1, 2, 3], "t": ["a,b", 'c;"d', "e\tf|é"]})
+    frame.write_csv(tmp_path / "in.csv", separator=delimiter, decimal_comma=decimal == ",")
+    table = load(Source(tmp_path / "in.csv", delimiter=delimiter, decimal=decimal))
+    assert table.data.equals(frame)
+    write_table(table.data, tmp_path / "out.csv", table.meta)
+    assert (tmp_path / "out.csv").read_bytes() == (tmp_path / "in.csv").read_bytes()
+    assert table.meta.dialect == dialect
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"delimiter": ";;"}, "delimiter must be one character"),
+        ({"delimiter": "a"}, "delimiter must be one character"),
+        ({"delimiter": '"'}, "delimiter must be one character"),
+        ({"decimal": "x"}, 'decimal must be "." or ","'),
+        ({"encoding": "klingon"}, "encoding 'klingon' is not known"),
+        ({"encoding": "hex"}, "encoding 'hex' is not known"),
+        ({"sheet": "s"}, "sheet has no meaning for CSV"),
+        ({"query": "select 1"}, "query has no meaning for CSV"),
+    ],
+)
+def test_options_that_make_no_sense(tmp_path: Path, options: dict[str, str], message: str) -> None:
+    path = csv(tmp_path, "x,y\n1,2\n")
+    with pytest.raises(FileError, match=message):
+        read_table(Source(path, **options))
+
+
+def test_a_tab_can_be_given_in_two_ways(tmp_path: Path) -> None:
+    path = csv(tmp_path, "x\ty,z\n1\t2,3\n")
+    for tab in ("\t", "\\t"):
+        assert read_table(Source(path, delimiter=tab)).columns == ["x", "y,z"]
+
+
+def test_files_that_are_not_there_or_of_another_kind(tmp_path: Path) -> None:
+    with pytest.raises(FileError, match="no such file"):
+        read_table(tmp_path / "none.csv")
+    with pytest.raises(FileError, match=r"ending in \.csv, \.parquet, .* or \.sas7bdat"):
+        read_table(tmp_path / "in.xls")
+
+
+def test_dates_and_times_come_back_as_they_were(tmp_path: Path) -> None:
+    path = tmp_path / "in.csv"
+    row = "2020-01-02,2020-01-02T03:04:05,03:04:05,2020-13-01,0123"
+    path.write_text(f"day,moment,at,no,code\n{row}\n")
+    table = read_table(path)
+    assert table.dtypes == [pl.Date, pl.Datetime("us"), pl.Time, pl.String, pl.String]
+    assert read_table(path, verbatim=["day"])["day"].to_list() == ["2020-01-02"]

@@ -1,0 +1,510 @@
+"""SPSS, Stata and SAS files: what is written by pyreadstat survives a release."""
+
+import subprocess
+import sys
+from datetime import date, datetime, time
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from microveil import (
+    Certificate,
+    Confidential,
+    DataError,
+    Derived,
+    FileError,
+    FileWarning,
+    Plan,
+    Source,
+    evaluate,
+    protect,
+)
+from microveil.formats import Domain, load, read_table, write_table
+from microveil.formats.labelled import within
+from microveil.formats.relabelled import clear_of_codes
+from microveil.formats.table import ColumnMeta
+
+pyreadstat: Any = import_module("pyreadstat")  # whose types do not know what it takes
+
+SAS = Path(__file__).with_name("people.sas7bdat")
+"""Written with the SAS writer of the ReadStat library, which no Python library offers."""
+
+N = 60
+VALUE = 918_273  # stands for a data value: no message may contain it
+
+
+def spss(path: Path) -> Path:
+    """Write a survey in which 99 of age, −9 to −8 of income and "XX" of region are no values."""
+    i = np.arange(N)
+    frame = pl.DataFrame(
+        {
+            "person": [f"P{n}" for n in i],
+            "age": np.where(i % 10 == 0, 99, 20 + i % 40).astype(float),
+            "income": np.where(i % 12 == 0, -9.0, np.where(i % 12 == 1, -8.0, 1000.25 + i)),
+            "school": (1 + i % 4).astype(float),
+            "sex": np.where(i == 7, 9.0, i % 2),
+            "region": np.where(i % 15 == 0, "XX", np.where(i % 15 == 1, "", "N")),
+            "born": [date(1950, 1, 1 + n % 28) for n in i],
+            "seen": [datetime(2020, 1, 1, n % 24, 5, 6) for n in i],
+            "wake": [time(n % 24, 30) for n in i],
+            "lasts": [30.0 * 3600 + n for n in i],
+        }
+    ).with_columns(school=pl.when(pl.Series(i) != 3).then("school"))
+    pyreadstat.write_sav(
+        frame,
+        path,
+        column_labels={"age": "Age in years", "region": "Région"},
+        variable_value_labels={
+            "school": {1: "none", 2: "primary", 3: "secondary", 4: "tertiary", 5: "unknown"},
+            "sex": {0: "male", 1: "female", 9: "refused"},
+            "region": {"N": "North", "XX": "nowhere"},
+        },
+        missing_ranges={
+            "age": [99],
+            "income": [{"lo": -9, "hi": -8}, 0],
+            "sex": [9],
+            "region": ["XX"],
+        },
+        variable_measure={"school": "ordinal", "age": "scale"},
+        variable_format={"age": "F3.0", "income": "F12.2", "born": "EDATE10", "lasts": "TIME8"},
+    )
+    return path
+
+
+def stata(path: Path) -> Path:
+    i = np.arange(N)
+    age = [("a" if n % 10 == 0 else "z" if n % 10 == 1 else 20 + n % 40) for n in i.tolist()]
+    income = [("b" if n == 5 else None if n == 6 else 1000.25 + n) for n in i.tolist()]
+    frame = pl.DataFrame(
+        {
+            "person": [f"P{n}" for n in i],
+            "age": pl.Series(age, dtype=pl.Object),
+            "income": pl.Series(income, dtype=pl.Object),
+            "school": pl.Series(1 + i % 4, dtype=pl.Int32),
+            "born": [date(1950, 1, 1 + n % 28) for n in i],
+            "seen": [datetime(2020, 1, 1, n % 24, 5, 6) for n in i],
+            "month": pl.Series(i, dtype=pl.Int32),
+        }
+    )
+    pyreadstat.write_dta(
+        frame,
+        path,
+        column_labels={"age": "Age in years"},
+        variable_value_labels={"school": {1: "none", 4: "tertiary"}, "age": {"a": "refused"}},
+        missing_user_values={"age": ["a", "z"], "income": ["b"]},
+        variable_format={"income": "%12.2f", "born": "%tdD_m_Y", "month": "%tm"},
+    )
+    return path
+
+
+def plan(table: Path, **settings: Any) -> Plan:  # noqa: ANN401 - of the plan
+    masked = {"age": Confidential(lower=0, upper=120), "income": Confidential(decimals=2)}
+    roles: dict[str, Any] = dict.fromkeys(read_table(table).columns, "kept")
+    roles |= masked | {"person": "identifier"}
+    return Plan(**{"epsilon": 1000.0, "k": 5, "missing": "keep", "attributes": roles, **settings})
+
+
+def opened(path: Path) -> tuple[pl.DataFrame, Any]:
+    reader = pyreadstat.read_sav if path.suffix == ".sav" else pyreadstat.read_dta
+    frame, about = reader(path, user_missing=True, output_format="polars")
+    return frame, about
+
+
+def test_declared_missing_values_are_missing_and_codes_wait(tmp_path: Path) -> None:
+    data, meta = load(spss(tmp_path / "in.sav"))
+    assert data["age"].null_count() == 6
+    assert data["age"].max() == 59
+    assert data["age"].dtype == data["school"].dtype == data["sex"].dtype == pl.Int64
+    assert data["income"].dtype == pl.Float64
+    assert data["region"].null_count() == 8
+    codes = meta.columns["income"].codes
+    assert codes is not None
+    assert codes.head(3).to_list() == [-9, -8, None]
+    assert meta.columns["school"].codes is None
+
+
+def test_a_release_keeps_labels_codes_and_formats_of_spss(tmp_path: Path) -> None:
+    path = spss(tmp_path / "in.sav")
+    written = protect(path, plan(path)).write(tmp_path / "out.sav", keep_order=True)
+    (before, said), (after, says) = opened(path), opened(written.protected)
+    released = [name for name in before.columns if name != "person"]
+    assert after.columns == released
+    for what in (
+        "column_names_to_labels",
+        "variable_value_labels",
+        "missing_ranges",
+        "original_variable_types",
+        "variable_measure",
+    ):
+        kept = {name: v for name, v in getattr(said, what).items() if name != "person"}
+        assert getattr(says, what) == kept, what
+    masked = ["age", "income"]
+    assert after.drop(masked).equals(before.select(released).drop(masked))
+    for name, codes in (("age", [99.0]), ("income", [-9.0, -8.0])):
+        coded = before[name].is_in(codes)
+        assert coded.any()
+        assert after[name].filter(coded).equals(before[name].filter(coded))
+        values, were = (table[name].filter(~coded).to_numpy() for table in (after, before))
+        assert not np.isin(values, codes).any()
+        assert were.min() - 1 < values.min() <= values.max() < were.max() + 1  # no code clustered
+        assert len(np.unique(values)) < len(np.unique(were))
+
+
+def test_shuffled_records_keep_their_own_codes(tmp_path: Path) -> None:
+    path = spss(tmp_path / "in.sav")
+    roles = {**plan(path).attributes, "person": "kept"}
+    release = protect(path, plan(path, attributes=roles))
+    after, _ = opened(release.write(tmp_path / "out.sav").protected)
+    before, _ = opened(path)
+    assert after["person"].to_list() != before["person"].to_list()
+    both = after.join(before, on="person", suffix="_before")
+    for name, codes in (
+        ("age", [99.0]),
+        ("income", [-9.0, -8.0]),
+        ("sex", [9.0]),
+        ("region", ["XX"]),
+    ):
+        now, was = both[name], both[f"{name}_before"]
+        assert now.is_in(codes).equals(was.is_in(codes).alias(name))
+        assert now.filter(now.is_in(codes)).equals(was.filter(now.is_in(codes)).alias(name))
+
+
+def test_a_release_keeps_labels_codes_and_formats_of_stata(tmp_path: Path) -> None:
+    path = stata(tmp_path / "in.dta")
+    data, _ = load(path)
+    assert data["age"].dtype == data["school"].dtype == pl.Int64
+    written = protect(path, plan(path)).write(tmp_path / "out.dta", keep_order=True)
+    (before, said), (after, says) = opened(path), opened(written.protected)
+    for what in ("column_names_to_labels", "variable_value_labels", "original_variable_types"):
+        kept = {name: v for name, v in getattr(said, what).items() if name != "person"}
+        assert getattr(says, what) == kept, what
+    assert says.missing_user_values == {"age": ["a", "z"], "income": ["b"]}
+    assert says.readstat_variable_types["age"] == "int32"
+    assert after.drop("age", "income").equals(before.drop("person", "age", "income"))
+    for name in ("age", "income"):
+        was, now = before[name].to_list(), after[name].to_list()
+        assert [e if isinstance(e, str) else e is None for e in now] == [
+            e if isinstance(e, str) else e is None for e in was
+        ]
+
+
+@pytest.mark.parametrize("write", [spss, stata])
+def test_the_plan_decides_what_becomes_of_declared_missing_values(
+    tmp_path: Path,
+    write: Any,  # noqa: ANN401
+) -> None:
+    path = write(tmp_path / ("in.sav" if write is spss else "in.dta"))
+    with pytest.raises(DataError, match=r"attribute 'age': (6|12) of 60 values are missing"):
+        protect(path, plan(path, missing="error"))
+    dropped = protect(path, plan(path, missing="drop"))
+    assert dropped.data["age"].null_count() == dropped.data["income"].null_count() == 0
+    after, _ = opened(dropped.write(tmp_path / f"out{path.suffix}").protected)
+    assert after.height == len(dropped.detail.positions) < N
+
+
+def test_the_certificate_says_that_codes_and_labels_are_shown(tmp_path: Path) -> None:
+    path = spss(tmp_path / "in.sav")
+    release = protect(path, plan(path))
+    written = Certificate.read(release.write(tmp_path / "out.sav").certificate)
+    text = " ".join(written.not_protected)
+    assert "Which declared missing code stands for a missing value" in text
+    assert "age, income, sex, region" in text
+    assert "Labels of columns and of values" in text
+    with pytest.warns(FileWarning):
+        plain = Certificate.read(release.write(tmp_path / "plain.parquet").certificate)
+    assert "Labels" not in " ".join(plain.not_protected)
+
+
+@pytest.mark.parametrize("ending", [".csv", ".parquet", ".arrow", ".xlsx"])
+def test_files_that_hold_values_only_lose_labels_and_codes_and_say_so(
+    tmp_path: Path, ending: str
+) -> None:
+    path = spss(tmp_path / "in.sav")
+    release = protect(path, plan(path))
+    with pytest.warns(FileWarning) as caught:
+        written = release.write(tmp_path / f"out{ending}", keep_order=True)
+    message = str(caught[0].message)
+    for what in ("labels of columns (columns: 2)", "labels of values (columns: 3)"):
+        assert what in message
+    assert "declared missing codes, which are plainly missing now (columns: 4)" in message
+    back = read_table(written.protected)
+    assert back["age"].null_count() == 6
+    if ending != ".csv":
+        assert back.equals(release.data)
+
+
+def test_from_spss_to_stata_and_back_to_spss(tmp_path: Path) -> None:
+    path = spss(tmp_path / "in.sav")
+    release = protect(path, plan(path))
+    with pytest.warns(FileWarning) as caught:
+        written = release.write(tmp_path / "out.dta", keep_order=True)
+    assert "declared missing codes, which are plainly missing now (columns: 4)" in str(
+        caught[0].message
+    )
+    assert "labels of values (columns: 1)" in str(caught[0].message)  # of text
+    table = load(written.protected)
+    assert table.data.equals(release.data)
+    assert table.meta.columns["sex"].value_labels == {0: "male", 1: "female", 9: "refused"}
+    write_table(table.data, tmp_path / "back.sav", table.meta)
+    back = load(tmp_path / "back.sav")
+    assert back.data.equals(release.data)
+    assert back.meta.columns["age"].label == "Age in years"
+
+
+def test_from_stata_to_spss(tmp_path: Path) -> None:
+    path = stata(tmp_path / "in.dta")
+    release = protect(path, plan(path))
+    with pytest.warns(
+        FileWarning, match=r"labels of values \(columns: 1\); declared missing codes"
+    ):
+        written = release.write(tmp_path / "out.sav", keep_order=True)
+    table = load(written.protected)
+    assert table.data.equals(release.data)
+    assert table.meta.columns["school"].value_labels == {1: "none", 4: "tertiary"}
+
+
+def test_sas_files_are_read(tmp_path: Path) -> None:
+    data, meta = load(SAS)
+    assert data.schema == {
+        "name": pl.String,
+        "age": pl.Int64,
+        "income": pl.Float64,
+        "born": pl.Date,
+        "seen": pl.Datetime("us"),
+    }
+    assert data["age"].to_list() == [20, 23, 26, 29, 32, None, 38, 41, 44, 47, 50, 53]
+    assert data["income"].null_count() == 2
+    assert data["name"][3] is None
+    assert data["born"].head(3).to_list() == [date(1949, 12, 31), date(1952, 9, 26), None]
+    assert data["seen"][1] == datetime(2020, 1, 1, 1)
+    assert meta.columns["age"].label == "Age in years"
+    roles: dict[str, Any] = dict.fromkeys(data.columns, "kept") | {"age": "confidential"}
+    release = protect(SAS, Plan(epsilon=1, k=3, missing="keep", attributes=roles))
+    after, says = opened(release.write(tmp_path / "out.dta", keep_order=True).protected)
+    assert after["age"].to_list()[5] == "a"
+    assert after["income"].to_list()[7:9] == [None, "b"]
+    assert says.column_names_to_labels["income"] == "Income, thousands"
+    with pytest.raises(FileError, match="SAS files can be read but not written"):
+        release.write(tmp_path / "out.sas7bdat")
+
+
+def test_masked_values_keep_clear_of_codes(tmp_path: Path) -> None:
+    i = np.arange(40)
+    frame = pl.DataFrame({"x": np.where(i < 4, 50, 40 + i % 21 + (i % 21 == 10)).astype(float)})
+    pyreadstat.write_sav(
+        frame, tmp_path / "in.sav", missing_ranges={"x": [50]}, variable_format={"x": "F3.0"}
+    )
+    attributes = {"x": Confidential(lower=0, upper=100)}
+    only = Plan(epsilon=0.05, k=3, missing="keep", attributes=attributes, post="none")
+    for seed in range(30):
+        release = protect(tmp_path / "in.sav", only, seed=seed)
+        if (release.data["x"] == 50).any():
+            break
+    else:
+        pytest.fail("no seed makes a masked value equal to the code")
+    after, _ = opened(release.write(tmp_path / "out.sav", keep_order=True).protected)
+    assert (after["x"] == 50).to_list() == [True] * 4 + [False] * 36
+    moved = release.data["x"] == 50
+    assert set(after["x"].filter(moved)) == {49.0}
+
+
+numbers = st.integers(-20, 20)
+
+
+@given(
+    st.lists(numbers, min_size=1),
+    st.lists(st.tuples(numbers, st.integers(0, 3)), min_size=1, max_size=3),
+    st.sampled_from([0, 1, None]),
+)
+def test_masked_values_move_to_the_nearest_place_beside_the_codes(
+    values: list[int], ranges: list[tuple[int, int]], decimals: int | None
+) -> None:
+    missing = tuple((float(low), float(low + wide)) for low, wide in ranges)
+    column = pl.Series("x", values, dtype=pl.Int64 if decimals == 0 else pl.Float64)
+    about = ColumnMeta(missing=missing, masked=Domain(-np.inf, np.inf, decimals))
+    moved = clear_of_codes(column, about)
+    assert not within(moved, missing).any()
+    assert moved.dtype == column.dtype
+    hit = within(column, missing)
+    assert moved.filter(~hit).equals(column.filter(~hit))
+    if decimals == 0:
+        free = [x for x in range(-50, 50) if not any(low <= x <= high for low, high in missing)]
+        for value, place in zip(column.filter(hit), moved.filter(hit), strict=True):
+            assert abs(value - place) == min(abs(value - x) for x in free)
+
+
+def test_masked_values_stay_in_their_domain_when_they_move() -> None:
+    column = pl.Series("x", [99, 100, 98, None])
+    about = ColumnMeta(missing=((99.0, 100.0),), masked=Domain(0, 100, None))
+    assert clear_of_codes(column, about).to_list() == [98, 98, 98, None]
+    real = ColumnMeta(missing=((99.0, np.inf),), masked=Domain(0, 120, 2))
+    assert clear_of_codes(pl.Series([99.5, 3.0]), real).to_list() == [98.99, 3.0]
+
+
+def test_derived_columns_have_no_declared_missing_values(tmp_path: Path) -> None:
+    i = np.arange(30.0)
+    frame = pl.DataFrame({"a": i, "b": i, "sum": np.where(i == 3, 99, 2 * i)})
+    pyreadstat.write_sav(frame, tmp_path / "in.sav", missing_ranges={"sum": [99], "a": [77]})
+    roles = {"a": Confidential(decimals=0), "b": Confidential(decimals=0)}
+    derived = {"sum": Derived(expression="a + b")}
+    release = protect(tmp_path / "in.sav", Plan(epsilon=1, k=3, attributes=roles | derived))
+    after, says = opened(release.write(tmp_path / "out.sav").protected)
+    assert says.missing_ranges == {"a": [{"lo": 77, "hi": 77}]}
+    assert after["sum"].equals((after["a"] + after["b"]).alias("sum"))
+
+
+def test_dates_declared_to_be_missing_are_missing_and_said(tmp_path: Path) -> None:
+    seconds = [13_000_000_000.0, 86_400.0, 13_100_000_000.0]
+    pyreadstat.write_sav(
+        pl.DataFrame({"d": seconds, "x": [1.0, 2.0, 3.0]}),
+        tmp_path / "in.sav",
+        missing_ranges={"d": [86_400]},
+        variable_format={"d": "DATE11"},
+    )
+    with pytest.warns(FileWarning, match="column 'd': dates declared to be missing"):
+        data, meta = load(tmp_path / "in.sav")
+    assert data["d"].dtype == pl.Date
+    assert data["d"].is_null().to_list() == [False, True, False]
+    assert meta.columns["d"].missing == ()
+
+
+def test_times_of_a_day_and_more_stay_numbers(tmp_path: Path) -> None:
+    data, _ = load(spss(tmp_path / "in.sav"))
+    assert data["wake"].dtype == pl.Time
+    assert data["lasts"].head(2).to_list() == [108_000, 108_001]
+
+
+EVERY_TYPE = pl.DataFrame(
+    {
+        "whole": [1, None, -3],
+        "large": [2**40, None, 1],
+        "real": [0.1, None, -2.5],
+        "text": ["ä", None, "b" * 300],
+        "day": [date(1850, 1, 1), None, date(2030, 1, 1)],
+        "moment": [datetime(1850, 1, 1, 1, 2, 3), None, datetime(2030, 1, 1)],
+        "hour": [time(1, 2, 3), None, time(23, 59, 59)],
+        "kind": pl.Series(["b", "a", None], dtype=pl.Categorical),
+        "nothing": pl.Series([None, None, None], dtype=pl.Null),
+    }
+)
+
+
+@pytest.mark.parametrize("ending", [".sav", ".dta"])
+def test_tables_from_elsewhere_come_back(tmp_path: Path, ending: str) -> None:
+    path = tmp_path / f"out{ending}"
+    write_table(EVERY_TYPE, path)
+    expected = EVERY_TYPE.with_columns(
+        pl.col("kind").cast(pl.String), pl.col("nothing").cast(pl.Float64)
+    )
+    back = read_table(path)
+    assert back.schema == expected.schema
+    assert back.equals(expected)
+
+
+@pytest.mark.parametrize("ending", [".sav", ".dta"])
+def test_truth_values_become_numbers_and_that_is_said(tmp_path: Path, ending: str) -> None:
+    path = tmp_path / f"out{ending}"
+    with pytest.warns(FileWarning, match="truth values, which are 0 and 1 now"):
+        write_table(pl.DataFrame({"x": [True, None, False]}), path)
+    assert read_table(path)["x"].to_list() == [1, None, 0]
+
+
+@pytest.mark.parametrize(
+    ("column", "kinds", "message"),
+    [
+        (pl.Series("a b", [1]), ".sav .dta", "column 'a b': not a name"),
+        (pl.Series("1x", [1]), ".sav .dta", "column '1x': not a name"),
+        (pl.Series("With", [1]), ".sav", "column 'With': not a name"),
+        (pl.Series("x" * 33, [1]), ".dta", "not a name that Stata takes"),
+        (pl.Series("x" * 65, [1]), ".sav", "not a name that SPSS takes"),
+        (pl.Series("x", [[VALUE]]), ".sav .dta", r"column 'x': .* cannot hold values of type List"),
+        (pl.Series("x", [2**60]), ".sav .dta", r"column 'x': .* whole numbers of up to 2\^53"),
+        (pl.Series("x", [b"918273"]), ".sav .dta", r"cannot hold values of type Binary"),
+        (pl.Series("x", ["918273"], dtype=pl.Decimal), ".sav .dta", r"of type Decimal"),
+    ],
+)
+def test_what_these_files_cannot_hold(
+    tmp_path: Path, column: pl.Series, kinds: str, message: str
+) -> None:
+    for kind in kinds.split():
+        with pytest.raises(FileError, match=message) as error:
+            write_table(column.to_frame(), tmp_path / f"out{kind}")
+        assert str(VALUE) not in str(error.value)
+
+
+def test_names_that_differ_in_case_only(tmp_path: Path) -> None:
+    both = pl.DataFrame({"x": [1], "X": [2]})
+    with pytest.raises(FileError, match="differ in case only"):
+        write_table(both, tmp_path / "out.sav")
+    write_table(both, tmp_path / "out.dta")
+    assert read_table(tmp_path / "out.dta").equals(both)
+
+
+@pytest.mark.parametrize("ending", [".sav", ".dta", ".sas7bdat"])
+@pytest.mark.parametrize("content", [b"", b"garbage" * 50, b"$FL2@(#) IBM SPSS" + b"\0" * 200])
+def test_something_else(tmp_path: Path, ending: str, content: bytes) -> None:
+    path = tmp_path / f"in{ending}"
+    path.write_bytes(content)
+    with pytest.raises(FileError, match=r"the file is empty|not an? \w+ file that can be read"):
+        read_table(path)
+
+
+def test_a_file_that_was_cut_short(tmp_path: Path) -> None:
+    for path in (spss(tmp_path / "in.sav"), stata(tmp_path / "in.dta")):
+        path.write_bytes(path.read_bytes()[:-400])
+        with pytest.raises(FileError, match="file that can be read"):
+            read_table(path)
+
+
+def test_no_records(tmp_path: Path) -> None:
+    pyreadstat.write_sav(pl.DataFrame({"x": pl.Series([], dtype=pl.Float64)}), tmp_path / "in.sav")
+    with pytest.raises(FileError, match="no records"):
+        read_table(tmp_path / "in.sav")
+
+
+def test_an_encoding_can_be_given(tmp_path: Path) -> None:
+    path = spss(tmp_path / "in.sav")
+    assert load(Source(path, encoding="utf-8")).meta.columns["region"].label == "Région"
+    with pytest.raises(FileError, match="delimiter has no meaning for SPSS"):
+        load(Source(path, delimiter=";"))
+
+
+FULL_DISK = """
+import resource, sys
+import polars as pl
+from microveil import Plan, protect
+from microveil.errors import FileError
+resource.setrlimit(resource.RLIMIT_FSIZE, (30_000, 30_000))
+roles = {"x": "confidential", "y": "kept"}
+table = pl.DataFrame({"x": range(9_000), "y": [i**4 for i in range(9_000)]})
+release = protect(table, Plan(epsilon=1, attributes=roles))
+try:
+    release.write(sys.argv[1], overwrite=True)
+except FileError as error:
+    print(error)
+"""
+
+
+@pytest.mark.parametrize("ending", [".sav", ".dta", ".xlsx", ".arrow", ".csv"])
+def test_a_full_disk_leaves_the_old_file(tmp_path: Path, ending: str) -> None:
+    path = tmp_path / f"out{ending}"
+    path.write_bytes(b"old")
+    run = subprocess.run(  # noqa: S603
+        [sys.executable, "-c", FULL_DISK, path], capture_output=True, text=True, check=True
+    )
+    assert "cannot be written" in run.stdout
+    assert path.read_bytes() == b"old"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_release_is_measured_against_its_original(tmp_path: Path) -> None:
+    path = spss(tmp_path / "in.sav")
+    written = protect(path, plan(path)).write(tmp_path / "out.sav", detail=True)
+    outcome = evaluate(path, written.protected, detail=written.detail)
+    assert outcome.to_dict()["records"] == N
