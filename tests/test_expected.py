@@ -2,7 +2,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from microveil import Confidential, Plan, expected_error, protect
+from microveil import Confidential, Plan, PlanError, expected_error, protect
 from microveil.evaluate.utility import mean_sse
 
 RANDOM = np.random.default_rng(4)
@@ -77,3 +77,13 @@ def test_a_constant_attribute_loses_nothing() -> None:
     table = pl.DataFrame({"x": [3] * 9})
     outcome = expected_error(table, Plan(epsilon=1.0, k=3, attributes={"x": "confidential"}))
     assert outcome.mean_sse == 0
+
+
+def test_categories_and_joint_clusters_are_refused() -> None:
+    table = pl.DataFrame({"a": range(20), "b": ["x", "y"] * 10})
+    nominal = Confidential(kind="nominal", categories=["x", "y"])
+    with pytest.raises(PlanError, match="categories have no squared error"):
+        expected_error(table.select("b"), Plan(epsilon=1.0, k=3, attributes={"b": nominal}))
+    plan = Plan(epsilon=1.0, k=3, attributes={"a": "confidential", "b": nominal})
+    with pytest.raises(PlanError, match="joint clusters is not known"):
+        expected_error(table, plan.replace(partition="joint"))

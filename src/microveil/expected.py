@@ -8,6 +8,7 @@ import polars as pl
 
 from microveil.clusters import ClusterSummary, singletons, summarise
 from microveil.engines.memory import MemoryEngine
+from microveil.errors import PlanError
 from microveil.formats import load
 from microveil.grid import Integers, Reals
 from microveil.masking import NumericMasking
@@ -45,7 +46,7 @@ def expected_error(
     Within-cluster squares about the centroids used, plus Σ n_j·2·b_j². Clamping to the domain and
     isotonic regression are ignored: the first can only lower the error, the second usually does,
     so at small ε the true error is lower. Attributes that are constant have no scale to measure
-    error in and do not count.
+    error in and do not count, and neither do categories. Joint clusters are refused.
 
     Parameters
     ----------
@@ -64,8 +65,12 @@ def expected_error(
     """
     from microveil.prepare import prepare
 
-    engine = MemoryEngine(load(data).data)
+    if plan.joint_groups:
+        raise PlanError("the expected error of joint clusters is not known; evaluate a release")
+    engine = MemoryEngine(load(data, verbatim=plan.verbatim).data)
     settled = prepare(plan, engine)
+    if not settled.numeric:
+        raise PlanError("categories have no squared error to expect; evaluate a release")
     rows, varying = [], 0
     for masking in settled.numeric:
         ranked = engine.ranked(masking.name, masking.grid)

@@ -402,8 +402,33 @@ def test_dates_as_text_are_read_like_those_of_the_other_table() -> None:
     unreadable = masked.with_columns(x=pl.lit("soon"))
     with pytest.raises(DataError, match=r"'x': expected numbers .* found String in the release"):
         evaluate(original, unreadable, aligned=True)
-    with pytest.raises(DataError, match=r"'y': expected the same .* Date and Datetime"):
-        evaluate(original, original.with_columns(y="x"), attributes="y")
+    with pytest.raises(DataError, match=r"'y': expected the same .* Date and Time"):
+        evaluate(original, original.with_columns(y="z"), attributes="y")
+
+
+def test_times_that_are_all_midnight_may_be_dates() -> None:
+    """Pandas writes such times to CSV as dates."""
+    days = pl.DataFrame({"x": [date(2020, 1, i) for i in (1, 2, 5)]})
+    times = days.cast(pl.Datetime("ms"))
+    assert evaluate(times, days, aligned=True).value("mean SSE") == 0
+    assert evaluate(times.to_pandas(), days, aligned=True).value("mean SSE") == 0
+
+
+def test_a_single_record_and_values_of_several_types() -> None:
+    one = pl.DataFrame({"x": ["a"], "y": [1]})
+    assert evaluate(one, one, aligned=True).value("share unchanged", "x") == 1
+    table = PEOPLE.select("age", "job").to_pandas()
+    table["mixed"] = [i if i % 2 else "odd" for i in range(RECORDS)]
+    evaluation = evaluate(table, table, aligned=True)
+    assert evaluation.attributes == ("age", "job")
+    reason = _reasons(evaluation)["every measure of 'mixed'"]
+    assert reason == "it holds neither numbers nor categories"
+    plan = Plan(
+        epsilon=1.0,
+        attributes={"age": "kept", "job": "kept", "mixed": Confidential(kind="nominal")},
+    )
+    with pytest.raises(DataError, match="'mixed': categories must be text, whole numbers or truth"):
+        protect(table, plan)
 
 
 def test_bad_categories(release: Release) -> None:

@@ -49,7 +49,10 @@ def numbers(series: nw.Series[Any]) -> Reals:
 
 def category_values(series: nw.Series[Any]) -> tuple[pl.Series, Holds]:
     """Return a column of categories as Polars has it, and what it holds."""
-    column = series.to_polars()
+    try:
+        column = series.to_polars()
+    except (TypeError, ValueError, pl.exceptions.PolarsError):  # values of several types
+        return pl.Series(series.to_list(), dtype=pl.Object), "other values"
     if column.dtype in (pl.Categorical, pl.Enum):
         column = column.cast(pl.String)
     if column.dtype == pl.Null:

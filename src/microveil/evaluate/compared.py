@@ -133,8 +133,11 @@ def _numbers(name: str, original: nw.Series[Any], released: nw.Series[Any]) -> N
 
 
 def _as_times(column: nw.Series[Any], like: nw.Series[Any]) -> nw.Series[Any]:
-    """Read text as the times that the other table has: CSV files hold them as text."""
-    if column.dtype != nw.String or describe(like.dtype).clock is None:
+    """Read text, or dates, as the times that the other table has: a CSV file may hold them so."""
+    wanted = describe(like.dtype)
+    if column.dtype == nw.Date and wanted.clock == "datetime" and wanted.zone is None:
+        return column.cast(nw.Datetime("us"))
+    if column.dtype != nw.String or wanted.clock is None:
         return column
     text, dtype = column.to_polars(), like.to_polars().dtype
     try:

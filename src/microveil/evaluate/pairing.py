@@ -203,8 +203,7 @@ def _side_by_side(columns: list[Reals], records: int) -> Reals:
 
 
 def _open(data: Any, plan: Plan | None) -> nw.DataFrame[Any]:  # noqa: ANN401 - the user's kind
-    verbatim = plan.verbatim if plan else ()
-    return open_table(load(data, verbatim=verbatim).data)
+    return open_table(load(data, verbatim=plan.verbatim if plan else ()).data)
 
 
 def _open_release(

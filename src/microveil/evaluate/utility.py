@@ -189,7 +189,8 @@ def standard_deviations(original: Reals) -> Reals:
     """Each attribute's standard deviation; exactly 0 where it is constant."""
     varies = original.max(axis=0) > original.min(axis=0)
     deviations = np.zeros(original.shape[1])
-    deviations[varies] = original[:, varies].std(axis=0, ddof=1)
+    if varies.any():
+        deviations[varies] = original[:, varies].std(axis=0, ddof=1)
     return deviations
 
 

@@ -47,12 +47,7 @@ def write_arrow(frame: pl.DataFrame, path: Path, _meta: TableMeta) -> list[str]:
 
 def write_parquet(frame: pl.DataFrame, path: Path, _meta: TableMeta) -> list[str]:
     """Write a Parquet file."""
-    try:
-        frame.write_parquet(path)
-    except pl.exceptions.ComputeError as error:
-        if "IO error" in str(error):
-            raise OSError from None
-        raise
+    frame.write_parquet(path)
     return []
 
 
