@@ -1,4 +1,5 @@
 import os
+import shlex
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -30,7 +31,7 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureF
     monkeypatch.setenv("COLUMNS", "100")
 
     def run_command(line: str) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["microveil", *line.split()])
+        monkeypatch.setattr(sys, "argv", ["microveil", *shlex.split(line)])
         with pytest.raises(SystemExit) as stop:
             main()
         printed = capsys.readouterr()

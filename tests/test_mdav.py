@@ -133,12 +133,13 @@ def test_blocks(points: Reals, k: int, most: int) -> None:
 
 def test_blocks_are_halves_along_the_attribute_that_varies_most() -> None:
     points = np.array([[5, 3], [0, 1], [4, 2], [1, 4], [5, 9], [0, 0], [4, 2], [4, 2]], dtype=float)
-    # The second attribute varies most (variance 6.6 to 4.1): its lower half is 0 1 2 2, and of three
-    # equal values the last record goes up. There the first varies most, 0 0 4 4; above it is the
-    # second again, 2 3 4 9.
+    # The second attribute varies most (variance 6.6 to 4.1): its lower half is 0 1 2 2, the last of
+    # three equal records goes up. Below, the first varies most, 0 0 4 4; above, the second again,
+    # 2 3 4 9.
     assert median_blocks(points, 4).tolist() == [1, 0, 0, 1, 1, 0, 0, 1]
     assert median_blocks(points, 3).tolist() == [2, 0, 1, 3, 3, 0, 1, 2]
     assert median_blocks(points, 8).tolist() == [0] * 8
+    assert median_blocks(points[:3], 2).tolist() == [1, 0, 1]  # the record in the middle goes up
 
 
 def test_standardised_columns() -> None:

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from microveil.grid import Integers, Reals
 from microveil.masking import CategoryMasking
-from microveil.noise import WordSource, permute_and_flip
+from microveil.noise import WordSource, permute_and_flip, randomised_response
 from microveil.roles import Kind
 
 
@@ -105,12 +105,19 @@ def mask_categories(
     return chosen
 
 
+def respond(codes: Integers, masking: CategoryMasking, source: WordSource) -> Integers:
+    """Mask every record's category by itself, by randomised response.
+
+    Guarantee
+    ---------
+    Whatever a record's category is, the probability of each answer differs by a factor of at
+    most exp(ε): a rate of ε/2 a count, and two counts differ.
+    """
+    return randomised_response(codes, len(masking.categories), 2 * masking.rate, source)
+
+
 def choice_probabilities(scores: Integers, rate: float) -> Reals:
     """Probability that permute-and-flip chooses each category, cluster by cluster.
-
-    With p_c = exp(−rate·(highest score − score of c)), category c is chosen when it comes up
-    before every other that would be accepted: p_c·∫ ∏_{s≠c} (1 − p_s t) dt over t from 0 to 1, a
-    polynomial that Gauss and Legendre's rule integrates exactly.
 
     Examples
     --------
@@ -118,12 +125,20 @@ def choice_probabilities(scores: Integers, rate: float) -> Reals:
     array([[0.5   , 0.5   ],
            [0.9844, 0.0156]])
     """
-    accept = np.exp(-rate * (scores.max(axis=1, keepdims=True) - scores))
+    probabilities: Reals = np.exp(log_choice_probabilities(scores, rate))
+    return probabilities
+
+
+def log_choice_probabilities(scores: Integers, rate: float) -> Reals:
+    """Logarithms of `choice_probabilities`, also where these are too small for a double.
+
+    With p_c = exp(−rate·(highest score − score of c)), category c is chosen when it comes up
+    before every other that would be accepted: p_c·∫ ∏_{s≠c} (1 − p_s t) dt over t from 0 to 1, a
+    polynomial that Gauss and Legendre's rule integrates exactly.
+    """
+    behind = rate * (scores.max(axis=1, keepdims=True) - scores)
     nodes, weights = np.polynomial.legendre.leggauss(scores.shape[1] // 2 + 1)
-    t, weight = (nodes + 1) / 2, weights / 2
-    reject = 1 - accept[..., np.newaxis] * t
-    chosen = np.empty(scores.shape)
-    for c in range(scores.shape[1]):
-        others = np.prod(np.delete(reject, c, axis=1), axis=1)
-        chosen[:, c] = accept[:, c] * (others @ weight)
-    return chosen
+    reject = 1 - np.exp(-behind)[..., np.newaxis] * (nodes + 1) / 2
+    others = reject.prod(axis=1, keepdims=True) / reject
+    logarithms: Reals = np.log(others @ weights / 2) - behind
+    return logarithms

@@ -1,6 +1,7 @@
 """The command line: commands call the library and hold no logic."""
 
 import os
+import signal
 import sys
 import warnings
 from collections.abc import Iterator
@@ -133,6 +134,7 @@ def protect(
     """
     from microveil.columns import override, plan_for_columns
     from microveil.formats import load
+    from microveil.large import column_names, goes_columnwise, protect_file
     from microveil.plan import Plan
     from microveil.protect import protect as run
     from microveil.release import check_paths, release_paths
@@ -151,21 +153,29 @@ def protect(
         "domains": parse_domains(domain or []),
     }  # fmt: skip
     table: Any = data
+    large = goes_columnwise(data, output)
     if plan is not None:
         base = Plan.read(plan)
         chosen = base.replace(attributes=override(base.attributes, **roles), **settings)
     else:
         if epsilon is None:
             raise PlanError("give a plan with --plan, or a privacy budget with --epsilon")
-        table = load(data, verbatim=roles["keep"])
-        chosen = plan_for_columns(table.data.columns, **roles, **settings)
+        table = data if large else load(data, verbatim=roles["keep"])
+        names = column_names(data) if large else table.data.columns
+        chosen = plan_for_columns(names, **roles, **settings)
+    files: dict[str, Any] = {"detail": detail, "keep_order": keep_order, "overwrite": overwrite}
     with _progress(quiet=quiet) as progress:
-        release = run(table, chosen, seed=seed, progress=progress)
-    written = release.write(output, detail=detail, keep_order=keep_order, overwrite=overwrite)
-    stamp = show_stamp(release.certificate)
+        if large:
+            written, certificate = protect_file(
+                data, chosen, output, seed=seed, progress=progress, **files
+            )
+        else:
+            release = run(table, chosen, seed=seed, progress=progress)
+            written, certificate = release.write(output, **files), release.certificate
+    stamp = show_stamp(certificate)
     if stamp:
         _errors.print(stamp, end="")
-    _say(show_release(release.certificate), quiet=quiet)
+    _say(show_release(certificate), quiet=quiet)
     _say(f"Protected   {written.protected}\nCertificate {written.certificate}", quiet=quiet)
     if written.detail:
         _say(f"Private     {written.detail} (do not publish)", quiet=quiet)
@@ -385,6 +395,7 @@ def main() -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="replace")
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))  # and clean up
     try:
         with _warnings_shown():
             app()

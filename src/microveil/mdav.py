@@ -15,8 +15,8 @@ from microveil.grid import Integers, Reals
 BLOCK = 250_000
 """The most records MDAV runs over at once.
 
-Its time grows with their square, while each halving of blocks adds 2 to 5% to the squared error:
-bench/joint.py measures both.
+Its time grows with their square, while each halving of blocks adds to the squared error: 3 to 5%
+on the table of bench/joint.py, which measures both.
 """
 
 
@@ -84,8 +84,8 @@ def median_blocks(points: Reals, most: int) -> Integers:
     """Cut records into blocks of at most `most`, by halves along the attribute that varies most.
 
     A block with more records is cut at the median of the attribute with the largest variance within
-    it (of several, the first; records of equal value in their order), and so are its halves: every
-    block that was cut off has ⌊(most + 1)/2⌋ records or more.
+    it (of several, the first), records of equal value in their order, the middle one of an odd
+    number above; and so are its halves. Once cut, blocks have ⌊(most + 1)/2⌋ records or more.
 
     Examples
     --------

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from microveil.categories import mask_categories, released_as_is
+from microveil.categories import mask_categories, released_as_is, respond
 from microveil.certificate import certify
 from microveil.describe import (
     describe_category_clusters,
@@ -19,11 +19,11 @@ from microveil.describe import (
 from microveil.engines.base import Engine
 from microveil.engines.memory import MemoryEngine
 from microveil.errors import DataError, PlanError
-from microveil.formats import load
+from microveil.formats import TableMeta, load
 from microveil.joint import check_anonymity, cluster_groups
 from microveil.masking import CategoryMasking, Masking, NumericMasking
 from microveil.mechanism import calibrate, mask
-from microveil.noise import WordSource, open_words, randomised_response
+from microveil.noise import WordSource, open_words
 from microveil.partition import cutter
 from microveil.plan import Plan
 from microveil.prepare import prepare
@@ -31,6 +31,8 @@ from microveil.release import Detail, Release
 
 Progress = Callable[[str, int, int], None]
 """Called with what is being done, how much of it is done and how much there is."""
+
+Keep = Callable[[pl.DataFrame], pl.DataFrame]
 
 
 def protect(
@@ -78,19 +80,31 @@ def protect(
             "Plan.read reads one from a TOML file"
         )
     table = load(data, verbatim=plan.verbatim)
-    engine: Engine = MemoryEngine(table.data)
+    return release_of(plan, MemoryEngine(table.data), table.meta, seed=seed, progress=progress)
+
+
+def release_of(
+    plan: Plan,
+    engine: Engine,
+    meta: TableMeta,
+    *,
+    seed: int | None,
+    progress: Progress | None,
+    keep: Keep = lambda clusters: clusters,
+) -> Release:
+    """Walk the line with any engine; `keep` says what becomes of the description of clusters."""
     settled = prepare(plan, engine)
     groups = cluster_groups(settled, engine, open_words(seed, "ties"))
-    described = []
+    clusters, losses = [], []
     with ThreadPoolExecutor(engine.threads) as threads:
         outcomes = threads.map(lambda m: _mask(engine, m, seed), settled.maskings)
-        for masking, outcome in zip(settled.maskings, outcomes, strict=True):
-            described.append(outcome)
+        for done, (described, lost) in enumerate(outcomes, start=1):
+            clusters.append(keep(described))
+            losses.append(lost)
             if progress:
-                progress(f"masking {masking.name}", len(described), len(settled.maskings))
+                progress(f"masking {settled.maskings[done - 1].name}", done, len(settled.maskings))
     smallest = check_anonymity(groups, engine)
     _derive(plan, engine)
-    clusters, losses = (pl.concat(frames) for frames in zip(*described, strict=True))
     return Release(
         data=engine.finish(list(settled.columns)),
         certificate=certify(
@@ -99,9 +113,9 @@ def protect(
             seeded=seed is not None,
             groups=tuple(zip(groups, smallest, strict=True)),
         ),
-        detail=Detail(clusters, losses, engine.positions),
+        detail=Detail(pl.concat(clusters), pl.concat(losses), engine.positions),
         plan=plan,
-        meta=table.meta,
+        meta=meta,
         seed=seed,
     )
 
@@ -133,8 +147,7 @@ def _mask_categories(
     name, categories, cut = masking.name, masking.categories, cutter(masking)
     if cut is None:
         codes = engine.codes(name, categories)
-        masked = randomised_response(codes, len(categories), 2 * masking.rate, words)
-        engine.spread_categories(name, masked, categories)
+        engine.spread_categories(name, respond(codes, masking, words), categories)
         return describe_responses(masking), describe_category_losses(masking, masking.records)
     summary = engine.summarise_categories(name, categories, cut, ties)
     as_is = released_as_is(summary, masking)

@@ -1,6 +1,5 @@
 """A release: the protected table, its public certificate, and the private detail kept apart."""
 
-import io
 import json
 import math
 import zipfile
@@ -54,16 +53,29 @@ class Detail:
     plan: Plan | None = None
     protected_sha256: str | None = None
 
-    def write(self, path: Path, *, plan: Plan, protected_sha256: str) -> None:
-        """Write one zip file of Parquet tables with plan.toml and about.json."""
+    def write(
+        self,
+        path: Path,
+        *,
+        plan: Plan,
+        protected_sha256: str,
+        clusters: pl.LazyFrame | None = None,
+    ) -> None:
+        """Write one zip file of Parquet tables with plan.toml and about.json.
+
+        Clusters that are too many to be held in memory can be given.
+        """
         about = {"private": "do not publish", "protected_sha256": protected_sha256}
         path.touch(mode=0o600)  # private
         with zipfile.ZipFile(path, "w", zipfile.ZIP_STORED) as archive:
             archive.writestr("about.json", json.dumps(about, indent=2))
             archive.writestr("plan.toml", plan.to_toml())
-            rows = pl.DataFrame({"position": self.positions})
-            for name, table in zip(_TABLES, (self.clusters, self.losses, rows), strict=True):
-                archive.writestr(name, _as_parquet(table))
+            rows = pl.DataFrame({"position": self.positions}).lazy()
+            described = self.clusters.lazy() if clusters is None else clusters
+            tables = (described, self.losses.lazy(), rows)
+            for name, table in zip(_TABLES, tables, strict=True):
+                with archive.open(name, "w", force_zip64=True) as entry:
+                    table.sink_parquet(entry)
 
     @classmethod
     def read(cls, path: str | Path) -> "Detail":
@@ -119,6 +131,7 @@ class Release:
         detail: bool = False,
         keep_order: bool = False,
         overwrite: bool = False,
+        clusters: pl.LazyFrame | None = None,
     ) -> Written:
         """Write the protected table and its certificate, and the private detail if asked.
 
@@ -133,12 +146,15 @@ class Release:
             Keep the records in their original order, instead of a random one.
         overwrite
             Replace files that exist.
+        clusters
+            For the detail, if they are too many to be held in memory.
         """
         written = release_paths(path, detail=detail)
         check_paths(written, overwrite=overwrite, source=self.meta.path)
         targets = [written.protected, written.certificate]
         targets += [written.detail] if written.detail else []
-        order = None if keep_order else self._random_order()
+        in_order = keep_order or isinstance(self.data, pl.LazyFrame)  # which was shuffled before
+        order = None if in_order else self._random_order()
         positions = self.detail.positions if order is None else self.detail.positions[order]
         meta = self._meta_of(positions)
         with moved_into_place(targets) as temporary:
@@ -152,7 +168,10 @@ class Release:
             temporary[1].write_text(certificate.to_json(), encoding="utf-8")
             if written.detail:
                 replace(self.detail, positions=positions).write(
-                    temporary[2], plan=self.plan, protected_sha256=file.sha256
+                    temporary[2],
+                    plan=self.plan,
+                    protected_sha256=file.sha256,
+                    clusters=clusters,
                 )
         return written
 
@@ -223,9 +242,3 @@ def _in_order(data: Any, order: Integers | None) -> Any:  # noqa: ANN401 - the u
         return data
     shuffled = nw.from_native(data, eager_only=True)[order]
     return nw.maybe_reset_index(shuffled).to_native()  # a pandas index would tell the old order
-
-
-def _as_parquet(frame: pl.DataFrame) -> bytes:
-    buffer = io.BytesIO()
-    frame.write_parquet(buffer)
-    return buffer.getvalue()

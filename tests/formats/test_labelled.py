@@ -59,7 +59,7 @@ def spss(path: Path) -> Path:
     pyreadstat.write_sav(
         frame,
         path,
-        column_labels={"age": "Age in years", "region": "Région"},
+        column_labels={"age": "Age in years", "region": "Région", "person": "Name, as given"},
         variable_value_labels={
             "school": {1: "none", 2: "primary", 3: "secondary", 4: "tertiary", 5: "unknown"},
             "sex": {0: "male", 1: "female", 9: "refused"},
@@ -133,6 +133,7 @@ def test_a_release_keeps_labels_codes_and_formats_of_spss(tmp_path: Path) -> Non
     path = spss(tmp_path / "in.sav")
     written = protect(path, plan(path)).write(tmp_path / "out.sav", keep_order=True)
     (before, said), (after, says) = opened(path), opened(written.protected)
+    assert b"as given" not in written.protected.read_bytes()
     released = [name for name in before.columns if name != "person"]
     assert after.columns == released
     for what in (
@@ -491,7 +492,7 @@ except FileError as error:
 """
 
 
-@pytest.mark.parametrize("ending", [".sav", ".dta", ".xlsx", ".arrow", ".csv"])
+@pytest.mark.parametrize("ending", [".sav", ".dta", ".xlsx", ".arrow", ".parquet", ".csv"])
 def test_a_full_disk_leaves_the_old_file(tmp_path: Path, ending: str) -> None:
     path = tmp_path / f"out{ending}"
     path.write_bytes(b"old")

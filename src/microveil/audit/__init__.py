@@ -3,21 +3,25 @@
 import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
 import polars as pl
 from rich.console import Group, RenderableType
 
-from microveil.accounting import held_loss, reclustered_loss
-from microveil.audit.attacks import Attack, Mechanism, lower_bound, run
-from microveil.audit.released import Pinned, pinned
+from microveil.audit.attacks import Attack, lower_bound
+from microveil.audit.base import Published, Target
+from microveil.audit.categories import CategoryMechanism, CategoryTarget, mask_counts
+from microveil.audit.numbers import Mechanism, NumericTarget
+from microveil.audit.released import Narrowed, Pinned, narrowed, pinned
 from microveil.audit.targets import (
-    Target,
+    AnyTarget,
+    Targets,
+    neighbour,
     open_targets,
     random_neighbour,
-    telling_records,
     worst_neighbour,
 )
 from microveil.engines.memory import MemoryEngine
@@ -45,8 +49,8 @@ class Finding:
     claimed
         The data-free bound the certificate states, per record; None where it states none.
     exact
-        The loss of this very table, by the closed form; for all attributes together that of the
-        worst neighbour attacked.
+        The loss of this very table. For a number it is that of the closed form; for categories,
+        and for all attributes together, that of the worst neighbour attacked.
     found
         The attack's lower bound, with 95% confidence. Above `exact` the mechanism is broken.
     """
@@ -59,18 +63,25 @@ class Finding:
 
     @property
     def broken(self) -> bool:
-        """Whether the attack found more than there should be to find."""
-        return self.found > self.exact * (1 + 1e-9)
+        """Whether more was found than there should be to find, or is lost than is claimed."""
+        claimed = float("inf") if self.claimed is None else self.claimed
+        return self.found > self.exact * (1 + 1e-9) or self.exact > claimed * (1 + 1e-9)
 
 
 @dataclass(frozen=True)
 class Audit:
-    """The outcome of an audit. It is a function of the data: private."""
+    """The outcome of an audit. It is a function of the data: private.
+
+    `released` and `narrowed` say what the informed adversary learns of numbers and of categories,
+    and `joint` of which attributes this was not measured.
+    """
 
     runs: int
     findings: tuple[Finding, ...]
     off_grid: tuple[str, ...]
-    released: tuple[Pinned, ...] = field(default=())
+    released: tuple[Pinned, ...] = ()
+    narrowed: tuple[Narrowed, ...] = ()
+    joint: tuple[str, ...] = ()
 
     @property
     def broken(self) -> bool:
@@ -107,15 +118,19 @@ def audit(
     seed: int | None = None,
     progress: Progress | None = None,
     mechanism: Mechanism = mask,
+    category_mechanism: CategoryMechanism = mask_counts,
 ) -> Audit:
     """Attack the mechanism on this table and bound its loss from below.
 
-    The mechanism runs many times on the table and on neighbours: the worst one by the closed form,
-    and random ones. An event that tells them apart is chosen on one half of the runs, and its
-    probabilities are bounded on the other half. Noise scales are held as computed from the table:
-    individual differential privacy counts them as part of the mechanism. Where the data decided
-    where clusters begin and end, only clusters held are attacked: nothing is claimed of others. A
-    second adversary, who knows all records but one, looks at one released table.
+    The mechanism runs many times on the table and on neighbours: the worst one that the exact
+    probabilities tell of, and random ones. An event that tells them apart is chosen on one half of
+    the runs, and its probabilities are bounded on the other half. Noise scales, and which clusters
+    of categories are released as they are, are held as computed from the table: individual
+    differential privacy counts them as part of the mechanism. Where the data decided where clusters
+    begin and end, as in joint clusters, only clusters held are attacked: nothing is claimed of
+    others. A second adversary, who knows all records but one, looks at one released table. Of
+    joint clusters that is not measured: a value there is not bounded by those of the clusters
+    beside it.
 
     Parameters
     ----------
@@ -133,6 +148,8 @@ def audit(
         Called after every batch of runs.
     mechanism
         What is attacked, from cluster summaries to published values.
+    category_mechanism
+        The same for categories, from counts to numbers of categories.
 
     Examples
     --------
@@ -143,50 +160,48 @@ def audit(
     """
     if runs < 100:
         raise DataError(f"an audit needs at least 100 runs, got {runs}")
-    engine = MemoryEngine(load(data).data)
+    engine = MemoryEngine(load(data, verbatim=plan.verbatim).data)
     settled = prepare(plan, engine)
-    targets = open_targets(engine, settled)
+    targets = open_targets(engine, settled, mechanism, category_mechanism)
     attacks = _plan_attacks(targets, np.random.default_rng(seed))
-    done, off_grid = _sample(targets, attacks, mechanism, runs, seconds, seed, progress)
+    done, off_grid = _sample(attacks, runs, seconds, seed, progress)
     findings = tuple(
-        _finding(name, level, chosen, targets, plan) for (name, level), chosen in attacks.items()
+        _finding(level, chosen, plan.records_per_person, name)
+        for (name, level), chosen in attacks.items()
     )
-    clustered = [t for t in targets if t.masking.method.clustered]
-    released = tuple(
-        pinned(t, mechanism(t.summary, t.scales, t.masking, open_words(seed, "as released")))
-        for t in clustered
-    )
-    return Audit(done, findings, tuple(sorted(off_grid)), released)
+    released, left = _look_at_release(targets, seed)
+    joint = tuple(target.masking.name for target in targets if target.joint is not None)
+    return Audit(done, findings, tuple(sorted(off_grid)), released, left, joint)
 
 
 Key = tuple[str, Literal[1, 2]]
 
 
-def _plan_attacks(
-    targets: Sequence[Target], random: np.random.Generator
-) -> dict[Key, list[Attack]]:
+def _plan_attacks(targets: Targets, random: np.random.Generator) -> dict[Key, list[Attack]]:
     attacks: dict[Key, list[Attack]] = {}
-    chosen = any(target.masking.chosen_from_data for target in targets)
-    levels: tuple[Literal[1, 2], ...] = (1,) if chosen else (1, 2)
+    levels: tuple[Literal[1, 2], ...] = (1, 2)
     for level in levels:
         held = level == 1
-        telling = {t.masking.name: telling_records(t, held=held) for t in targets}
-        for target in targets:
+        attacked = [t for t in targets if held or not t.masking.chosen_from_data]
+        telling = {t.masking.name: t.telling_records(held=held) for t in attacked}
+        for target in attacked:
             worst = worst_neighbour([target], telling[target.masking.name], held=held)
-            attacks[target.masking.name, level] = [Attack([target], worst)]
+            suspects = target.suspects() if held else ()
+            chosen = [worst, *(neighbour([target], (suspect,)) for suspect in suspects)]
+            attacks[target.masking.name, level] = [Attack([target], one) for one in chosen]
+        if len(attacked) < len(targets):
+            continue
         everyone = [record for records in telling.values() for record in records]
         neighbours = [worst_neighbour(targets, everyone, held=held)]
         neighbours += [
             random_neighbour(targets, random, held=held) for _ in range(_RANDOM_NEIGHBOURS)
         ]
-        attacks[ALL, level] = [Attack(targets, neighbour) for neighbour in neighbours]
+        attacks[ALL, level] = [Attack(targets, one) for one in neighbours]
     return attacks
 
 
 def _sample(
-    targets: Sequence[Target],
     attacks: dict[Key, list[Attack]],
-    mechanism: Mechanism,
     runs: int,
     seconds: float | None,
     seed: int | None,
@@ -195,62 +210,54 @@ def _sample(
     """Run the mechanism in batches until the runs are done or the time is up."""
     started, done = time.monotonic(), 0
     off_grid: set[str] = set()
-    largest = max(len(target.summary) for target in targets)
-    batch = max(1, min(runs, _VALUES_PER_BATCH // largest))
     every = [attack for chosen in attacks.values() for attack in chosen]
+    targets = list(dict.fromkeys(target for attack in every for target in attack.targets))
+    batch = max(1, min(runs, _VALUES_PER_BATCH // max(target.cells for target in targets)))
     with ThreadPoolExecutor() as threads:
         while done < runs and (not done or not seconds or time.monotonic() - started < seconds):
             count, at = min(batch, runs - done), done
 
-            def here(target: Target, count: int = count, at: int = at) -> np.ndarray[Any, Any]:
+            def here(target: Target[Any], count: int = count, at: int = at) -> Published:
                 source = open_words(seed, f"here {target.masking.name} {at}")
-                return run(mechanism, target, target.summary, count, source)
+                return target.run(target.summary, count, source)
 
             seen = dict(zip(targets, threads.map(here, targets), strict=True))
 
             def sample(number: int, at: int = at, seen: Any = seen) -> None:  # noqa: ANN401
                 attack = every[number]
                 source = open_words(seed, f"there {number} {at}")
-                attack.sample([seen[target] for target in attack.targets], mechanism, source)
+                attack.sample([seen[target] for target in attack.targets], source)
 
             list(threads.map(sample, range(len(every))))
-            off_grid |= {t.masking.name for t in targets if _is_off_grid(t, seen[t])}
+            off_grid |= {t.masking.name for t in targets if t.is_off_grid(seen[t])}
             done += count
             if progress:
                 progress("attacking", done, runs)
     return done, off_grid
 
 
-def _is_off_grid(target: Target, published: np.ndarray[Any, Any]) -> bool:
-    """Whether published values have bits below the grid, which tell of floating-point noise."""
-    masking = target.masking
-    if masking.kind == "integer" or masking.decimals is not None:
-        return False
-    inside = (published > masking.published_lower) & (published < masking.published_upper)
-    units = (published[inside] - masking.grid.origin) / masking.grid.step
-    return bool(np.any(units != np.rint(units)))
+def _look_at_release(
+    targets: Sequence[AnyTarget], seed: int | None
+) -> tuple[tuple[Pinned, ...], tuple[Narrowed, ...]]:
+    """Let the informed adversary look at one release of what is clustered by itself."""
+    clustered = [t for t in targets if t.clustered and t.joint is None]
+    words = partial(open_words, seed, "as released")
+    return (
+        tuple(pinned(t, t.release(words())) for t in clustered if isinstance(t, NumericTarget)),
+        tuple(narrowed(t, t.release(words())) for t in clustered if isinstance(t, CategoryTarget)),
+    )
 
 
-def _finding(
-    name: str,
-    level: Literal[1, 2],
-    attacks: list[Attack],
-    targets: Sequence[Target],
-    plan: Plan,
-) -> Finding:
-    concerned = attacks[0].targets
-    persons = plan.records_per_person
+def _finding(level: Literal[1, 2], attacks: list[Attack], persons: int, name: str) -> Finding:
+    targets = attacks[0].targets
     bounds = [
         held_bound(t.masking) if level == 1 else formed_again_bound(t.masking, persons)
-        for t in concerned
+        for t in targets
     ]
     known = [bound / persons for bound in bounds if bound is not None]
-    if name == ALL and len(targets) > 1:
-        exact = max(attack.neighbour.loss for attack in attacks)
-    else:
-        exact_loss = held_loss if level == 1 else reclustered_loss
-        t = concerned[0]
-        exact = exact_loss(t.masking.method, t.summary, t.masking.domain_units, t.scales)
+    exact = targets[0].closed_form(held=level == 1) if len(targets) == 1 else None
+    if exact is None:
+        exact = max(attack.loss for attack in attacks)
     return Finding(
         attribute=name,
         level=level,

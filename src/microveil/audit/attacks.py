@@ -1,93 +1,41 @@
 """Tell two tables apart by what the mechanism publishes of them, and how surely that is so."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, fields, replace
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
-from microveil.audit.targets import Neighbour, Target
-from microveil.clusters import ClusterSummary
-from microveil.grid import Integers, Reals
-from microveil.masking import NumericMasking
-from microveil.mechanism import publish
+from microveil.audit.base import Published
+from microveil.audit.targets import Neighbour, Targets
+from microveil.grid import Reals
 from microveil.noise import WordSource
 
-Mechanism = Callable[[ClusterSummary, Integers, NumericMasking, WordSource], Reals]
 CONFIDENCE = 0.95
 
 _THRESHOLDS = 50
 
 
-def run(
-    mechanism: Mechanism, target: Target, summary: ClusterSummary, runs: int, source: WordSource
-) -> Reals:
-    """Run the mechanism many times; one row of published values per run.
-
-    The runs are one long table of clusters to the mechanism. Isotonic regression would mix them
-    and is left out: post-processing can only hide, and it is the masking that is attacked.
-    """
-    repeated = ClusterSummary(*(np.tile(getattr(summary, f.name), runs) for f in fields(summary)))
-    plain = replace(target.masking, post="none")
-    published = mechanism(repeated, np.tile(target.scales, runs), plain, source)
-    return published.reshape(runs, -1)
-
-
-def statistics(target: Target, there: ClusterSummary, published: Reals) -> Reals:
-    """Compute four numbers per run, each large where this table is likelier than the other.
-
-    The likelihood ratio is the best there is against honest Laplace noise. The others look for
-    noise that is missing somewhere, or the same in two clusters, raw or in units of its scale.
-    """
-    grid, method = target.masking.grid, target.masking.method
-    here_values = grid.to_values(method.centroid(target.summary, 0))
-    there_values = grid.to_values(method.centroid(there, 0))
-    scales = np.maximum(target.scales, 1) * grid.step
-    moved = np.flatnonzero(here_values != there_values)
-    if not len(moved):
-        return np.zeros((4, len(published)))
-    seen, here, away = published[:, moved], here_values[moved], there_values[moved]
-    ratio = np.sum((np.abs(seen - away) - np.abs(seen - here)) / scales[moved], axis=1)
-    matches = np.sum(seen == publish(here, target.masking), axis=1) - np.sum(
-        seen == publish(away, target.masking), axis=1
-    )
-    most = int(moved[np.argmax(np.abs(here - away) / scales[moved])])
-    beside = most - 1 if most else min(1, len(scales) - 1)
-    shared = [
-        _apart(published[:, most] / s - published[:, beside] / t, here_values, there_values,
-               most, beside, s, t)
-        for s, t in ((1.0, 1.0), (scales[most], scales[beside]))
-    ]  # fmt: skip
-    return np.stack([ratio, matches, *shared])
-
-
-def _apart(
-    seen: Reals, here: Reals, there: Reals, most: int, beside: int, s: float, t: float
-) -> Reals:
-    expected_here, expected_there = (x[most] / s - x[beside] / t for x in (here, there))
-    distance: Reals = np.abs(seen - expected_there) - np.abs(seen - expected_here)
-    return distance
-
-
-@dataclass(eq=False)
 class Attack:
-    """Samples of the statistics from both tables, for some targets and one neighbour."""
+    """Samples of the statistics from both tables, for some targets and one neighbour.
 
-    targets: Sequence[Target]
-    neighbour: Neighbour
-    here: list[Reals] = field(default_factory=list)
-    there: list[Reals] = field(default_factory=list)
+    Of targets and neighbour it keeps what can tell the tables apart.
+    """
 
-    def sample(
-        self, published_here: Sequence[Reals], mechanism: Mechanism, source: WordSource
-    ) -> None:
-        """Add one batch of runs; those on the table as it is are shared between attacks."""
+    def __init__(self, targets: Targets, neighbour: Neighbour) -> None:
+        pairs = zip(targets, neighbour.summaries, strict=True)
+        watched = [target.watching(summary) for target, summary in pairs]
+        self.targets = [target for target, _ in watched]
+        self.summaries = [summary for _, summary in watched]
+        self.loss = neighbour.loss
+        self.here: list[Reals] = []
+        self.there: list[Reals] = []
+
+    def sample(self, published_here: Sequence[Published], source: WordSource) -> None:
+        """Add one batch of runs; those on the table as it is may be shared between attacks."""
         totals = np.zeros((2, 4, len(published_here[0])))
-        for target, summary, seen in zip(
-            self.targets, self.neighbour.summaries, published_here, strict=True
-        ):
-            other = run(mechanism, target, summary, len(seen), source)
-            totals += np.stack([statistics(target, summary, rows) for rows in (seen, other)])
+        for target, summary, seen in zip(self.targets, self.summaries, published_here, strict=True):
+            other = target.run(summary, len(seen), source)
+            totals += np.stack([target.statistics(summary, rows) for rows in (seen, other)])
         self.here.append(totals[0])
         self.there.append(totals[1])
 

@@ -65,7 +65,7 @@ class MemoryEngine:
 
     def text_facts(self, attribute: str) -> TextFacts:
         """Look at a column that does not hold numbers."""
-        values = [str(value) for value in self._frame[attribute].drop_nulls().to_list()]
+        values = [str(value) for value in self._column(attribute).drop_nulls().to_list()]
         numbers = pl.Series(values, dtype=pl.String).cast(pl.Float64, strict=False)
         return TextFacts(nulls=self.records - len(values), not_numbers=numbers.null_count())
 
@@ -96,7 +96,7 @@ class MemoryEngine:
 
     def observed_grid(self, attribute: str) -> Grid:
         """Grid of the last decimal seen in a numeric column."""
-        single = self._frame.schema[attribute] == nw.Float32
+        single = self.columns[attribute].single_precision
         return grid_of_observed(self._values(attribute), single_precision=single)
 
     def units(self, attribute: str, grid: Grid) -> Integers:
@@ -113,7 +113,7 @@ class MemoryEngine:
         self, attribute: str, categories: tuple[Category, ...] | None
     ) -> CategoryFacts:
         """Look at a column of categories; `seen` is only asked for where none are declared."""
-        values, holds = category_values(self._frame[attribute])
+        values, holds = category_values(self._column(attribute))
         values = values.drop_nulls()
         if categories is None:
             seen = tuple(values.unique().sort().to_list()) if holds != "other values" else ()
@@ -121,13 +121,13 @@ class MemoryEngine:
         outside = len(values)
         if type(categories[0]) is _PYTHON.get(holds):
             outside -= int(values.is_in(list(categories)).sum())
-        listed = listed_categories(self._frame[attribute])
+        listed = listed_categories(self._column(attribute))
         unknown = 0 if listed is None else len(set(categories) - listed)
         return CategoryFacts(self.records - len(values), holds, outside, unknown, ())
 
     def codes(self, attribute: str, categories: tuple[Category, ...]) -> Integers:
         """Return the number of each record's category, in record order, without missing ones."""
-        values, _ = category_values(self._frame[attribute])
+        values, _ = category_values(self._column(attribute))
         codes = list(range(len(categories)))
         numbered = values.drop_nulls().replace_strict(
             list(categories), codes, return_dtype=pl.Int64
@@ -137,6 +137,10 @@ class MemoryEngine:
     def join(self, attributes: tuple[str, ...], clusters: Integers) -> None:
         """Hold these clusters, one number for each record, for attributes clustered jointly."""
         self._joint |= dict.fromkeys(attributes, clusters)
+
+    def joint(self, attribute: str) -> Integers | None:
+        """Return the joint cluster of each record; None if the attribute is clustered by itself."""
+        return self._joint.get(attribute)
 
     def summarise(
         self, attribute: str, grid: Grid, cut: Cut | None, ties: WordSource
@@ -160,7 +164,7 @@ class MemoryEngine:
         self, attribute: str, values: Integers, cut: Cut, ties: WordSource
     ) -> tuple[Integers, Integers]:
         """Form clusters; return the values, ascending within each, and the clusters' sizes."""
-        joint = self._joint.get(attribute)
+        joint = self.joint(attribute)
         if joint is None:
             order, ranked = _rank(values)
             sizes = cut(ranked)
@@ -174,8 +178,7 @@ class MemoryEngine:
     def spread(self, attribute: str, masked: Reals) -> None:
         """Give every record of the clusters last summarised its cluster's masked value."""
         values = self._spread(attribute, masked, np.nan)
-        column = pl.Series(values, nan_to_null=self._frame[attribute].null_count() > 0)
-        self._masked[attribute] = column_like(self._frame[attribute], column)
+        self._keep(attribute, pl.Series(values, nan_to_null=True))
 
     def spread_categories(
         self, attribute: str, masked: Integers, categories: tuple[Category, ...]
@@ -183,7 +186,7 @@ class MemoryEngine:
         """Do the same with numbers of categories; one for each record if none were summarised."""
         codes = self._spread(attribute, masked, len(categories))
         labels = pl.Series([*categories, None])
-        self._masked[attribute] = column_like(self._frame[attribute], labels.gather(codes))
+        self._keep(attribute, labels.gather(codes))
 
     def _spread(self, attribute: str, masked: NDArray[Number], absent: float) -> NDArray[Number]:
         """Return one value for every record, `absent` where it has none."""
@@ -202,7 +205,7 @@ class MemoryEngine:
 
     def smallest_class(self, attributes: tuple[str, ...]) -> int:
         """Count the records of the rarest combination of masked values."""
-        masked = pl.DataFrame([self._masked[name].to_polars() for name in attributes])
+        masked = pl.DataFrame([self._released(name).to_polars() for name in attributes])
         return int(masked.group_by(*attributes).len()["len"].min())  # type: ignore[arg-type]
 
     def derive(self, attribute: str, derived: Derived) -> int:
@@ -222,7 +225,7 @@ class MemoryEngine:
                 valid &= result.is_finite().fill_null(value=False)
             undefined = int((known & ~valid).sum())
             if not undefined:
-                self._masked[attribute] = column_like(self._frame[attribute], result)
+                self._keep(attribute, result)
         except (pl.exceptions.PolarsError, ArithmeticError, TypeError, ValueError) as error:
             if isinstance(error, DataError):
                 raise
@@ -236,15 +239,21 @@ class MemoryEngine:
         """Return the masked table with these columns, of the kind and types that came in."""
         return self._frame.select(*map(self._released, attributes)).to_native()
 
+    def _column(self, attribute: str) -> nw.Series[Any]:
+        return self._frame[attribute]
+
+    def _keep(self, attribute: str, masked: pl.Series) -> None:
+        self._masked[attribute] = column_like(self._column(attribute), masked)
+
     def _released(self, attribute: str) -> nw.Series[Any]:
-        return self._masked.get(attribute, self._frame[attribute])
+        return self._masked[attribute] if attribute in self._masked else self._column(attribute)
 
     def present(self, attribute: str) -> NDArray[np.bool_]:
         """Which records have a value."""
-        return ~self._frame[attribute].is_null().to_numpy().astype(np.bool_)
+        return ~self._column(attribute).is_null().to_numpy().astype(np.bool_)
 
     def _values(self, attribute: str) -> Reals:
-        return numbers(self._frame[attribute].drop_nulls())
+        return numbers(self._column(attribute).drop_nulls())
 
 
 def _rank(values: Integers) -> tuple[Order, Integers]:

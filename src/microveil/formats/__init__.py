@@ -10,7 +10,7 @@ from microveil.formats.files import (
     source_of,
     write_table,
 )
-from microveil.formats.places import moved_into_place, sha256_of
+from microveil.formats.places import moved_into_place, scratch_directory, sha256_of
 from microveil.formats.table import Domain, Source, Table, TableMeta
 
 __all__ = [
@@ -25,6 +25,7 @@ __all__ = [
     "load",
     "moved_into_place",
     "read_table",
+    "scratch_directory",
     "sha256_of",
     "source_of",
     "write_table",

@@ -49,3 +49,13 @@ def write_parquet(frame: pl.DataFrame, path: Path, _meta: TableMeta) -> list[str
     """Write a Parquet file."""
     frame.write_parquet(path)
     return []
+
+
+def sink(frame: pl.LazyFrame, path: Path, meta: TableMeta) -> list[str]:
+    """Write a Parquet or CSV file bit by bit."""
+    if path.suffix.lower() == ".csv":
+        delimiter, decimal = meta.dialect
+        frame.sink_csv(path, separator=delimiter, decimal_comma=decimal == ",")
+    else:
+        frame.sink_parquet(path)
+    return []

@@ -66,6 +66,11 @@ def _as_polars(result: Any, source: Source, verbatim: Collection[str]) -> pl.Dat
 def _column(result: Any, field: Any, *, verbatim: bool) -> pl.Series:  # noqa: ANN401 - of PyArrow
     kind = (field.metadata or {}).get(b"POSTGRESQL:type", b"").decode()
     values = result[field.name]
+    if not kind:
+        raise FileError(
+            f"column {field.name!r}: the driver does not tell its type; install another version "
+            "of adbc-driver-postgresql"
+        )
     if kind in _UNREADABLE:
         raise FileError(
             f"column {field.name!r}: the type {kind} cannot be read; convert it in the query, "

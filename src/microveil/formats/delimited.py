@@ -15,6 +15,7 @@ from typing import IO, TYPE_CHECKING
 import polars as pl
 
 from microveil.errors import FileError, FileWarning
+from microveil.formats.places import is_disk_error
 from microveil.formats.table import Dialect, Source, Table, TableMeta, check_names
 
 if TYPE_CHECKING:
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
 _DELIMITERS = (",", ";", "\t", "|")
 _SAMPLE_LINES = 1_000
+_SAMPLE_RECORDS = 1_000_000
 _CHUNK = 1 << 20
 _FALLBACK = "windows-1252"
 _WITH_COMMA = r"^[+-]?\d+(,\d+)?$"
@@ -85,6 +87,53 @@ def read(source: Source, verbatim: Collection[str]) -> Table:
         _typed(column, decimal, verbatim=column.name in verbatim) for column in strings
     )
     return Table(typed, TableMeta(path, dialect=Dialect(delimiter, decimal)))
+
+
+def header(source: Source) -> list[str]:
+    """Return the column names of a CSV file."""
+    path = Path(source.location)
+    text = _Text(path, source.encoding or _detect_encoding(path))
+    delimiter = source.delimiter or _detect_delimiter(text)
+    _check_header(text, delimiter)
+    with text.opened() as file:
+        return next(csv.reader(file, delimiter=delimiter))
+
+
+def read_columnwise(
+    source: Source, verbatim: Collection[str], scratch: Path
+) -> tuple[dict[str, Path], TableMeta]:
+    """Turn a CSV file larger than memory into a Parquet file for each column.
+
+    The decimal mark is detected in the first million records.
+    """
+    path = Path(source.location)
+    text = _Text(path, source.encoding or _detect_encoding(path))
+    delimiter = source.delimiter or _detect_delimiter(text)
+    _check_header(text, delimiter)
+    strings = scratch / "text.parquet"
+    try:
+        lazy = pl.scan_csv(text.for_polars(), infer_schema=False, separator=delimiter)
+        lazy.sink_parquet(strings, compression="lz4")
+    except pl.exceptions.PolarsError as error:
+        if is_disk_error(error):
+            raise
+        problem = _bad_line(text, delimiter)
+        raise problem or FileError(f"{path}: not a CSV file that can be read") from None
+    names = list(pl.read_parquet_schema(strings))
+    last = pl.scan_parquet(strings).select(pl.col(names[-1]).null_count()).collect().item()
+    problem = _bad_line(text, delimiter) if len(names) > 1 and last else None
+    if problem:
+        raise problem
+    head = pl.read_parquet(strings, n_rows=_SAMPLE_RECORDS)
+    decimal = source.decimal or _detect_decimal(head, delimiter, path)
+    files = {}
+    for number, name in enumerate(names):
+        column = pl.read_parquet(strings, columns=[name])[name]
+        typed_column = _typed(column, decimal, verbatim=name in verbatim)
+        files[name] = scratch / f"column{number}.parquet"
+        typed_column.to_frame().write_parquet(files[name], compression="lz4")
+    strings.unlink()
+    return files, TableMeta(path, dialect=Dialect(delimiter, decimal))
 
 
 def write(frame: pl.DataFrame, path: Path, meta: TableMeta) -> list[str]:

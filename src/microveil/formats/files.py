@@ -12,8 +12,8 @@ import polars as pl
 
 from microveil.errors import FileError, FileWarning
 from microveil.formats import columnar, database, delimited, excel, labelled, relabelled
-from microveil.formats.places import check_place, check_readable
-from microveil.formats.table import Source, Table, TableMeta, require
+from microveil.formats.places import check_place, check_readable, is_disk_error
+from microveil.formats.table import Source, Table, TableMeta, refuse_address, require
 
 Reader = Callable[[Source, Collection[str]], Table]
 Writer = Callable[[pl.DataFrame, Path, TableMeta], list[str]]
@@ -99,17 +99,16 @@ def _read(source: Source, verbatim: Collection[str]) -> Table:
 def write_table(data: Any, path: Path, meta: TableMeta = TableMeta()) -> None:  # noqa: ANN401, B008
     """Write a Polars, pandas or PyArrow table as what the path's ending says.
 
+    A lazy Polars table is written as it is read, without ever being in memory as a whole.
     Warns of what the file cannot hold.
     """
-    frame = nw.from_native(data, eager_only=True)
-    frame = frame.with_columns(*map(_own_categories, frame.iter_columns()))
     format_ = FORMATS[_ending(path, WRITABLE)]
     try:
-        lost = _write(frame, path, meta, format_)
-    except OSError:
-        raise
-    except Exception as error:  # noqa: BLE001 - each library's own, whose message may hold data
-        raise FileError(
+        lost = _write(data, path, meta, format_)
+    except Exception as error:
+        if isinstance(error, FileError) or is_disk_error(error):
+            raise
+        raise FileError(  # each library's own error, whose message may hold data
             f"{path.suffix} cannot hold these column types ({type(error).__name__}); "
             "drop or convert the column, or write Parquet"
         ) from None
@@ -122,7 +121,11 @@ def write_table(data: Any, path: Path, meta: TableMeta = TableMeta()) -> None:  
         )
 
 
-def _write(frame: nw.DataFrame[Any], path: Path, meta: TableMeta, format_: _Format) -> list[str]:
+def _write(data: Any, path: Path, meta: TableMeta, format_: _Format) -> list[str]:  # noqa: ANN401
+    if isinstance(data, pl.LazyFrame):
+        return columnar.sink(data, path, meta)
+    frame = nw.from_native(data, eager_only=True)
+    frame = frame.with_columns(*map(_own_categories, frame.iter_columns()))
     polars = frame.implementation is nw.Implementation.POLARS
     if path.suffix.lower() == ".csv" and not polars:
         frame.write_csv(path)
@@ -165,6 +168,7 @@ def _check_installed(format_: _Format) -> None:
 
 
 def _ending(path: Path, expected: tuple[str, ...]) -> str:
+    refuse_address(path)
     ending = path.suffix.lower()
     if ending in FORMATS and expected == WRITABLE and ending not in WRITABLE:
         raise FileError(f"{path}: {FORMATS[ending].name} files can be read but not written")

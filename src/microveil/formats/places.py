@@ -1,12 +1,20 @@
 """Where files go: checked before any work is done, and moved into place once all are written."""
 
+import os
+import re
 import secrets
+import shutil
+import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
 from hashlib import file_digest
 from pathlib import Path
 
+import polars as pl
+
 from microveil.errors import FileError
+
+_DISK_ERROR = re.compile(r"\(os error (\d+)\)|transport error")  # as Polars passes them on
 
 
 def check_place(path: Path, *, overwrite: bool, source: Path | None) -> None:
@@ -33,19 +41,67 @@ def _check_place(path: Path, *, overwrite: bool, source: Path | None) -> None:
 @contextmanager
 def moved_into_place(paths: list[Path]) -> Iterator[list[Path]]:
     """Give a temporary path for each; move all into place at the end, or remove all on failure."""
-    token = secrets.token_hex(4)
-    temporary = [path.with_name(f".{token}.{path.name}") for path in paths]
+    temporary = [_temporary(path) for path in paths]
     try:
-        yield temporary
-        for source, target in zip(temporary, paths, strict=True):
-            source.replace(target)
-    except OSError as error:
-        if isinstance(error, FileError):
-            raise
-        raise FileError(f"{paths[0]}: cannot be written: {why(error)}") from None
+        with disk_errors(paths[0]):
+            yield temporary
+            for source, target in zip(temporary, paths, strict=True):
+                source.replace(target)
     finally:
         for path in temporary:
             path.unlink(missing_ok=True)
+
+
+@contextmanager
+def scratch_directory(beside: Path) -> Iterator[Path]:
+    """Make a directory for temporary files beside a path, and remove it at the end."""
+    directory = _temporary(beside)
+    with disk_errors(beside):
+        directory.mkdir(mode=0o700)
+        try:
+            yield directory
+        finally:
+            shutil.rmtree(directory, ignore_errors=True)
+
+
+@contextmanager
+def disk_errors(path: Path) -> Iterator[None]:
+    """Say in one sentence that a disk is full or refuses, whichever library finds out."""
+    try:
+        yield
+    except (OSError, pl.exceptions.PolarsError) as error:
+        if not is_disk_error(error):
+            raise
+        found = _DISK_ERROR.search(str(error))
+        words = os.strerror(int(found[1])) if found and found[1] else why(error)
+        raise FileError(f"{path}: cannot be written: {words}") from None
+
+
+def is_disk_error(error: Exception) -> bool:
+    """Whether the operating system refused, whichever library passes it on."""
+    if isinstance(error, FileError):
+        return False
+    return isinstance(error, OSError) or bool(_DISK_ERROR.search(str(error)))
+
+
+def _temporary(path: Path) -> Path:
+    """Name a temporary file, and remove those beside it whose process was killed."""
+    host = re.sub(r"\W", "_", socket.gethostname())
+    for stale in path.parent.glob(f".microveil-{host}-*"):
+        process = int(stale.name.removeprefix(f".microveil-{host}-").partition("-")[0])
+        if not _is_alive(process):
+            shutil.rmtree(stale) if stale.is_dir() else stale.unlink(missing_ok=True)
+    return path.with_name(f".microveil-{host}-{os.getpid()}-{secrets.token_hex(4)}-{path.name}")
+
+
+def _is_alive(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        pass
+    return True
 
 
 def check_readable(path: Path) -> None:
@@ -66,6 +122,6 @@ def sha256_of(path: Path) -> str:
         return file_digest(file, "sha256").hexdigest()
 
 
-def why(error: OSError) -> str:
+def why(error: Exception) -> str:
     """Say in the operating system's words why it refused."""
-    return error.strerror or "no permission, or no space left"
+    return getattr(error, "strerror", None) or "no permission, or no space left"

@@ -16,6 +16,7 @@ Code = float | str
 """A declared missing value: a number or text in SPSS, a letter (.a to .z) in Stata and SAS."""
 
 _DATABASES = ("postgresql://", "postgres://")
+_SCHEME = re.compile(r"[a-z][a-z0-9+]+:/+", re.IGNORECASE)
 
 
 @dataclass(frozen=True, repr=False)
@@ -52,11 +53,8 @@ class Source:
     query: str | None = None
 
     def __post_init__(self) -> None:
-        scheme = re.match(r"[a-z][a-z0-9+]+://", str(self.location), re.IGNORECASE)
-        if scheme and not self.is_database:
-            raise FileError(
-                f"the address of a database must begin with {_DATABASES[0]}, got {scheme.group()}"
-            )
+        if not self.is_database:
+            refuse_address(self.location)
         if self.is_database and not (self.query or "").strip():
             raise FileError("a database needs a query; give one that selects the table's columns")
         if self.delimiter == "\\t":
@@ -98,6 +96,16 @@ class Source:
         if path.suffix.lower() != ".csv":
             return Source(path)
         return Source(path, delimiter=self.delimiter, decimal=self.decimal)
+
+
+def refuse_address(location: str | Path) -> None:
+    """Refuse an address where a file is expected, without repeating it."""
+    scheme = _SCHEME.match(str(location))
+    if scheme:
+        raise FileError(
+            f"expected a file, or to read from a database text that begins with {_DATABASES[0]}, "
+            f"got an address that begins with {scheme.group()}"
+        )
 
 
 class Dialect(NamedTuple):
@@ -239,7 +247,9 @@ def same_name_twice(where: Path | str) -> DataError:
 
 def check_whole_numbers(column: pl.Series, where: str) -> None:
     """Refuse whole numbers that a file of floating-point numbers would change."""
-    if column.dtype.is_integer() and not column.is_between(-(2**53), 2**53).all():
+    if not column.dtype.is_integer() or not column.count():
+        return
+    if max(abs(int(column.min())), abs(int(column.max()))) > 2**53:  # type: ignore[arg-type]
         raise FileError(
             f"column {column.name!r}: {where} files hold whole numbers of up to 2^53; "
             "write Parquet or CSV"

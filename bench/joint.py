@@ -1,0 +1,127 @@
+"""Joint clusters: MDAV's error beside published figures, its time and memory, what blocks cost."""
+
+import resource
+import time
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import replace
+from multiprocessing import get_context
+
+import numpy as np
+
+from microveil.grid import Integers, Reals
+from microveil.mdav import joint_clusters, mdav, standardise
+from microveil.paper.datasets import CENSUS, load
+
+PUBLISHED = {3: 5.6922, 5: 9.0884, 10: 14.1559}
+ATTRIBUTES, K = 10, 10
+MIB = 2**20
+
+
+def people(records: int) -> Reals:
+    """Skewed, correlated attributes, standardised."""
+    random = np.random.default_rng(1)
+    own, shared = random.normal(size=(records, ATTRIBUTES)), random.normal(size=(records, 1))
+    return standardise(np.exp(0.7 * (own + shared)))
+
+
+def relative_error(points: Reals, label: Integers) -> float:
+    """100 · SSE/SST of a partition."""
+    size = np.bincount(label)
+    residuals = [values - (np.bincount(label, values) / size)[label] for values in points.T]
+    return float(100 * np.sum(np.square(residuals)) / np.sum((points - points.mean(axis=0)) ** 2))
+
+
+def numpy_mdav(points: Reals, k: int) -> Integers:
+    """MDAV in plain NumPy, for records without ties."""
+    label = np.zeros(len(points), dtype=np.int64)
+    remaining = np.arange(len(points))
+
+    def distances(centre: Reals) -> Reals:
+        squares: Reals = np.sum((points[remaining] - centre) ** 2, axis=1)
+        return squares
+
+    while len(remaining) >= 2 * k:
+        centre = points[remaining].mean(axis=0)
+        for _ in range(2 if len(remaining) >= 3 * k else 1):
+            centre = points[remaining[np.argmax(distances(centre))]]
+            near = np.argpartition(distances(centre), k)[:k]
+            label[remaining[near]] = label.max() + 1
+            remaining = np.delete(remaining, near)
+    return label
+
+
+def published_error() -> None:
+    """Print the error on all 13 attributes of Census."""
+    table = load(replace(CENSUS, attributes=tuple(CENSUS.columns))).attributes
+    points = standardise(table.to_numpy())
+    print("Census, 13 attributes, SSE/SST in %:   k   microveil   published")
+    for k, published in PUBLISHED.items():
+        error = relative_error(points, mdav(points, k))
+        print(f"{k:>40}{error:>12.4f}{published:>12.4f}")
+
+
+def against_numpy(records: int = 20_000) -> None:
+    """Print the time beside that of plain NumPy, on one core."""
+    points = people(records)
+    mdav(points[:1000], K)
+    seconds, partitions = [], []
+    for partition in (mdav, numpy_mdav):
+        start = time.process_time()
+        partitions.append(partition(points, K))
+        seconds.append(time.process_time() - start)
+    pairs = np.unique(np.column_stack(partitions), axis=0)
+    same = all(len(np.unique(label)) == len(pairs) for label in partitions)
+    print(
+        f"{records:,} × {ATTRIBUTES}, k = {K}: {seconds[0]:.2f} s, plain NumPy {seconds[1]:.2f} s "
+        f"({seconds[1] / seconds[0]:.0f} ×), {'the same' if same else 'OTHER'} clusters"
+    )
+
+
+def measure(records: int) -> str:
+    """Cluster so many records; return time and peak memory of this process."""
+    points = people(records)
+    joint_clusters(points[:1000], K)
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    start, cpu = time.perf_counter(), time.process_time()
+    label, blocks = joint_clusters(points, K)
+    seconds, cpu = time.perf_counter() - start, time.process_time() - cpu
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    return (
+        f"{records:>9,} × {ATTRIBUTES}, k = {K}: {seconds:6.1f} s ({cpu:.1f} s of CPU), "
+        f"{blocks} block(s), clusters of {np.bincount(label).min()} to "
+        f"{np.bincount(label).max()}, peak {peak / MIB:.0f} MiB ({before / MIB:.0f} before; "
+        f"the table has {points.nbytes / MIB:.0f})"
+    )
+
+
+def time_and_memory() -> None:
+    """Print time and memory, each size in a process of its own."""
+    for records in (100_000, 1_000_000):
+        with ProcessPoolExecutor(1, get_context("spawn")) as process:
+            print(process.submit(measure, records).result())
+
+
+def cost_of_blocks(records: int = 200_000) -> None:
+    """Print what blocks add to the error and take from the time."""
+    points = people(records)
+    plain = 0.0
+    for halvings in range(4):
+        start = time.process_time()
+        label, blocks = joint_clusters(points, K, most=records >> halvings)
+        seconds = time.process_time() - start
+        error = relative_error(points, label)
+        plain = plain or error
+        print(
+            f"{records:,} records in {blocks} block(s): SSE/SST {error:.3f}% "
+            f"({100 * (error / plain - 1):+.1f}%), {seconds:.1f} s of CPU"
+        )
+
+
+def main() -> None:
+    """Print all of it."""
+    for part in (published_error, against_numpy, time_and_memory, cost_of_blocks):
+        part()
+
+
+if __name__ == "__main__":
+    main()

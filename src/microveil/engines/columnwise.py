@@ -1,0 +1,109 @@
+"""The engine for tables larger than memory: columns in files, one of them in memory at a time."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from microveil.engines.base import Column
+from microveil.engines.columns import column_like, describe
+from microveil.engines.memory import MemoryEngine
+from microveil.grid import Integers
+from microveil.noise import WordSource, random_order
+
+ROW_GROUP = 1_000_000
+
+
+class ColumnwiseEngine(MemoryEngine):
+    """Columns of Parquet files that never are in memory together.
+
+    Parameters
+    ----------
+    files
+        The Parquet file of each column.
+    scratch
+        A directory for released columns.
+    shuffle
+        Where the order of the released records comes from; None keeps theirs.
+    """
+
+    def __init__(
+        self, files: Mapping[str, Path], scratch: Path, shuffle: WordSource | None
+    ) -> None:
+        super().__init__(pl.DataFrame())
+        self._files, self._scratch, self._shuffle = dict(files), scratch, shuffle
+        types = {name: pl.read_parquet_schema(path)[name] for name, path in files.items()}
+        self._empty = nw.from_native(pl.DataFrame(schema=types))
+        first = next(iter(files.values()))
+        self._records = int(pl.scan_parquet(first).select(pl.len()).collect().item())
+        self._rows: NDArray[np.bool_] | None = None
+        self._order: NDArray[Any] | None = None
+        self._parts: dict[str, Path] = {}
+
+    @property
+    def records(self) -> int:
+        """Number of records."""
+        return self._records
+
+    @property
+    def threads(self) -> int:
+        """How many attributes may be worked on at once: one, so that memory is for one."""
+        return 1
+
+    @property
+    def columns(self) -> dict[str, Column]:
+        """Columns in table order."""
+        return {name: describe(dtype) for name, dtype in self._empty.schema.items()}
+
+    @property
+    def positions(self) -> Integers:
+        """Where each record stood in the table that came in."""
+        rows = np.arange(self.records) if self._rows is None else np.flatnonzero(self._rows)
+        return rows if self._order is None else rows[self._order]
+
+    def drop_missing(self, attributes: list[str]) -> None:
+        """Leave out the records with a null in any of these attributes."""
+        present = np.ones(self.records, dtype=np.bool_)
+        for attribute in attributes:
+            present &= self.present(attribute)
+        if not present.all():
+            self._rows, self._records = present, int(np.count_nonzero(present))
+
+    def finish(self, attributes: list[str]) -> pl.LazyFrame:
+        """Return the released columns, side by side, to be written as they are read."""
+        if self._shuffle is not None:
+            order = random_order(self.records, self._shuffle)
+            self._order = order.astype(np.uint32) if self.records < 2**32 else order
+        for attribute in attributes:
+            released = self._released(attribute).to_polars()
+            if self._order is not None:
+                released = released.gather(self._order)
+            self._store(attribute, released)
+        parts = [pl.scan_parquet(self._parts[attribute]) for attribute in attributes]
+        return pl.concat(parts, how="horizontal")
+
+    def _column(self, attribute: str) -> nw.Series[Any]:
+        path = self._files[attribute]
+        column = pl.read_parquet(path, columns=[attribute])[attribute].rechunk()
+        if self._rows is not None:
+            column = column.filter(pl.Series(self._rows))
+        return nw.from_native(column, series_only=True)
+
+    def _keep(self, attribute: str, masked: pl.Series) -> None:
+        like = self._empty[attribute]
+        self._store(attribute, column_like(like, masked).to_polars())
+
+    def _store(self, attribute: str, released: pl.Series) -> None:
+        path = self._parts.setdefault(attribute, self._scratch / f"{len(self._parts)}.parquet")
+        frame = released.alias(attribute).to_frame()
+        frame.write_parquet(path, compression="uncompressed", row_group_size=ROW_GROUP)
+
+    def _released(self, attribute: str) -> nw.Series[Any]:
+        if attribute not in self._parts:
+            return self._column(attribute)
+        column = pl.read_parquet(self._parts[attribute])[attribute].rechunk()
+        return nw.from_native(column, series_only=True)
