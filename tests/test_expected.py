@@ -79,6 +79,7 @@ def test_a_constant_attribute_loses_nothing() -> None:
     assert outcome.mean_sse == 0
 
 
+@pytest.mark.filterwarnings("ignore::microveil.PrivacyWarning")
 def test_categories_and_joint_clusters_are_refused() -> None:
     table = pl.DataFrame({"a": range(20), "b": ["x", "y"] * 10})
     nominal = Confidential(kind="nominal", categories=["x", "y"])
