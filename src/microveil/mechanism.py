@@ -1,8 +1,9 @@
 """The mechanism on one attribute: from cluster summaries to published values."""
 
 import numpy as np
+import polars as pl
 
-from microveil.accounting import noise_scales
+from microveil.accounting import Totals, noise_scales
 from microveil.clusters import ClusterSummary
 from microveil.errors import DataError
 from microveil.grid import Integers, Reals
@@ -11,8 +12,11 @@ from microveil.post import isotonic, penalised_isotonic
 from microveil.settle import Masking
 
 
-def calibrate(summary: ClusterSummary, masking: Masking) -> Integers:
-    """Settle the noise scale of every cluster, in grid units."""
+def calibrate(summary: ClusterSummary, masking: Masking, totals: Totals | None = None) -> Integers:
+    """Settle the noise scale of every cluster, in grid units.
+
+    Of a part of the clusters, `totals` are those of all of them.
+    """
     if not summary.fits():
         raise DataError(
             f"attribute {masking.name!r}: values too large for its noise grid when {masking.k} of "
@@ -24,6 +28,7 @@ def calibrate(summary: ClusterSummary, masking: Masking) -> Integers:
         masking.domain_units,
         masking.epsilon_per_record,
         masking.guarantee,
+        totals,
     )
     if scales.max() > LARGEST_SCALE:
         raise DataError(
@@ -60,3 +65,27 @@ def publish(values: Reals, masking: Masking) -> Reals:
         exact = np.abs(values) < 2.0**53 / 10.0**masking.decimals  # beyond, doubles have no more
         values = np.where(exact, np.round(np.where(exact, values, 0), masking.decimals), values)
     return np.clip(values, masking.published_lower, masking.published_upper)
+
+
+def describe(summary: ClusterSummary, masking: Masking, scales: Integers) -> pl.DataFrame:
+    """Describe every cluster in private; where none are formed one row says it all."""
+    grid, method = masking.grid, masking.method
+    reach = method.calibration(summary, masking.domain_units).largest
+    clusters = pl.DataFrame(
+        {
+            "attribute": pl.repeat(masking.name, len(summary), eager=True),
+            "cluster": np.arange(len(summary)),
+            "records": summary.size,
+            "smallest": grid.to_values(summary.smallest),
+            "largest": grid.to_values(summary.largest),
+            "centroid": grid.to_values(method.centroid(summary, 0)),
+            "sensitivity": grid.to_widths(reach / summary.size),
+            "scale": grid.to_widths(scales),
+        }
+    )
+    if method.clustered:
+        return clusters
+    of_a_cluster = pl.col("cluster", "smallest", "largest", "centroid")
+    return clusters.head(1).with_columns(
+        pl.when(False).then(of_a_cluster), records=pl.lit(masking.records, dtype=pl.Int64)
+    )

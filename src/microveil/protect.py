@@ -4,7 +4,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import polars as pl
 
 from microveil.accounting import held_loss, reclustered_loss
@@ -15,7 +14,7 @@ from microveil.engines.memory import MemoryEngine
 from microveil.errors import DataError, PlanError
 from microveil.formats import read_table
 from microveil.grid import Integers
-from microveil.mechanism import calibrate, mask
+from microveil.mechanism import calibrate, describe, mask
 from microveil.noise import open_words, random_order
 from microveil.partition import cutter
 from microveil.plan import Plan
@@ -91,7 +90,7 @@ def protect(
         scales = calibrate(summary, masking)
         words = open_words(seed, f"attribute {masking.name}")
         engine.spread(masking.name, mask(summary, scales, masking, words))
-        clusters.append(_clusters(summary, masking, scales))
+        clusters.append(describe(summary, masking, scales))
         losses.append(_losses(summary, masking, scales))
         if progress:
             progress(f"masking {masking.name}", done, len(settled.maskings))
@@ -131,27 +130,3 @@ def _losses(
         "fixed_clusters": held_loss(*case),
         "re_clustered": None if masking.chosen_from_data else reclustered_loss(*case),
     }
-
-
-def _clusters(summary: ClusterSummary, masking: Masking, scales: Integers) -> pl.DataFrame:
-    """Describe every cluster; where none are formed one row says it all."""
-    grid, method = masking.grid, masking.method
-    reach = method.calibration(summary, masking.domain_units).largest
-    clusters = pl.DataFrame(
-        {
-            "attribute": pl.repeat(masking.name, len(summary), eager=True),
-            "cluster": np.arange(len(summary)),
-            "records": summary.size,
-            "smallest": grid.to_values(summary.smallest),
-            "largest": grid.to_values(summary.largest),
-            "centroid": grid.to_values(method.centroid(summary, 0)),
-            "sensitivity": grid.to_widths(reach / summary.size),
-            "scale": grid.to_widths(scales),
-        }
-    )
-    if method.clustered:
-        return clusters
-    of_a_cluster = pl.col("cluster", "smallest", "largest", "centroid")
-    return clusters.head(1).with_columns(
-        pl.when(False).then(of_a_cluster), records=pl.lit(masking.records, dtype=pl.Int64)
-    )
