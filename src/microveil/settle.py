@@ -8,7 +8,7 @@ from typing import Literal
 import numpy as np
 
 from microveil.accounting import budget_shares
-from microveil.engines.base import Column, Engine, Facts
+from microveil.engines.base import Column, Facts, Table
 from microveil.errors import DataError, PlanError, PrivacyWarning
 from microveil.grid import Grid, grid_of_decimals, grid_of_domain, power_of_two_below
 from microveil.methods import METHODS, Guarantee, Method
@@ -78,7 +78,7 @@ class Settled:
     notes: tuple[str, ...]
 
 
-def settle(plan: Plan, engine: Engine) -> Settled:
+def settle(plan: Plan, engine: Table) -> Settled:
     """Check the plan against the table and settle what it leaves open.
 
     Raises
@@ -110,7 +110,7 @@ def settle(plan: Plan, engine: Engine) -> Settled:
     return Settled(plan, maskings, released, tuple(notes))
 
 
-def _check_columns(plan: Plan, engine: Engine) -> None:
+def _check_columns(plan: Plan, engine: Table) -> None:
     if not engine.columns:
         raise DataError("the table has no columns")
     unknown = [name for name in plan.attributes if name not in engine.columns]
@@ -129,12 +129,12 @@ def _check_columns(plan: Plan, engine: Engine) -> None:
         )
 
 
-def _check_records(engine: Engine, when: str) -> None:
+def _check_records(engine: Table, when: str) -> None:
     if engine.records < 2:
         raise DataError(f"a table needs at least 2 records, found {engine.records}{when}")
 
 
-def _check_kind(name: str, attribute: Confidential, engine: Engine) -> None:
+def _check_kind(name: str, attribute: Confidential, engine: Table) -> None:
     column = engine.columns[name]
     if column.kind is None:
         text = engine.text_facts(name)
@@ -164,7 +164,7 @@ def _check_kind(name: str, attribute: Confidential, engine: Engine) -> None:
 
 
 def _settle_attribute(
-    plan: Plan, name: str, share: float, engine: Engine, notes: list[str]
+    plan: Plan, name: str, share: float, engine: Table, notes: list[str]
 ) -> Masking:
     attribute, method = plan.confidential[name], METHODS[plan.method_of(name)]
     wanted = plan.k_of(name)
@@ -285,7 +285,7 @@ def _notes_on_persons(plan: Plan) -> list[str]:
 
 
 def _grid(
-    name: str, attribute: Confidential, kind: Kind, lower: float, upper: float, engine: Engine
+    name: str, attribute: Confidential, kind: Kind, lower: float, upper: float, engine: Table
 ) -> tuple[Grid, GridSource]:
     if math.isfinite(lower) and math.isfinite(upper):
         if upper - lower == math.inf:

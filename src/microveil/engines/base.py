@@ -48,8 +48,8 @@ class TextFacts:
     not_numbers: int
 
 
-class Engine(Protocol):
-    """A table that can be clustered one attribute at a time."""
+class Table(Protocol):
+    """A table that a plan can be checked against."""
 
     @property
     def records(self) -> int:
@@ -62,13 +62,6 @@ class Engine(Protocol):
     def text_facts(self, attribute: str) -> TextFacts:
         """Look at a column that does not hold numbers."""
 
-    def break_ties_by(self, order: Integers) -> None:
-        """Rank records of equal value in this order of records, instead of the table's.
-
-        Otherwise neighbours in the table would end up in one cluster wherever many values are
-        equal, and the release would tell who stood beside whom, however its rows are shuffled.
-        """
-
     def drop_missing(self, attributes: list[str]) -> None:
         """Leave out the records with a null in any of these attributes."""
 
@@ -77,6 +70,17 @@ class Engine(Protocol):
 
     def observed_grid(self, attribute: str) -> Grid:
         """Grid of the last decimal seen in a numeric column."""
+
+
+class Engine(Table, Protocol):
+    """A table that can be clustered one attribute at a time."""
+
+    def break_ties_by(self, order: Integers) -> None:
+        """Rank records of equal value in this order of records, instead of the table's.
+
+        Otherwise neighbours in the table would end up in one cluster wherever many values are
+        equal, and the release would tell who stood beside whom, however its rows are shuffled.
+        """
 
     def ranked(self, attribute: str, grid: Grid) -> Integers:
         """Return the values of an attribute in grid units, ascending."""

@@ -37,7 +37,7 @@ class MemoryEngine:
     @property
     def columns(self) -> dict[str, Column]:
         """Columns in table order."""
-        return {name: _column(dtype) for name, dtype in self._frame.schema.items()}
+        return {name: column_of(dtype) for name, dtype in self._frame.schema.items()}
 
     def text_facts(self, attribute: str) -> TextFacts:
         """Look at a column that does not hold numbers."""
@@ -185,7 +185,8 @@ def _evaluate(derived: Derived, inputs: pl.DataFrame) -> pl.Series:
     return result.cast(pl.Float64) if result.dtype.is_numeric() else result
 
 
-def _column(dtype: nw.dtypes.DType) -> Column:
+def column_of(dtype: nw.dtypes.DType) -> Column:
+    """Describe a column by its type."""
     words = _in_words(dtype)
     if dtype.is_integer() and dtype not in (nw.Int128, nw.UInt128):
         limits = np.iinfo(str(dtype).lower())
