@@ -89,3 +89,11 @@ def describe(summary: ClusterSummary, masking: Masking, scales: Integers) -> pl.
     return clusters.head(1).with_columns(
         pl.when(False).then(of_a_cluster), records=pl.lit(masking.records, dtype=pl.Int64)
     )
+
+
+def no_finite_result(name: str, undefined: int, records: int) -> DataError:
+    """Say that a derived attribute cannot be computed everywhere."""
+    return DataError(
+        f"attribute {name!r}: its expression has no finite result in {undefined:,} of "
+        f"{records:,} records (a division by zero?); change the expression"
+    )

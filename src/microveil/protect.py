@@ -11,10 +11,10 @@ from microveil.certificate import certify
 from microveil.clusters import ClusterSummary
 from microveil.engines.base import Engine
 from microveil.engines.memory import MemoryEngine
-from microveil.errors import DataError, PlanError
+from microveil.errors import PlanError
 from microveil.formats import read_table
 from microveil.grid import Integers
-from microveil.mechanism import calibrate, describe, mask
+from microveil.mechanism import calibrate, describe, mask, no_finite_result
 from microveil.noise import open_words, random_order
 from microveil.partition import cutter
 from microveil.plan import Plan
@@ -53,8 +53,8 @@ def protect(
     Parameters
     ----------
     data
-        A Polars or pandas DataFrame, a PyArrow Table, or the path of a CSV or Parquet file. A
-        pandas index is left behind.
+        A Polars or pandas DataFrame, a PyArrow Table, a Spark DataFrame, or the path of a CSV or
+        Parquet file. A pandas index is left behind.
     plan
         What to do with each attribute.
     seed
@@ -78,6 +78,10 @@ def protect(
             f"plan must be a microveil.Plan, got {type(plan).__name__}; "
             "Plan.read reads one from a TOML file"
         )
+    if type(data).__module__.startswith("pyspark."):
+        from microveil.engines.spark_line import protect_spark
+
+        return protect_spark(data, plan, seed=seed, progress=progress)
     source = Path(data) if isinstance(data, str | Path) else None
     engine: Engine = MemoryEngine(
         data if source is None else read_table(source, verbatim=plan.names("kept"))
@@ -113,10 +117,7 @@ def _derive(plan: Plan, engine: Engine) -> None:
     for name in plan.derivation_order:
         undefined = engine.derive(name, plan.derived[name])
         if undefined:
-            raise DataError(
-                f"attribute {name!r}: its expression has no finite result in {undefined:,} of "
-                f"{engine.records:,} records (a division by zero?); change the expression"
-            )
+            raise no_finite_result(name, undefined, engine.records)
 
 
 def _losses(

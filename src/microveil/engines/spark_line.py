@@ -1,0 +1,263 @@
+"""The straight line on Spark: stage → settle → rank → cut → mask → join.
+
+Per attribute one shuffle by value, of (value, key), and one back by key, of (key, masked value);
+whole records are moved once. The driver sees counts and totals, never records or clusters.
+"""
+
+import math
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pyarrow as pa
+from pyspark import StorageLevel
+from pyspark.sql import Column, DataFrame, Row
+from pyspark.sql import functions as F  # noqa: N812 - Spark's own custom
+from pyspark.sql.pandas.types import from_arrow_schema
+
+from microveil.accounting import Totals
+from microveil.certificate import certify
+from microveil.clusters import singletons
+from microveil.engines import spark_workers as workers
+from microveil.engines.hadoop import Scratch
+from microveil.engines.spark import SparkEngine
+from microveil.engines.spark_release import SparkDetail, SparkRelease
+from microveil.errors import DataError, PlanError
+from microveil.grid import Integers
+from microveil.mechanism import calibrate, describe, no_finite_result
+from microveil.noise import open_words
+from microveil.plan import Plan
+from microveil.settle import Masking, settle
+
+RECORDS_PER_TASK = 2**20
+"""A worker holds this many ranked records at a time, about 100 MB."""
+
+_SEEDED_BLOCK = 1024
+
+
+def protect_spark(
+    frame: DataFrame,
+    plan: Plan,
+    *,
+    seed: int | None = None,
+    progress: Callable[[str, int, int], None] | None = None,
+) -> SparkRelease:
+    """Protect a Spark table; see `microveil.protect`."""
+    _check(frame, plan)
+    open_words(seed, "")
+    scratch = Scratch(frame.sparkSession)
+    try:
+        engine = SparkEngine(frame, plan, scratch, seed)
+        settled = settle(plan, engine)
+        line = _Line(engine, scratch, seed)
+        for done, masking in enumerate(settled.maskings, start=1):
+            line.mask(masking)
+            if progress:
+                progress(f"masking {masking.name}", done, len(settled.maskings))
+        released = line.assemble(plan)
+    except BaseException:
+        scratch.delete()
+        raise
+    columns = [F.col(engine.places[n]).alias(n, metadata={}) for n in settled.columns]
+    return SparkRelease(
+        data=released.select(*columns),
+        certificate=certify(settled, records=engine.records, seeded=seed is not None),
+        detail=SparkDetail(line.clusters, pl.DataFrame(line.losses)),
+        plan=plan,
+        seed=seed,
+        ordered=released.orderBy("id").select(*columns),
+    )
+
+
+def _check(frame: DataFrame, plan: Plan) -> None:
+    """Refuse what needs all clusters in one place, before any work is done."""
+    if ".connect." in type(frame).__module__:
+        raise DataError("Spark Connect is not supported; use a session on the cluster itself")
+    instead = "; change the plan, or protect a table in memory"
+    if plan.partition != "fixed":
+        raise PlanError(
+            f'plan: partition = "{plan.partition}" is not for Spark, use "fixed"{instead}'
+        )
+    if "auto" in (plan.k_of(name) for name in plan.confidential):
+        raise PlanError(f'plan: k = "auto" is not for Spark, use a number{instead}')
+    if plan.post not in ("auto", "none"):
+        raise PlanError(f'plan: post = "{plan.post}" is not for Spark, use "none"{instead}')
+
+
+class _Line:
+    def __init__(self, engine: SparkEngine, scratch: Scratch, seed: int | None) -> None:
+        self._engine = engine
+        self._scratch = scratch
+        self._seed = seed
+        self._spread: list[DataFrame] = []
+        self.clusters: list[DataFrame] = []
+        self.losses: list[dict[str, str | float]] = []
+
+    @property
+    def _tasks(self) -> int:
+        needed = math.ceil(self._engine.records / RECORDS_PER_TASK)
+        return max(self._engine.table.sparkSession.sparkContext.defaultParallelism, needed)
+
+    def mask(self, masking: Masking) -> None:
+        """Mask one attribute: for every record's key a masked value, written once."""
+        place = self._engine.places[masking.name]
+        if masking.method.clustered:
+            masked = self._mask_clusters(masking, place)
+            spread = masked.select(F.explode("members").alias("key"), "masked")
+        else:
+            masked = self._mask_records(masking, place)
+            spread = masked.select("key", "masked")
+        self._spread.append(spread.withColumnRenamed("masked", place))
+
+    def _mask_clusters(self, masking: Masking, place: str) -> DataFrame:
+        ranked = self._rank(masking)
+        cut = partial(
+            workers.cut_clusters,
+            offsets=_offsets(ranked),
+            k=masking.k,
+            last=masking.clusters - 1,
+        )
+        pieces = self._scratch.write(_map(ranked, cut, workers.CLUSTERS), f"{place}/pieces")
+        ranked.unpersist()
+        loose = pieces.where("units is not null").repartition("cluster")
+        mended = _map(loose, workers.mend, workers.CLUSTERS)
+        clusters = pieces.where("units is null").union(mended)
+        work = partial(
+            workers.mask_clusters,
+            masking=masking,
+            totals=_totals(clusters, masking),
+            seed=self._seed,
+        )
+        block = F.floor(F.col("cluster") / _SEEDED_BLOCK)
+        masked = self._write(clusters, work, workers.MASKED, block, f"{place}/masked")
+        self._scratch.delete(f"{place}/pieces")
+        sums = (F.sum(name).alias(name) for name in ("records", "up", "down"))
+        found = _checked(masked, F.count("cluster").alias("clusters"), *sums)
+        if (found["clusters"], found["records"]) != (masking.clusters, masking.records):
+            raise _not_once(masking)
+        self._lost(masking, found["held"], max(found["up"], found["down"]))
+        name = F.lit(masking.name).alias("attribute")
+        self.clusters.append(masked.select(name, *workers.DESCRIBED.names))
+        return masked
+
+    def _rank(self, masking: Masking) -> DataFrame:
+        """Rank an attribute; `place` counts within each range of ranks."""
+        units, tie = self._engine.units(masking.name, masking.grid), self._engine.tie
+        return (
+            units.repartitionByRange(self._tasks, "units", tie)
+            .sortWithinPartitions("units", tie)
+            .withColumn("place", F.monotonically_increasing_id())
+            .persist(StorageLevel.DISK_ONLY)
+        )
+
+    def _mask_records(self, masking: Masking, place: str) -> DataFrame:
+        units = self._engine.units(masking.name, masking.grid)
+        work = partial(workers.mask_records, masking=masking, seed=self._seed)
+        block = F.pmod("key", F.lit(math.ceil(masking.records / _SEEDED_BLOCK)))
+        masked = self._write(units, work, workers.MASKED_RECORDS, block, f"{place}/masked")
+        found = _checked(masked, F.count("key").alias("records"))
+        if found["records"] != masking.records:
+            raise _not_once(masking)
+        self._lost(masking, found["held"], found["held"])
+        alone = singletons(np.zeros(1, dtype=np.int64))
+        described = describe(alone, masking, calibrate(alone, masking))
+        schema = pa.schema([pa.field("attribute", pa.string()), *workers.DESCRIBED])
+        session = units.sparkSession
+        self.clusters.append(session.createDataFrame(described.rows(), from_arrow_schema(schema)))
+        return masked
+
+    def _write(
+        self, rows: DataFrame, work: workers.Work, schema: pa.Schema, block: Column, name: str
+    ) -> DataFrame:
+        """Mask rows where they are; with a seed in blocks that do not depend on where they are."""
+        if self._seed is None:
+            masked = _map(rows, partial(workers.each_batch, work=work), schema)
+        else:
+            grouped = rows.groupBy(block)
+            masked = grouped.applyInArrow(workers.on_groups(work), from_arrow_schema(schema))
+        return self._scratch.write(masked, name)
+
+    def _lost(self, masking: Masking, held: float, re_clustered: float) -> None:
+        self.losses.append(
+            {
+                "attribute": masking.name,
+                "epsilon": masking.epsilon_per_record,
+                "fixed_clusters": held,
+                "re_clustered": re_clustered,
+            }
+        )
+
+    def assemble(self, plan: Plan) -> DataFrame:
+        """Join masked values to their records, in the order of their keys, which is random."""
+        places, type_of = self._engine.places, self._engine.type_of
+        kept = [places[name] for name in plan.names("kept")]
+        records = self._engine.table.select("id", "key", *kept).repartition(self._tasks, "key")
+        for spread in self._spread:
+            records = records.join(spread.repartition(self._tasks, "key"), "key", "left")
+        released = records.sortWithinPartitions("key").select(
+            "id",
+            *kept,
+            *(F.col(places[n]).cast(type_of(n)).alias(places[n]) for n in plan.confidential),
+            *(F.lit(None).cast(type_of(n)).alias(places[n]) for n in plan.derived),
+            F.lit(None).cast("string").alias("problem"),
+        )
+        if plan.derived:
+            work = partial(
+                workers.derive,
+                names={places[n]: n for n in plan.attributes if n not in plan.names("identifier")},
+                derived={places[n]: plan.derived[n] for n in plan.derivation_order},
+            )
+            released = released.mapInArrow(partial(workers.each_batch, work=work), released.schema)
+        released = self._scratch.write(released, "release")
+        self._scratch.delete("records")
+        self._check_derived(released, plan)
+        return released.drop("problem")
+
+    def _check_derived(self, released: DataFrame, plan: Plan) -> None:
+        for problem, count in released.groupBy("problem").count().collect() if plan.derived else []:
+            name = next((n for n in plan.derived if self._engine.places[n] == problem), None)
+            if name is not None:
+                raise no_finite_result(name, count, self._engine.records)
+            if problem is not None:
+                raise DataError(problem)
+
+
+def _map(rows: DataFrame, work: Any, schema: pa.Schema) -> DataFrame:  # noqa: ANN401
+    return rows.mapInArrow(work, from_arrow_schema(schema))
+
+
+def _offsets(ranked: DataFrame) -> Integers:
+    """How many records come before each range of ranks: all the driver learns of them."""
+    part = F.shiftright("place", workers.PLACE_BITS)
+    lengths = {row[0]: row[1] for row in ranked.groupBy(part).count().collect()}
+    ends = np.cumsum([lengths.get(number, 0) for number in range(max(lengths) + 1)])
+    return np.append(0, ends[:-1])
+
+
+def _totals(clusters: DataFrame, masking: Masking) -> Totals | None:
+    if masking.guarantee == "fixed-clusters":
+        return None
+    parts = _map(clusters, partial(workers.sum_totals, masking=masking), workers.TOTALS)
+    return Totals(*_one(parts.agg(F.sum("records"), F.sum("up"), F.sum("down"))))
+
+
+def _checked(masked: DataFrame, *counts: Column) -> Row:
+    """Add up what a worker said of its clusters, and raise what it complained of."""
+    problem = F.max("problem").alias("problem")
+    found = _one(masked.agg(*counts, F.max("held").alias("held"), problem))
+    if found["problem"]:
+        raise DataError(found["problem"])
+    return found
+
+
+def _one(frame: DataFrame) -> Row:
+    return frame.collect()[0]
+
+
+def _not_once(masking: Masking) -> RuntimeError:
+    return RuntimeError(
+        f"attribute {masking.name!r}: masked values were not written exactly once; does the "
+        "scratch directory's file system commit tasks atomically?"
+    )
