@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pyarrow as pa
-from pyspark import StorageLevel
 from pyspark.sql import Column, DataFrame, Row
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own custom
 from pyspark.sql.pandas.types import from_arrow_schema
@@ -104,35 +103,29 @@ class _Line:
         """Mask one attribute: for every record's key a masked value, written once."""
         place = self._engine.places[masking.name]
         if masking.method.clustered:
-            masked = self._mask_clusters(masking, place)
-            spread = masked.select(F.explode("members").alias("key"), "masked")
+            masked = self._mask_clusters(masking, place).select("members", "masked")
+            spread = _map(masked, _each(workers.spread), workers.SPREAD)
         else:
-            masked = self._mask_records(masking, place)
-            spread = masked.select("key", "masked")
+            spread = self._mask_records(masking, place).select("key", "masked")
         self._spread.append(spread.withColumnRenamed("masked", place))
 
     def _mask_clusters(self, masking: Masking, place: str) -> DataFrame:
-        ranked = self._rank(masking)
-        cut = partial(
-            workers.cut_clusters,
-            offsets=_offsets(ranked),
-            k=masking.k,
-            last=masking.clusters - 1,
-        )
-        pieces = self._scratch.write(_map(ranked, cut, workers.CLUSTERS), f"{place}/pieces")
-        ranked.unpersist()
-        loose = pieces.where("units is not null").repartition("cluster")
-        mended = _map(loose, workers.mend, workers.CLUSTERS)
-        clusters = pieces.where("units is null").union(mended)
+        ranked = self._rank(masking, place)
+        cut = workers.Cut(_offsets(ranked), masking.k, masking.clusters - 1)
+        clusters = _Clusters(ranked, cut)
         work = partial(
             workers.mask_clusters,
             masking=masking,
             totals=_totals(clusters, masking),
             seed=self._seed,
         )
-        block = F.floor(F.col("cluster") / _SEEDED_BLOCK)
-        masked = self._write(clusters, work, workers.MASKED, block, f"{place}/masked")
-        self._scratch.delete(f"{place}/pieces")
+        if self._seed is None:
+            masked = clusters.map(work, workers.MASKED)
+        else:
+            block = F.floor(F.col("cluster") / _SEEDED_BLOCK)
+            masked = _map_groups(clusters.frame, block, work, workers.MASKED)
+        masked = self._scratch.write(masked, f"{place}/masked")
+        self._scratch.delete(f"{place}/ranked")
         sums = (F.sum(name).alias(name) for name in ("records", "up", "down"))
         found = _checked(masked, F.count("cluster").alias("clusters"), *sums)
         if (found["clusters"], found["records"]) != (masking.clusters, masking.records):
@@ -142,21 +135,22 @@ class _Line:
         self.clusters.append(masked.select(name, *workers.DESCRIBED.names))
         return masked
 
-    def _rank(self, masking: Masking) -> DataFrame:
-        """Rank an attribute; `place` counts within each range of ranks."""
+    def _rank(self, masking: Masking, place: str) -> DataFrame:
+        """Rank an attribute: ranges of ranks, sorted each by itself."""
         units, tie = self._engine.units(masking.name, masking.grid), self._engine.tie
-        return (
-            units.repartitionByRange(self._tasks, "units", tie)
-            .sortWithinPartitions("units", tie)
-            .withColumn("place", F.monotonically_increasing_id())
-            .persist(StorageLevel.DISK_ONLY)
-        )
+        parts = units.repartitionByRange(self._tasks, "units", tie)
+        parts = parts.select("units", "key", tie.alias("tie"), F.spark_partition_id().alias("part"))
+        return self._scratch.write(_map(parts, workers.rank, workers.RANKED), f"{place}/ranked")
 
     def _mask_records(self, masking: Masking, place: str) -> DataFrame:
         units = self._engine.units(masking.name, masking.grid)
         work = partial(workers.mask_records, masking=masking, seed=self._seed)
         block = F.pmod("key", F.lit(math.ceil(masking.records / _SEEDED_BLOCK)))
-        masked = self._write(units, work, workers.MASKED_RECORDS, block, f"{place}/masked")
+        if self._seed is None:
+            masked = _map(units, _each(work), workers.MASKED_RECORDS)
+        else:
+            masked = _map_groups(units, block, work, workers.MASKED_RECORDS)
+        masked = self._scratch.write(masked, f"{place}/masked")
         found = _checked(masked, F.count("key").alias("records"))
         if found["records"] != masking.records:
             raise _not_once(masking)
@@ -167,17 +161,6 @@ class _Line:
         session = units.sparkSession
         self.clusters.append(session.createDataFrame(described.rows(), from_arrow_schema(schema)))
         return masked
-
-    def _write(
-        self, rows: DataFrame, work: workers.Work, schema: pa.Schema, block: Column, name: str
-    ) -> DataFrame:
-        """Mask rows where they are; with a seed in blocks that do not depend on where they are."""
-        if self._seed is None:
-            masked = _map(rows, partial(workers.each_batch, work=work), schema)
-        else:
-            grouped = rows.groupBy(block)
-            masked = grouped.applyInArrow(workers.on_groups(work), from_arrow_schema(schema))
-        return self._scratch.write(masked, name)
 
     def _lost(self, masking: Masking, held: float, re_clustered: float) -> None:
         self.losses.append(
@@ -209,7 +192,7 @@ class _Line:
                 names={places[n]: n for n in plan.attributes if n not in plan.names("identifier")},
                 derived={places[n]: plan.derived[n] for n in plan.derivation_order},
             )
-            released = released.mapInArrow(partial(workers.each_batch, work=work), released.schema)
+            released = released.mapInArrow(_each(work), released.schema)
         released = self._scratch.write(released, "release")
         self._scratch.delete("records")
         self._check_derived(released, plan)
@@ -224,22 +207,51 @@ class _Line:
                 raise DataError(problem)
 
 
+class _Clusters:
+    """The clusters of an attribute: most lie within a range of ranks, a few across two."""
+
+    def __init__(self, ranked: DataFrame, cut: workers.Cut) -> None:
+        self._ranked = ranked
+        self._whole = partial(workers.whole_clusters, cut=cut)
+        pieces = _map(ranked, partial(workers.pieces_of_clusters, cut=cut), workers.CLUSTERS)
+        self._pieces = pieces.repartition("cluster")
+
+    @property
+    def frame(self) -> DataFrame:
+        """One row for each."""
+        whole = _map(self._ranked, self._whole, workers.CLUSTERS)
+        return whole.union(_map(self._pieces, workers.mend, workers.CLUSTERS))
+
+    def map(self, work: workers.Work, schema: pa.Schema) -> DataFrame:
+        """Do the work on all of them, where they are cut or mended."""
+        whole = _map(self._ranked, _each(work, after=self._whole), schema)
+        return whole.union(_map(self._pieces, _each(work, after=workers.mend), schema))
+
+
+def _each(work: workers.Work, **after: Any) -> Any:  # noqa: ANN401
+    return partial(workers.each_batch, work=work, **after)
+
+
 def _map(rows: DataFrame, work: Any, schema: pa.Schema) -> DataFrame:  # noqa: ANN401
     return rows.mapInArrow(work, from_arrow_schema(schema))
 
 
+def _map_groups(rows: DataFrame, block: Column, work: workers.Work, schema: pa.Schema) -> DataFrame:
+    """Work on blocks that do not depend on where rows are, so that a seed repeats its noise."""
+    return rows.groupBy(block).applyInArrow(workers.on_groups(work), from_arrow_schema(schema))
+
+
 def _offsets(ranked: DataFrame) -> Integers:
     """How many records come before each range of ranks: all the driver learns of them."""
-    part = F.shiftright("place", workers.PLACE_BITS)
-    lengths = {row[0]: row[1] for row in ranked.groupBy(part).count().collect()}
+    lengths = dict(ranked.select("part", "records").collect())
     ends = np.cumsum([lengths.get(number, 0) for number in range(max(lengths) + 1)])
     return np.append(0, ends[:-1])
 
 
-def _totals(clusters: DataFrame, masking: Masking) -> Totals | None:
+def _totals(clusters: _Clusters, masking: Masking) -> Totals | None:
     if masking.guarantee == "fixed-clusters":
         return None
-    parts = _map(clusters, partial(workers.sum_totals, masking=masking), workers.TOTALS)
+    parts = clusters.map(partial(workers.sum_totals, masking=masking), workers.TOTALS)
     return Totals(*_one(parts.agg(F.sum("records"), F.sum("up"), F.sum("down"))))
 
 

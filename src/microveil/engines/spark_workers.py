@@ -6,7 +6,7 @@ since an exception would be wrapped in Spark's own, with a trace that may show d
 """
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
@@ -32,14 +32,22 @@ from microveil.settle import Masking
 Batches = Iterable[pa.RecordBatch]
 Work = Callable[[pa.RecordBatch], pa.RecordBatch]
 
-PLACE_BITS = 33
-"""Bits of Spark's `monotonically_increasing_id` that count records within a partition."""
+
+class Cut(NamedTuple):
+    """How ranked records are cut: clusters of k, the remainder in the last.
+
+    `offsets` say how many records come before each range of ranks.
+    """
+
+    offsets: Integers
+    k: int
+    last: int
+
 
 _SUMMARY = (
     "size", "total", "smallest", "second_smallest", "third_smallest", "largest", "second_largest",
     "third_largest",
 )  # fmt: skip
-_LONGS = pa.list_(pa.int64())
 
 _BESIDE = ("before", "after")
 
@@ -48,10 +56,15 @@ def _fields(kind: pa.DataType, *names: str) -> list[tuple[str, pa.DataType]]:
     return [(name, kind) for name in names]
 
 
-CLUSTERS = pa.schema(
-    _fields(pa.int64(), "cluster", *_SUMMARY, *_BESIDE) + _fields(_LONGS, "members", "units")
+RANKED = pa.schema(
+    [("part", pa.int32()), ("records", pa.int64()), *_fields(pa.binary(), "units", "keys")]
 )
-"""A cluster with its records' keys. `units` is null but in pieces that are still to be mended."""
+"""A range of ranks: its records' values and keys, ascending and packed."""
+
+CLUSTERS = pa.schema(
+    _fields(pa.int64(), "cluster", *_SUMMARY, *_BESIDE) + _fields(pa.binary(), "members", "units")
+)
+"""A cluster with its records' keys, packed; `units` is null but in a piece of a cluster."""
 
 DESCRIBED = pa.schema(
     _fields(pa.int64(), "cluster", "records")
@@ -61,7 +74,7 @@ MASKED = pa.schema(
     [
         *DESCRIBED,
         *pa.schema(_fields(pa.float64(), "held", "up", "down", "masked")),
-        pa.field("members", _LONGS),
+        pa.field("members", pa.binary()),
         pa.field("problem", pa.string()),
     ]
 )
@@ -75,6 +88,7 @@ MASKED_RECORDS = pa.schema(
         ("problem", pa.string()),
     ]
 )
+SPREAD = pa.schema([("key", pa.int64()), ("masked", pa.float64())])
 TOTALS = pa.schema([("records", pa.int64()), *_fields(pa.float64(), "up", "down")])
 
 
@@ -88,48 +102,61 @@ def decimals_seen(batches: Batches, single: list[bool]) -> Iterator[pa.RecordBat
         yield pa.record_batch([pa.array([n], pa.int32()) for n in seen], batch.schema.names)
 
 
-def cut_clusters(
-    batches: Batches, offsets: Integers, k: int, last: int
-) -> Iterator[pa.RecordBatch]:
-    """Cut one range of ranked records into clusters of k; the remainder joins the last.
-
-    The first and the last cluster of a range may go on in another one, and do not know what stands
-    beside them there. They leave as pieces with their values, and each end of the range leaves a
-    word for the cluster that may begin or end there.
-    """
+def rank(batches: Batches) -> Iterator[pa.RecordBatch]:
+    """Sort the records of one range by value, equal ones by their random tie."""
     table = _together(batches)
     if table is None:
         return
-    units, keys, place = (_longs(table[name]) for name in ("units", "key", "place"))
-    rank = offsets[place >> PLACE_BITS] + (place & (2**PLACE_BITS - 1))
-    cluster = np.minimum(rank // k, last)
-    start = np.flatnonzero(np.diff(cluster, prepend=-1))
-    end = np.append(start[1:], len(units))
-    if len(start) > 2:
-        inner, sizes = slice(start[1], end[-2]), (end - start)[1:-1]
-        yield _clusters(
-            cluster[start[1:-1]],
-            summarise(units[inner], sizes),
-            before=units[start[1:-1] - 1],
-            after=units[end[1:-1]],
-            members=_lists(keys[inner], sizes),
-        )
-    first, final, several = cluster[0], cluster[-1], len(start) > 1
-    loose = [(first - 1, NOTHING_BEFORE, units[0], 0, 0)]
-    loose += [(first, NOTHING_BEFORE, units[end[0]] if several else NOTHING_AFTER, 0, end[0])]
-    if several:
-        loose += [(final, units[start[-1] - 1], NOTHING_AFTER, start[-1], end[-1])]
-    loose += [(final + 1, units[-1], NOTHING_AFTER, end[-1], end[-1])]
-    number, before, after, begins, ends = np.array(loose, dtype=np.int64).T
-    here = np.concatenate([np.arange(*bounds) for bounds in zip(begins, ends, strict=True)])
-    yield _clusters(
-        number,
-        singletons(np.zeros_like(number)),
-        before,
-        after,
-        _lists(keys[here], ends - begins),
-        _lists(units[here], ends - begins),
+    units, keys, tie = (_longs(table[name]) for name in ("units", "key", "tie"))
+    order = np.lexsort((tie, units))
+    one = np.array([len(units)])
+    yield _batch(
+        RANKED,
+        part=table["part"][:1],
+        records=one,
+        units=_pack(units[order], one),
+        keys=_pack(keys[order], one),
     )
+
+
+def whole_clusters(batches: Batches, cut: Cut) -> Iterator[pa.RecordBatch]:
+    """Cut ranges of ranks into clusters; leave out the first and the last, which may go on."""
+    for part in _ranges(batches, cut):
+        if len(part.size) > 2:
+            inner = slice(part.start[1], part.end[-2])
+            yield _clusters(
+                part.cluster[part.start[1:-1]],
+                summarise(part.units[inner], part.size[1:-1]),
+                before=part.units[part.start[1:-1] - 1],
+                after=part.units[part.end[1:-1]],
+                members=_pack(part.keys[inner], part.size[1:-1]),
+            )
+
+
+def pieces_of_clusters(batches: Batches, cut: Cut) -> Iterator[pa.RecordBatch]:
+    """Return what `whole_clusters` left out, with its values.
+
+    The first and the last cluster of a range may go on in another one, and do not know what stands
+    beside them there, so each end of a range also leaves a word for the cluster beyond it.
+    """
+    for part in _ranges(batches, cut):
+        units, start, end = part.units, part.start, part.end
+        first, last, several = part.cluster[0], part.cluster[-1], len(start) > 1
+        rows = [(first - 1, NOTHING_BEFORE, units[0], 0, 0)]
+        rows += [(first, NOTHING_BEFORE, units[end[0]] if several else NOTHING_AFTER, 0, end[0])]
+        if several:
+            rows += [(last, units[start[-1] - 1], NOTHING_AFTER, start[-1], end[-1])]
+        rows += [(last + 1, units[-1], NOTHING_AFTER, end[-1], end[-1])]
+        number, before, after, begins, ends = np.array(rows, dtype=np.int64).T
+        here = np.concatenate([np.arange(*bounds) for bounds in zip(begins, ends, strict=True)])
+        yield _clusters(
+            number,
+            singletons(np.zeros_like(number)),
+            before,
+            after,
+            _pack(part.keys[here], ends - begins),
+            _pack(units[here], ends - begins),
+        )
 
 
 def mend(batches: Batches) -> Iterator[pa.RecordBatch]:
@@ -138,8 +165,8 @@ def mend(batches: Batches) -> Iterator[pa.RecordBatch]:
     if table is None:
         return
     owner, before, after = (_longs(table[name]) for name in ("cluster", *_BESIDE))
-    units, keys = (_longs(table[name].combine_chunks().flatten()) for name in ("units", "members"))
-    cluster = np.repeat(owner, _longs(table["units"].combine_chunks().value_lengths()))
+    (units, sizes), (keys, _) = (_unpack(table[name]) for name in ("units", "members"))
+    cluster = np.repeat(owner, sizes)
     if not len(cluster):
         return
     order = np.lexsort((units, cluster))
@@ -148,15 +175,13 @@ def mend(batches: Batches) -> Iterator[pa.RecordBatch]:
     ahead, behind = np.full(len(found), NOTHING_BEFORE), np.full(len(found), NOTHING_AFTER)
     np.maximum.at(ahead, at[known], before[known])
     np.minimum.at(behind, at[known], after[known])
-    yield _clusters(found, summarise(units[order], size), ahead, behind, _lists(keys[order], size))
+    yield _clusters(found, summarise(units[order], size), ahead, behind, _pack(keys[order], size))
 
 
-def sum_totals(batches: Batches, masking: Masking) -> Iterator[pa.RecordBatch]:
-    """Add up, batch by batch, what the noise of each cluster depends on in all others."""
-    for batch in batches:
-        if batch.num_rows:
-            totals = totals_of(masking.method, _summary(batch), masking.domain_units)
-            yield _batch(TOTALS, records=[totals.records], up=[totals.up], down=[totals.down])
+def sum_totals(clusters: pa.RecordBatch, masking: Masking) -> pa.RecordBatch:
+    """Add up what the noise of each cluster depends on in all others."""
+    totals = totals_of(masking.method, _summary(clusters), masking.domain_units)
+    return _batch(TOTALS, records=[totals.records], up=[totals.up], down=[totals.down])
 
 
 def mask_clusters(
@@ -198,9 +223,17 @@ def mask_records(records: pa.RecordBatch, masking: Masking, seed: int | None) ->
     return _batch(MASKED_RECORDS, key=keys, masked=mask(summary, scales, masking, words), held=held)
 
 
-def each_batch(batches: Batches, work: Work) -> Iterator[pa.RecordBatch]:
-    """Do the work on every batch that is not empty."""
-    return (work(batch) for batch in batches if batch.num_rows)
+def spread(masked: pa.RecordBatch) -> pa.RecordBatch:
+    """Give every record its cluster's masked value."""
+    keys, sizes = _unpack(masked["members"])
+    return _batch(SPREAD, key=keys, masked=np.repeat(_reals(masked["masked"]), sizes))
+
+
+def each_batch(
+    batches: Batches, work: Work, after: Callable[[Batches], Batches] = iter
+) -> Iterator[pa.RecordBatch]:
+    """Do the work on every batch that is not empty, `after` something else was done to all."""
+    return (work(batch) for batch in after(batches) if batch.num_rows)
 
 
 def on_groups(work: Work) -> Callable[[pa.Table], pa.Table]:
@@ -254,9 +287,32 @@ def _by_memory(inputs: pa.Table, name: str, derived: Derived) -> tuple[pa.Array,
     return engine.finish([name])[name].combine_chunks(), undefined
 
 
-def _together(batches: Batches) -> pa.Table | None:
+class _Range(NamedTuple):
+    """Ranked records with their clusters, and where in them each cluster starts and ends."""
+
+    units: Integers
+    keys: Integers
+    cluster: Integers
+    start: Integers
+    end: Integers
+    size: Integers
+
+
+def _ranges(batches: Batches, cut: Cut) -> Iterator[_Range]:
+    for batch in batches:
+        for row in range(batch.num_rows):
+            one = batch.slice(row, 1)
+            (units, size), (keys, _) = (_unpack(one[name]) for name in ("units", "keys"))
+            rank = cut.offsets[one["part"][0].as_py()] + np.arange(size[0])
+            cluster = np.minimum(rank // cut.k, cut.last)
+            start = np.flatnonzero(np.diff(cluster, prepend=-1))
+            end = np.append(start[1:], len(units))
+            yield _Range(units, keys, cluster, start, end, end - start)
+
+
+def _together(batches: Batches) -> pa.RecordBatch | None:
     filled = [batch for batch in batches if batch.num_rows]
-    return pa.Table.from_batches(filled).combine_chunks() if filled else None
+    return pa.Table.from_batches(filled).combine_chunks().to_batches()[0] if filled else None
 
 
 def _clusters(
@@ -264,8 +320,8 @@ def _clusters(
     summary: ClusterSummary,
     before: Integers,
     after: Integers,
-    members: pa.ListArray,
-    units: pa.ListArray | None = None,
+    members: pa.BinaryArray,
+    units: pa.BinaryArray | None = None,
 ) -> pa.RecordBatch:
     summaries = {name: getattr(summary, name) for name in _SUMMARY}
     pieces = {} if units is None else {"units": units}
@@ -290,9 +346,19 @@ def _summary(clusters: pa.RecordBatch) -> PartialSummary:
     return PartialSummary(*(_longs(clusters[name]) for name in (*_SUMMARY, *_BESIDE)))
 
 
-def _lists(values: Integers, sizes: Integers) -> pa.ListArray:
-    ends = np.append(0, np.cumsum(sizes)).astype(np.int32)
-    return pa.ListArray.from_arrays(pa.array(ends), pa.array(values))
+def _pack(values: Integers, sizes: Integers) -> pa.BinaryArray:
+    """Pack whole numbers, so many to a value: Spark moves bytes far faster than arrays."""
+    ends = np.append(0, 8 * np.cumsum(sizes)).astype(np.int32)
+    buffers = [None, pa.py_buffer(ends), pa.py_buffer(np.ascontiguousarray(values))]
+    return pa.Array.from_buffers(pa.binary(), len(sizes), buffers)
+
+
+def _unpack(packed: pa.BinaryArray) -> tuple[Integers, Integers]:
+    """Return the numbers of all values one after another, and how many each value holds."""
+    _, ends, numbers = packed.cast(pa.binary()).buffers()
+    at = np.frombuffer(ends, dtype=np.int32)[packed.offset : packed.offset + len(packed) + 1]
+    values = np.frombuffer(numbers, dtype=np.uint8)[at[0] : at[-1]].view(np.int64)
+    return values, np.diff(at).astype(np.int64) // 8
 
 
 def _longs(column: pa.Array | pa.ChunkedArray) -> Integers:
