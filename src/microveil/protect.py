@@ -79,7 +79,7 @@ def protect(
             "Plan.read reads one from a TOML file"
         )
     if type(data).__module__.startswith("pyspark."):
-        from microveil.engines.spark_line import protect_spark
+        from microveil.engines.spark.line import protect_spark
 
         return protect_spark(data, plan, seed=seed, progress=progress)
     source = Path(data) if isinstance(data, str | Path) else None

@@ -6,7 +6,7 @@ whole records are moved once. The driver sees counts and totals, never records o
 
 import math
 from collections.abc import Callable
-from functools import partial
+from functools import partial, reduce
 from typing import Any
 
 import numpy as np
@@ -14,24 +14,26 @@ import polars as pl
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame, Row
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own custom
-from pyspark.sql.pandas.types import from_arrow_schema
+from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
+from pyspark.sql.types import LongType, StructField, StructType
 
 from microveil.accounting import Totals
 from microveil.certificate import certify
 from microveil.clusters import singletons
-from microveil.engines import spark_workers as workers
-from microveil.engines.hadoop import Scratch
-from microveil.engines.spark import SparkEngine
-from microveil.engines.spark_release import SparkDetail, SparkRelease
+from microveil.engines.spark import clusters as workers
+from microveil.engines.spark import join
+from microveil.engines.spark.hadoop import Scratch
+from microveil.engines.spark.release import SparkDetail, SparkRelease
+from microveil.engines.spark.table import SparkEngine
 from microveil.errors import DataError, PlanError
 from microveil.grid import Integers
 from microveil.mechanism import calibrate, describe, no_finite_result
 from microveil.noise import open_words
 from microveil.plan import Plan
-from microveil.settle import Masking, settle
+from microveil.settle import Masking, Settled, settle
 
-RECORDS_PER_TASK = 2**20
-"""A worker holds this many ranked records at a time, about 100 MB."""
+VALUES_PER_TASK = 2**22
+"""A worker holds about so many values of eight bytes at a time, and works on copies of them."""
 
 _SEEDED_BLOCK = 1024
 
@@ -55,7 +57,7 @@ def protect_spark(
             line.mask(masking)
             if progress:
                 progress(f"masking {masking.name}", done, len(settled.maskings))
-        released = line.assemble(plan)
+        released = line.assemble(settled)
     except BaseException:
         scratch.delete()
         raise
@@ -90,24 +92,28 @@ class _Line:
         self._engine = engine
         self._scratch = scratch
         self._seed = seed
-        self._spread: list[DataFrame] = []
+        self._dealt: list[DataFrame] = []
         self.clusters: list[DataFrame] = []
         self.losses: list[dict[str, str | float]] = []
 
+    def _tasks(self, values: int) -> int:
+        least = self._engine.table.sparkSession.sparkContext.defaultParallelism
+        return max(least, math.ceil(values / VALUES_PER_TASK))
+
     @property
-    def _tasks(self) -> int:
-        needed = math.ceil(self._engine.records / RECORDS_PER_TASK)
-        return max(self._engine.table.sparkSession.sparkContext.defaultParallelism, needed)
+    def _buckets(self) -> int:
+        return self._tasks(self._engine.records * (len(self._engine.places) + 1))
 
     def mask(self, masking: Masking) -> None:
         """Mask one attribute: for every record's key a masked value, written once."""
         place = self._engine.places[masking.name]
         if masking.method.clustered:
             masked = self._mask_clusters(masking, place).select("members", "masked")
-            spread = _map(masked, _each(workers.spread), workers.SPREAD)
+            deal = partial(join.deal_clusters, column=place, buckets=self._buckets)
         else:
-            spread = self._mask_records(masking, place).select("key", "masked")
-        self._spread.append(spread.withColumnRenamed("masked", place))
+            masked = self._mask_records(masking, place).select("key", "masked")
+            deal = partial(join.deal_values, column=place, buckets=self._buckets)
+        self._dealt.append(_map(masked, deal, join.DEALT))
 
     def _mask_clusters(self, masking: Masking, place: str) -> DataFrame:
         ranked = self._rank(masking, place)
@@ -138,7 +144,7 @@ class _Line:
     def _rank(self, masking: Masking, place: str) -> DataFrame:
         """Rank an attribute: ranges of ranks, sorted each by itself."""
         units, tie = self._engine.units(masking.name, masking.grid), self._engine.tie
-        parts = units.repartitionByRange(self._tasks, "units", tie)
+        parts = units.repartitionByRange(self._tasks(3 * masking.records), "units", tie)
         parts = parts.select("units", "key", tie.alias("tie"), F.spark_partition_id().alias("part"))
         return self._scratch.write(_map(parts, workers.rank, workers.RANKED), f"{place}/ranked")
 
@@ -172,39 +178,46 @@ class _Line:
             }
         )
 
-    def assemble(self, plan: Plan) -> DataFrame:
+    def assemble(self, settled: Settled) -> DataFrame:
         """Join masked values to their records, in the order of their keys, which is random."""
-        places, type_of = self._engine.places, self._engine.type_of
-        kept = [places[name] for name in plan.names("kept")]
-        records = self._engine.table.select("id", "key", *kept).repartition(self._tasks, "key")
-        for spread in self._spread:
-            records = records.join(spread.repartition(self._tasks, "key"), "key", "left")
-        released = records.sortWithinPartitions("key").select(
-            "id",
-            *kept,
-            *(F.col(places[n]).cast(type_of(n)).alias(places[n]) for n in plan.confidential),
-            *(F.lit(None).cast(type_of(n)).alias(places[n]) for n in plan.derived),
-            F.lit(None).cast("string").alias("problem"),
+        plan, engine = settled.plan, self._engine
+        records = engine.table.select("key", "id", *(engine.places[n] for n in plan.names("kept")))
+        released = StructType([StructField("id", LongType())])
+        for name in settled.columns:
+            released.add(engine.field(name))
+        released.add("problem", "string")
+        zone = records.sparkSession.conf.get("spark.sql.session.timeZone")
+        assembly = join.Assembly(
+            records=to_arrow_schema(records.schema, timezone=zone),
+            released=to_arrow_schema(released, timezone=zone),
+            masked=[engine.places[name] for name in plan.confidential],
+            names={engine.places[name]: name for name in settled.columns},
+            derived={engine.places[name]: plan.derived[name] for name in plan.derivation_order},
         )
-        if plan.derived:
-            work = partial(
-                workers.derive,
-                names={places[n]: n for n in plan.attributes if n not in plan.names("identifier")},
-                derived={places[n]: plan.derived[n] for n in plan.derivation_order},
-            )
-            released = released.mapInArrow(_each(work), released.schema)
-        released = self._scratch.write(released, "release")
+        deal = partial(join.deal_records, schema=assembly.records, buckets=self._buckets)
+        dealt = reduce(DataFrame.union, self._dealt, _map(records, deal, join.DEALT))
+        buckets = dealt.repartitionById(self._buckets, "bucket")
+        together = buckets.mapInArrow(partial(join.assemble, assembly=assembly), released)
+        written = self._scratch.write(together, "release")
         self._scratch.delete("records")
-        self._check_derived(released, plan)
-        return released.drop("problem")
+        self._check(written, settled)
+        return written.drop("problem")
 
-    def _check_derived(self, released: DataFrame, plan: Plan) -> None:
-        for problem, count in released.groupBy("problem").count().collect() if plan.derived else []:
-            name = next((n for n in plan.derived if self._engine.places[n] == problem), None)
+    def _check(self, written: DataFrame, settled: Settled) -> None:
+        """Raise what workers complained of, and make sure that every value found its record."""
+        places = self._engine.places
+        values = [F.count(places[masking.name]) for masking in settled.maskings]
+        for problem, count, *found in (
+            written.groupBy("problem").agg(F.count("id"), *values).collect()
+        ):
+            name = next((n for n in settled.plan.derived if places[n] == problem), None)
             if name is not None:
                 raise no_finite_result(name, count, self._engine.records)
             if problem is not None:
                 raise DataError(problem)
+            for masking, number in zip(settled.maskings, found, strict=True):
+                if (count, number) != (self._engine.records, masking.records):
+                    raise _not_once(masking)
 
 
 class _Clusters:
@@ -243,7 +256,7 @@ def _map_groups(rows: DataFrame, block: Column, work: workers.Work, schema: pa.S
 
 def _offsets(ranked: DataFrame) -> Integers:
     """How many records come before each range of ranks: all the driver learns of them."""
-    lengths = dict(ranked.select("part", "records").collect())
+    lengths: dict[int, int] = dict(ranked.select("part", "records").collect())
     ends = np.cumsum([lengths.get(number, 0) for number in range(max(lengths) + 1)])
     return np.append(0, ends[:-1])
 

@@ -13,7 +13,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own custom
 
 from microveil.certificate import ProtectedFile
-from microveil.engines.hadoop import Files
+from microveil.engines.spark.hadoop import Files
 from microveil.errors import FileError
 from microveil.formats import digest_of_directory
 from microveil.release import Release

@@ -1,15 +1,14 @@
-"""What runs on Spark's workers: Arrow batches in, Arrow batches out, NumPy in between.
+"""What clusters and masks on Spark's workers: Arrow in, Arrow out, NumPy in between.
 
-Nothing here imports PySpark. Ranked records arrive as one table per range of ranks; clusters that
+Ranked records arrive as one table per range of ranks; clusters that
 lie across two ranges are put together in `mend`. Errors leave a worker as a row with a `problem`,
 since an exception would be wrapped in Spark's own, with a trace that may show data.
 """
 
-from collections.abc import Callable, Iterable, Iterator
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
 
 import numpy as np
-import polars as pl
 import pyarrow as pa
 
 from microveil.accounting import Totals, held_losses, passing_losses, totals_of
@@ -21,15 +20,22 @@ from microveil.clusters import (
     singletons,
     summarise,
 )
-from microveil.engines.memory import MemoryEngine
+from microveil.engines.spark.arrow import (
+    Batches,
+    batch_of,
+    fields,
+    longs,
+    pack,
+    reals,
+    together,
+    unpack,
+)
 from microveil.errors import DataError
-from microveil.grid import Integers, Reals, observed_decimals
+from microveil.grid import Integers, observed_decimals
 from microveil.mechanism import calibrate, describe, mask
 from microveil.noise import open_words
-from microveil.roles import Derived
 from microveil.settle import Masking
 
-Batches = Iterable[pa.RecordBatch]
 Work = Callable[[pa.RecordBatch], pa.RecordBatch]
 
 
@@ -52,70 +58,64 @@ _SUMMARY = (
 _BESIDE = ("before", "after")
 
 
-def _fields(kind: pa.DataType, *names: str) -> list[tuple[str, pa.DataType]]:
-    return [(name, kind) for name in names]
-
-
 RANKED = pa.schema(
-    [("part", pa.int32()), ("records", pa.int64()), *_fields(pa.binary(), "units", "keys")]
+    fields(pa.int32(), "part")
+    + fields(pa.int64(), "records")
+    + fields(pa.binary(), "units", "keys")
 )
 """A range of ranks: its records' values and keys, ascending and packed."""
 
 CLUSTERS = pa.schema(
-    _fields(pa.int64(), "cluster", *_SUMMARY, *_BESIDE) + _fields(pa.binary(), "members", "units")
+    fields(pa.int64(), "cluster", *_SUMMARY, *_BESIDE) + fields(pa.binary(), "members", "units")
 )
 """A cluster with its records' keys, packed; `units` is null but in a piece of a cluster."""
 
 DESCRIBED = pa.schema(
-    _fields(pa.int64(), "cluster", "records")
-    + _fields(pa.float64(), "smallest", "largest", "centroid", "sensitivity", "scale")
+    fields(pa.int64(), "cluster", "records")
+    + fields(pa.float64(), "smallest", "largest", "centroid", "sensitivity", "scale")
 )
 MASKED = pa.schema(
     [
         *DESCRIBED,
-        *pa.schema(_fields(pa.float64(), "held", "up", "down", "masked")),
-        pa.field("members", pa.binary()),
-        pa.field("problem", pa.string()),
+        *fields(pa.float64(), "held", "up", "down", "masked"),
+        *fields(pa.binary(), "members"),
+        *fields(pa.string(), "problem"),
     ]
 )
 """A cluster with what is published of it, what it may lose, and its records' keys."""
 
 MASKED_RECORDS = pa.schema(
-    [
-        ("key", pa.int64()),
-        ("masked", pa.float64()),
-        ("held", pa.float64()),
-        ("problem", pa.string()),
-    ]
+    fields(pa.int64(), "key")
+    + fields(pa.float64(), "masked", "held")
+    + fields(pa.string(), "problem")
 )
-SPREAD = pa.schema([("key", pa.int64()), ("masked", pa.float64())])
-TOTALS = pa.schema([("records", pa.int64()), *_fields(pa.float64(), "up", "down")])
+TOTALS = pa.schema(fields(pa.int64(), "records") + fields(pa.float64(), "up", "down"))
 
 
 def decimals_seen(batches: Batches, single: list[bool]) -> Iterator[pa.RecordBatch]:
     """Count the decimals of each column, batch by batch."""
     for batch in batches:
         seen = [
-            observed_decimals(_reals(column.drop_null()), single_precision=is_single)
+            observed_decimals(reals(column.drop_null()), single_precision=is_single)
             for column, is_single in zip(batch.columns, single, strict=True)
         ]
-        yield pa.record_batch([pa.array([n], pa.int32()) for n in seen], batch.schema.names)
+        yield pa.recordbatch_of([pa.array([n], pa.int32()) for n in seen], batch.schema.names)
 
 
 def rank(batches: Batches) -> Iterator[pa.RecordBatch]:
     """Sort the records of one range by value, equal ones by their random tie."""
-    table = _together(batches)
+    table = together(batches)
     if table is None:
         return
-    units, keys, tie = (_longs(table[name]) for name in ("units", "key", "tie"))
+    units, keys, tie = (longs(table[name]) for name in ("units", "key", "tie"))
     order = np.lexsort((tie, units))
     one = np.array([len(units)])
-    yield _batch(
+    yield batch_of(
         RANKED,
         part=table["part"][:1],
         records=one,
-        units=_pack(units[order], one),
-        keys=_pack(keys[order], one),
+        units=pack(units[order], one),
+        keys=pack(keys[order], one),
     )
 
 
@@ -129,7 +129,7 @@ def whole_clusters(batches: Batches, cut: Cut) -> Iterator[pa.RecordBatch]:
                 summarise(part.units[inner], part.size[1:-1]),
                 before=part.units[part.start[1:-1] - 1],
                 after=part.units[part.end[1:-1]],
-                members=_pack(part.keys[inner], part.size[1:-1]),
+                members=pack(part.keys[inner], part.size[1:-1]),
             )
 
 
@@ -154,18 +154,18 @@ def pieces_of_clusters(batches: Batches, cut: Cut) -> Iterator[pa.RecordBatch]:
             singletons(np.zeros_like(number)),
             before,
             after,
-            _pack(part.keys[here], ends - begins),
-            _pack(units[here], ends - begins),
+            pack(part.keys[here], ends - begins),
+            pack(units[here], ends - begins),
         )
 
 
 def mend(batches: Batches) -> Iterator[pa.RecordBatch]:
     """Put clusters together whose pieces, and words about their neighbours, all arrive here."""
-    table = _together(batches)
+    table = together(batches)
     if table is None:
         return
-    owner, before, after = (_longs(table[name]) for name in ("cluster", *_BESIDE))
-    (units, sizes), (keys, _) = (_unpack(table[name]) for name in ("units", "members"))
+    owner, before, after = (longs(table[name]) for name in ("cluster", *_BESIDE))
+    (units, sizes), (keys, _) = (unpack(table[name]) for name in ("units", "members"))
     cluster = np.repeat(owner, sizes)
     if not len(cluster):
         return
@@ -175,13 +175,13 @@ def mend(batches: Batches) -> Iterator[pa.RecordBatch]:
     ahead, behind = np.full(len(found), NOTHING_BEFORE), np.full(len(found), NOTHING_AFTER)
     np.maximum.at(ahead, at[known], before[known])
     np.minimum.at(behind, at[known], after[known])
-    yield _clusters(found, summarise(units[order], size), ahead, behind, _pack(keys[order], size))
+    yield _clusters(found, summarise(units[order], size), ahead, behind, pack(keys[order], size))
 
 
 def sum_totals(clusters: pa.RecordBatch, masking: Masking) -> pa.RecordBatch:
     """Add up what the noise of each cluster depends on in all others."""
     totals = totals_of(masking.method, _summary(clusters), masking.domain_units)
-    return _batch(TOTALS, records=[totals.records], up=[totals.up], down=[totals.down])
+    return batch_of(TOTALS, records=[totals.records], up=[totals.up], down=[totals.down])
 
 
 def mask_clusters(
@@ -189,16 +189,16 @@ def mask_clusters(
 ) -> pa.RecordBatch:
     """Mask the centroids of some clusters with this machine's randomness, or a seed's."""
     clusters = clusters.sort_by("cluster") if seed is not None else clusters
-    summary, number = _summary(clusters), _longs(clusters["cluster"])
+    summary, number = _summary(clusters), longs(clusters["cluster"])
     words = open_words(seed, f"attribute {masking.name}, clusters from {number[0]}")
     try:
         scales = calibrate(summary, masking, totals)
     except DataError as error:
-        return _batch(MASKED, problem=[str(error)])
+        return batch_of(MASKED, problem=[str(error)])
     case = masking.method, summary, masking.domain_units, scales
     up, down = passing_losses(*case)
     described = describe(summary, masking, scales).drop("attribute", "cluster")
-    return _batch(
+    return batch_of(
         MASKED,
         **{name: described[name].to_numpy() for name in described.columns},
         cluster=number,
@@ -213,20 +213,16 @@ def mask_clusters(
 def mask_records(records: pa.RecordBatch, masking: Masking, seed: int | None) -> pa.RecordBatch:
     """Mask some records, each by itself, with this machine's randomness, or a seed's."""
     records = records.sort_by("key") if seed is not None else records
-    summary, keys = singletons(_longs(records["units"])), _longs(records["key"])
+    summary, keys = singletons(longs(records["units"])), longs(records["key"])
     words = open_words(seed, f"attribute {masking.name}, records from {keys[0]}")
     try:
         scales = calibrate(summary, masking)
     except DataError as error:
-        return _batch(MASKED_RECORDS, problem=[str(error)])
+        return batch_of(MASKED_RECORDS, problem=[str(error)])
     held = held_losses(masking.method, summary, masking.domain_units, scales)
-    return _batch(MASKED_RECORDS, key=keys, masked=mask(summary, scales, masking, words), held=held)
-
-
-def spread(masked: pa.RecordBatch) -> pa.RecordBatch:
-    """Give every record its cluster's masked value."""
-    keys, sizes = _unpack(masked["members"])
-    return _batch(SPREAD, key=keys, masked=np.repeat(_reals(masked["masked"]), sizes))
+    return batch_of(
+        MASKED_RECORDS, key=keys, masked=mask(summary, scales, masking, words), held=held
+    )
 
 
 def each_batch(
@@ -245,48 +241,6 @@ def on_groups(work: Work) -> Callable[[pa.Table], pa.Table]:
     return on_group
 
 
-def derive(
-    batch: pa.RecordBatch, names: dict[str, str], derived: dict[str, Derived]
-) -> pa.RecordBatch:
-    """Recompute derived attributes by the memory engine.
-
-    `names` are those of the batch's columns in the plan. Records without a finite result are
-    counted by as many rows whose problem is the name of the attribute's column.
-    """
-    columns = dict(zip(batch.schema.names, batch.columns, strict=True))
-    problems: list[str | None] = [None] * len(batch)
-    for column, attribute in derived.items():
-        wanted = {*attribute.inputs, names[column]}
-        inputs = pa.table({name: columns[at] for at, name in names.items() if name in wanted})
-        try:
-            columns[column], undefined = _derived(inputs, names[column], attribute)
-        except DataError as error:
-            problems = [str(error)] * len(batch)
-            break
-        problems[:undefined] = [column] * undefined
-    return _batch(batch.schema, **{**columns, "problem": problems})
-
-
-def _derived(inputs: pa.Table, name: str, derived: Derived) -> tuple[pa.Array, int]:
-    """Return a derived column, and how many records have no finite result."""
-    whole, undefined = _by_memory(inputs, name, derived)
-    half = len(inputs) // 2
-    if half:
-        parts = [_by_memory(part, name, derived)[0] for part in (inputs[:half], inputs[half:])]
-        if not pl.Series(whole).equals(pl.Series(pa.concat_arrays(parts))):
-            raise DataError(
-                f"attribute {name!r}: its expression depends on other records, and on Spark it is "
-                "computed record by record; change it, or protect the table in memory"
-            )
-    return whole, undefined
-
-
-def _by_memory(inputs: pa.Table, name: str, derived: Derived) -> tuple[pa.Array, int]:
-    engine = MemoryEngine(inputs)
-    undefined = engine.derive(name, derived)
-    return engine.finish([name])[name].combine_chunks(), undefined
-
-
 class _Range(NamedTuple):
     """Ranked records with their clusters, and where in them each cluster starts and ends."""
 
@@ -302,17 +256,12 @@ def _ranges(batches: Batches, cut: Cut) -> Iterator[_Range]:
     for batch in batches:
         for row in range(batch.num_rows):
             one = batch.slice(row, 1)
-            (units, size), (keys, _) = (_unpack(one[name]) for name in ("units", "keys"))
+            (units, size), (keys, _) = (unpack(one[name]) for name in ("units", "keys"))
             rank = cut.offsets[one["part"][0].as_py()] + np.arange(size[0])
             cluster = np.minimum(rank // cut.k, cut.last)
             start = np.flatnonzero(np.diff(cluster, prepend=-1))
             end = np.append(start[1:], len(units))
             yield _Range(units, keys, cluster, start, end, end - start)
-
-
-def _together(batches: Batches) -> pa.RecordBatch | None:
-    filled = [batch for batch in batches if batch.num_rows]
-    return pa.Table.from_batches(filled).combine_chunks().to_batches()[0] if filled else None
 
 
 def _clusters(
@@ -325,45 +274,10 @@ def _clusters(
 ) -> pa.RecordBatch:
     summaries = {name: getattr(summary, name) for name in _SUMMARY}
     pieces = {} if units is None else {"units": units}
-    return _batch(
+    return batch_of(
         CLUSTERS, cluster=number, before=before, after=after, members=members, **summaries, **pieces
     )
 
 
-def _batch(schema: pa.Schema, **columns: Any) -> pa.RecordBatch:  # noqa: ANN401
-    """Make a batch of this schema; columns that are not given are null."""
-    rows = len(next(iter(columns.values())))
-    filled = [
-        pa.array(columns[field.name], field.type)
-        if field.name in columns
-        else pa.nulls(rows, field.type)
-        for field in schema
-    ]
-    return pa.RecordBatch.from_arrays(filled, schema=schema)
-
-
 def _summary(clusters: pa.RecordBatch) -> PartialSummary:
-    return PartialSummary(*(_longs(clusters[name]) for name in (*_SUMMARY, *_BESIDE)))
-
-
-def _pack(values: Integers, sizes: Integers) -> pa.BinaryArray:
-    """Pack whole numbers, so many to a value: Spark moves bytes far faster than arrays."""
-    ends = np.append(0, 8 * np.cumsum(sizes)).astype(np.int32)
-    buffers = [None, pa.py_buffer(ends), pa.py_buffer(np.ascontiguousarray(values))]
-    return pa.Array.from_buffers(pa.binary(), len(sizes), buffers)
-
-
-def _unpack(packed: pa.BinaryArray) -> tuple[Integers, Integers]:
-    """Return the numbers of all values one after another, and how many each value holds."""
-    _, ends, numbers = packed.cast(pa.binary()).buffers()
-    at = np.frombuffer(ends, dtype=np.int32)[packed.offset : packed.offset + len(packed) + 1]
-    values = np.frombuffer(numbers, dtype=np.uint8)[at[0] : at[-1]].view(np.int64)
-    return values, np.diff(at).astype(np.int64) // 8
-
-
-def _longs(column: pa.Array | pa.ChunkedArray) -> Integers:
-    return np.asarray(column, dtype=np.int64)
-
-
-def _reals(column: pa.Array | pa.ChunkedArray) -> Reals:
-    return np.asarray(column, dtype=np.float64)
+    return PartialSummary(*(longs(clusters[name]) for name in (*_SUMMARY, *_BESIDE)))

@@ -7,11 +7,12 @@ import narwhals as nw
 from pyspark.sql import Column as Expression
 from pyspark.sql import DataFrame, Row
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own custom
+from pyspark.sql.types import StructField
 
-from microveil.engines import spark_workers
 from microveil.engines.base import Column, Facts, TextFacts
-from microveil.engines.hadoop import Scratch
 from microveil.engines.memory import column_of
+from microveil.engines.spark import clusters
+from microveil.engines.spark.hadoop import Scratch
 from microveil.errors import DataError
 from microveil.grid import Grid, grid_of_last_decimal
 from microveil.noise import open_words
@@ -46,9 +47,10 @@ class SparkEngine:
         """What each column is called inside: names with dots or in two cases confuse Spark."""
         return {name: f"c{number}" for number, name in enumerate(self._frame.columns)}
 
-    def type_of(self, attribute: str) -> str:
-        """Return the type of a column as Spark writes it."""
-        return self._frame.schema[list(self.places).index(attribute)].dataType.simpleString()
+    def field(self, attribute: str) -> StructField:
+        """Return the name inside, and the type, of a column."""
+        kind = self._frame.schema[list(self.places).index(attribute)].dataType
+        return StructField(self.places[attribute], kind)
 
     @cached_property
     def _table(self) -> DataFrame:
@@ -136,7 +138,7 @@ class SparkEngine:
         ]
         places = [self.places[name] for name in undeclared]
         count = partial(
-            spark_workers.decimals_seen,
+            clusters.decimals_seen,
             single=[self.columns[name].single_precision for name in undeclared],
         )
         seen = self.table.select(*(F.col(place).cast("double") for place in places)).mapInArrow(
