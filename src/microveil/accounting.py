@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
@@ -38,20 +39,47 @@ def budget_shares(epsilon: float, weights: Sequence[float]) -> list[float]:
     return [float(share * unit) for share in shares]
 
 
+@dataclass(frozen=True)
+class Totals:
+    """What the noise of one cluster depends on in all others, when clusters are formed again.
+
+    `up` and `down` are Σ_j d_j/s_j over the moves d_j in one direction, with s_j the cluster's
+    scale before all scales are multiplied by one factor. Totals of parts add up.
+    """
+
+    records: int = 0
+    up: float = 0.0
+    down: float = 0.0
+
+    def __add__(self, other: "Totals") -> "Totals":
+        return Totals(self.records + other.records, self.up + other.up, self.down + other.down)
+
+
+def totals_of(method: Method, summary: ClusterSummary, domain: DomainUnits) -> Totals:
+    """Compute what scales depend on in all clusters of an attribute, or in a part of them."""
+    up, down, unscaled = _unscaled(method.formed_again(summary, domain), summary.size)
+    return Totals(int(summary.size.sum()), _total_loss(up, unscaled), _total_loss(down, unscaled))
+
+
 def noise_scales(
     method: Method,
     summary: ClusterSummary,
     domain: DomainUnits,
     epsilon: float,
     guarantee: Guarantee = "fixed-clusters",
+    totals: Totals | None = None,
 ) -> Integers:
-    """Scales in grid units that keep the guarantee; 0 where no record moves the cluster."""
+    """Scales in grid units that keep the guarantee; 0 where no record moves the cluster.
+
+    Of a part of the clusters, `totals` are those of all of them.
+    """
     if guarantee == "fixed-clusters" or not method.clustered:
         return held_scales(method.calibration(summary, domain).largest, summary.size, epsilon)
+    totals = totals or totals_of(method, summary, domain)
     if method.promise == "DP":
         reach = method.calibration(summary, domain).largest
-        return held_scales(reach, summary.size, epsilon / _rounding(summary.size, domain))
-    return reclustered_scales(method.formed_again(summary, domain), summary.size, epsilon)
+        return held_scales(reach, summary.size, epsilon / _rounding(totals.records, domain))
+    return reclustered_scales(method.formed_again(summary, domain), summary.size, epsilon, totals)
 
 
 def held_scales(reach: Integers, size: Integers, epsilon: float) -> Integers:
@@ -68,33 +96,45 @@ def held_scales(reach: Integers, size: Integers, epsilon: float) -> Integers:
     return _whole(np.where(reach > 0, padded, 0))
 
 
-def reclustered_scales(reaches: Reaches, size: Integers, epsilon: float) -> Integers:
+def reclustered_scales(
+    reaches: Reaches, size: Integers, epsilon: float, totals: Totals | None = None
+) -> Integers:
     """Scales of least total squared noise for which re-clustering loses at most ε.
 
     With w_j the larger shift of centroid j, b_j = (w_j/n_j)^(1/3) Σ_i w_i^(2/3) n_i^(1/3) / ε
     minimises Σ n_j b_j² subject to Σ w_j/b_j ≤ ε. No neighbour moves every centroid by the larger
-    of its two shifts, so all scales shrink by what is left over.
+    of its two shifts, so all scales shrink until the worst neighbour loses ε: what remains is
+    b_j = s_j max(Σ up_i/s_i, Σ down_i/s_i)/ε with s_j = (w_j/n_j)^(1/3).
 
     Guarantee
     ---------
     Σ_j d_j/t_j ≤ ε for the rounded centroids' moves d_j in either direction: rounding adds at most
     one grid unit to each that moves, which is part of w_j.
     """
+    up, down, unscaled = _unscaled(reaches, size)
+    if totals is None:
+        totals = Totals(0, _total_loss(up, unscaled), _total_loss(down, unscaled))
+    return _whole(unscaled * (max(totals.up, totals.down) / epsilon) * (1 + 2.0**-40))
+
+
+def _unscaled(reaches: Reaches, size: Integers) -> tuple[Reals, Reals, Reals]:
     up, down = (shift / size + (shift > 0) for shift in reaches)
-    larger = np.maximum(up, down)
-    scales = np.cbrt(larger / size) * np.sum(np.cbrt(larger**2 * size)) / epsilon
-    used = max(_total_loss(up, scales), _total_loss(down, scales))
-    return _whole(scales * (used / epsilon) * (1 + 2.0**-40))
+    return up, down, np.cbrt(np.maximum(up, down) / size)
 
 
 def held_loss(
     method: Method, summary: ClusterSummary, domain: DomainUnits, scales: Integers
 ) -> float:
     """Exact loss of one attribute when one record changes and keeps its cluster."""
-    return max(
-        float(np.max(_ratios(moves, scales)))
-        for moves in _moves(method, method.held, summary, domain)
-    )
+    return float(np.max(held_losses(method, summary, domain, scales)))
+
+
+def held_losses(
+    method: Method, summary: ClusterSummary, domain: DomainUnits, scales: Integers
+) -> Reals:
+    """Exact loss of each cluster when one of its records changes and keeps its cluster."""
+    up, down = _moves(method, method.held, summary, domain)
+    return np.maximum(_ratios(up, scales), _ratios(down, scales))
 
 
 def reclustered_loss(
@@ -107,9 +147,15 @@ def reclustered_loss(
     """
     if not method.clustered:
         return held_loss(method, summary, domain, scales)
-    return max(
-        _total_loss(moves, scales) for moves in _moves(method, method.formed_again, summary, domain)
-    )
+    return max(float(np.sum(losses)) for losses in passing_losses(method, summary, domain, scales))
+
+
+def passing_losses(
+    method: Method, summary: ClusterSummary, domain: DomainUnits, scales: Integers
+) -> tuple[Reals, Reals]:
+    """Exact loss of each cluster when a record passes all of them, upwards and downwards."""
+    up, down = _moves(method, method.formed_again, summary, domain)
+    return _ratios(up, scales), _ratios(down, scales)
 
 
 def reclustered_bound(
@@ -127,11 +173,11 @@ def reclustered_bound(
     if not method.needs_domain:
         return clusters * epsilon
     published = epsilon if method.promise == "DP" else 2 * epsilon
-    return published * _rounding(np.array([records]), domain)
+    return published * _rounding(records, domain)
 
 
-def _rounding(size: Integers, domain: DomainUnits) -> float:
-    return 1 + float(size.sum()) / (domain.upper - domain.lower)
+def _rounding(records: int, domain: DomainUnits) -> float:
+    return 1 + records / (domain.upper - domain.lower)
 
 
 def _moves(

@@ -37,6 +37,10 @@ class ClusterSummary:
         widths = (self.largest - self.smallest).astype(np.float64)
         return bool(np.all(self.size * widths < LARGEST_TOTAL))
 
+    def neighbours(self, lower: int, upper: int) -> tuple[Integers, Integers]:
+        """Return the values ranked just before and just after each cluster, and the given ends."""
+        return np.append(lower, self.largest[:-1]), np.append(self.smallest[1:], upper)
+
     def mean(self, moved: Integers | int = 0) -> Integers:
         """Return means, rounded to the grid (halves upwards), after the sums have moved."""
         return _rounded_mean(self.total + moved, self.size, self.smallest)
@@ -46,6 +50,24 @@ class ClusterSummary:
         total = self.total - self.smallest - self.largest
         total = total + self.second_smallest + self.second_largest
         return _rounded_mean(total + moved, self.size, self.second_smallest)
+
+
+NOTHING_BEFORE, NOTHING_AFTER = -(2**62), 2**62
+
+
+@dataclass(frozen=True, eq=False)
+class PartialSummary(ClusterSummary):
+    """Some clusters of an attribute, in any order, with the values ranked next to each of them."""
+
+    before: Integers
+    after: Integers
+
+    def neighbours(self, lower: int, upper: int) -> tuple[Integers, Integers]:
+        """Return the values ranked just before and just after each cluster, and the given ends."""
+        return (
+            np.where(self.before == NOTHING_BEFORE, lower, self.before),
+            np.where(self.after == NOTHING_AFTER, upper, self.after),
+        )
 
 
 def _rounded_mean(total: Integers, size: Integers, least: Integers) -> Integers:

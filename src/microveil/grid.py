@@ -78,9 +78,13 @@ def grid_of_observed(values: Reals, *, single_precision: bool = False) -> Grid:
 
     This looks at the data, so whoever calls it warns.
     """
-    largest = float(np.max(np.abs(values)))
-    finest = power_of_two_below(largest) * 2.0**-_DOUBLE_BITS if largest else 0.0
     decimals = observed_decimals(values, single_precision=single_precision)
+    return grid_of_last_decimal(decimals, float(np.max(np.abs(values))))
+
+
+def grid_of_last_decimal(decimals: int, largest: float) -> Grid:
+    """Grid of values with so many decimals, of which the largest is so far from 0."""
+    finest = power_of_two_below(largest) * 2.0**-_DOUBLE_BITS if largest else 0.0
     if decimals == MOST_DECIMALS and finest:
         return Grid(finest)
     return Grid(max(grid_of_decimals(decimals).step, finest))

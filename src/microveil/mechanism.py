@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from microveil.accounting import noise_scales
+from microveil.accounting import Totals, noise_scales
 from microveil.clusters import ClusterSummary
 from microveil.errors import DataError
 from microveil.grid import Integers, Reals
@@ -11,8 +11,13 @@ from microveil.noise import LARGEST_SCALE, WordSource, add_discrete_laplace
 from microveil.post import isotonic, penalised_isotonic
 
 
-def calibrate(summary: ClusterSummary, masking: NumericMasking) -> Integers:
-    """Settle the noise scale of every cluster, in grid units."""
+def calibrate(
+    summary: ClusterSummary, masking: NumericMasking, totals: Totals | None = None
+) -> Integers:
+    """Settle the noise scale of every cluster, in grid units.
+
+    Of a part of the clusters, `totals` are those of all of them.
+    """
     if not summary.fits():
         raise DataError(
             f"attribute {masking.name!r}: values too large for its noise grid when {masking.k} of "
@@ -24,6 +29,7 @@ def calibrate(summary: ClusterSummary, masking: NumericMasking) -> Integers:
         masking.domain_units,
         masking.epsilon_per_record,
         masking.guarantee,
+        totals,
     )
     if scales.max() > LARGEST_SCALE:
         raise DataError(
@@ -62,3 +68,11 @@ def publish(values: Reals, masking: NumericMasking) -> Reals:
         exact = np.abs(values) < 2.0**53 / 10.0**masking.decimals  # beyond, doubles have no more
         values = np.where(exact, np.round(np.where(exact, values, 0), masking.decimals), values)
     return np.clip(values, masking.published_lower, masking.published_upper)
+
+
+def no_finite_result(name: str, undefined: int, records: int) -> DataError:
+    """Say that a derived attribute cannot be computed everywhere."""
+    return DataError(
+        f"attribute {name!r}: its expression has no finite result in {undefined:,} of "
+        f"{records:,} records (a division by zero?); change the expression"
+    )

@@ -18,11 +18,11 @@ from microveil.describe import (
 )
 from microveil.engines.base import Engine
 from microveil.engines.memory import MemoryEngine
-from microveil.errors import DataError, PlanError
+from microveil.errors import PlanError
 from microveil.formats import TableMeta, load
 from microveil.joint import check_anonymity, cluster_groups
 from microveil.masking import CategoryMasking, Masking, NumericMasking
-from microveil.mechanism import calibrate, mask
+from microveil.mechanism import calibrate, mask, no_finite_result
 from microveil.noise import WordSource, open_words
 from microveil.partition import cutter
 from microveil.plan import Plan
@@ -54,8 +54,8 @@ def protect(
     Parameters
     ----------
     data
-        A Polars or pandas DataFrame, a PyArrow Table, the path of a file, or a `Source` that says
-        how to read one. A pandas index is left behind.
+        A Polars or pandas DataFrame, a PyArrow Table, a Spark DataFrame, the path of a file, or a
+        `Source` that says how to read one. A pandas index is left behind.
     plan
         What to do with each attribute.
     seed
@@ -79,6 +79,10 @@ def protect(
             f"plan must be a microveil.Plan, got {type(plan).__name__}; "
             "Plan.read reads one from a TOML file"
         )
+    if type(data).__module__.startswith("pyspark."):
+        from microveil.engines.spark.line import protect_spark
+
+        return protect_spark(data, plan, seed=seed, progress=progress)
     table = load(data, verbatim=plan.verbatim)
     return release_of(plan, MemoryEngine(table.data), table.meta, seed=seed, progress=progress)
 
@@ -163,7 +167,4 @@ def _derive(plan: Plan, engine: Engine) -> None:
     for name in plan.derivation_order:
         undefined = engine.derive(name, plan.derived[name])
         if undefined:
-            raise DataError(
-                f"attribute {name!r}: its expression has no finite result in {undefined:,} of "
-                f"{engine.records:,} records (a division by zero?); change the expression"
-            )
+            raise no_finite_result(name, undefined, engine.records)

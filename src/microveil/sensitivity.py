@@ -73,6 +73,5 @@ def passing_reaches(summary: ClusterSummary, domain: DomainUnits) -> Reaches:
     Every cluster hands its smallest value down and gets the next cluster's smallest, the last one
     the upper end of the domain: min_{j+1} − min_j; likewise max_j − max_{j−1} the other way.
     """
-    next_smallest = np.append(summary.smallest[1:], domain.upper)
-    last_largest = np.append(domain.lower, summary.largest[:-1])
+    last_largest, next_smallest = summary.neighbours(domain.lower, domain.upper)
     return Reaches(next_smallest - summary.smallest, summary.largest - last_largest)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from microveil.accounting import budget_shares
-from microveil.engines.base import Column, Engine, Facts
+from microveil.engines.base import Column, Facts, Table
 from microveil.errors import DataError, PlanError, PrivacyWarning
 from microveil.grid import Grid, grid_of_decimals, grid_of_domain, power_of_two_below
 from microveil.masking import CategoryMasking, DomainSource, GridSource, Masking, NumericMasking
@@ -43,7 +43,7 @@ class Settled:
         return tuple(m for m in self.maskings if m.group == number)
 
 
-def settle(plan: Plan, engine: Engine) -> Settled:
+def settle(plan: Plan, engine: Table) -> Settled:
     """Check the plan against the table and settle what it leaves open.
 
     Raises
@@ -75,7 +75,7 @@ def settle(plan: Plan, engine: Engine) -> Settled:
     return Settled(plan, maskings, released, tuple(notes))
 
 
-def _check_columns(plan: Plan, engine: Engine) -> None:
+def _check_columns(plan: Plan, engine: Table) -> None:
     if not engine.columns:
         raise DataError("the table has no columns")
     unknown = [name for name in plan.attributes if name not in engine.columns]
@@ -94,12 +94,12 @@ def _check_columns(plan: Plan, engine: Engine) -> None:
         )
 
 
-def _check_records(engine: Engine, when: str) -> None:
+def _check_records(engine: Table, when: str) -> None:
     if engine.records < 2:
         raise DataError(f"a table needs at least 2 records, found {engine.records}{when}")
 
 
-def _check_kind(name: str, attribute: Confidential, engine: Engine) -> None:
+def _check_kind(name: str, attribute: Confidential, engine: Table) -> None:
     if attribute.is_category:
         return
     column = engine.columns[name]
@@ -131,7 +131,7 @@ def _check_kind(name: str, attribute: Confidential, engine: Engine) -> None:
 
 
 def _settle_attribute(
-    plan: Plan, name: str, share: float, engine: Engine, notes: list[str]
+    plan: Plan, name: str, share: float, engine: Table, notes: list[str]
 ) -> Masking:
     method, wanted = METHODS[plan.method_of(name)], plan.k_of(name)
     common: dict[str, Any] = {
@@ -151,7 +151,7 @@ def _settle_attribute(
 
 
 def _settle_numbers(
-    plan: Plan, name: str, common: dict[str, Any], engine: Engine, notes: list[str]
+    plan: Plan, name: str, common: dict[str, Any], engine: Table, notes: list[str]
 ) -> NumericMasking:
     attribute, method, column = plan.confidential[name], common["method"], engine.columns[name]
     kind: NumericKind = attribute.kind or column.kind or "real"  # type: ignore[assignment]
@@ -287,7 +287,7 @@ def _grid(
     kind: NumericKind,
     quantum: float,
     domain: tuple[float, float],
-    engine: Engine,
+    engine: Table,
 ) -> tuple[Grid, GridSource]:
     lower, upper = domain
     if math.isfinite(lower) and math.isfinite(upper):

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from microveil.engines.base import CategoryFacts, Engine
+from microveil.engines.base import CategoryFacts, Table
 from microveil.errors import DataError
 from microveil.masking import CategoryMasking
 from microveil.methods import Method
@@ -14,7 +14,7 @@ _HOLDS: dict[type, str] = {str: "text", int: "whole numbers", bool: "truth value
 
 
 def settle_categories(
-    plan: Plan, name: str, common: dict[str, Any], engine: Engine, notes: list[str]
+    plan: Plan, name: str, common: dict[str, Any], engine: Table, notes: list[str]
 ) -> CategoryMasking:
     """Check the declared categories against the column, or read them from it."""
     attribute, method = plan.confidential[name], common["method"]

@@ -75,16 +75,12 @@ class CategoryFacts:
     seen: tuple[Category, ...]
 
 
-class Engine(Protocol):
-    """A table that can be clustered one attribute at a time."""
+class Table(Protocol):
+    """A table that a plan can be checked against."""
 
     @property
     def records(self) -> int:
         """Number of records."""
-
-    @property
-    def threads(self) -> int:
-        """How many attributes may be worked on at once."""
 
     @property
     def columns(self) -> dict[str, Column]:
@@ -106,6 +102,14 @@ class Engine(Protocol):
 
     def observed_grid(self, attribute: str) -> Grid:
         """Grid of the last decimal seen in a numeric column."""
+
+
+class Engine(Table, Protocol):
+    """A table that can be clustered one attribute at a time."""
+
+    @property
+    def threads(self) -> int:
+        """How many attributes may be worked on at once."""
 
     def units(self, attribute: str, grid: Grid) -> Integers:
         """Return the values in grid units, in record order, without missing ones."""

@@ -5,9 +5,9 @@ import re
 import secrets
 import shutil
 import socket
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from hashlib import file_digest
+from hashlib import file_digest, sha256
 from pathlib import Path
 
 import polars as pl
@@ -117,9 +117,18 @@ def check_readable(path: Path) -> None:
 
 
 def sha256_of(path: Path) -> str:
-    """SHA-256 of a file, in hexadecimal."""
+    """SHA-256 of a file, or of a directory of files, in hexadecimal."""
+    if path.is_dir():
+        parts = [file for file in path.iterdir() if not file.name.startswith(("_", "."))]
+        return digest_of_directory({file.name: sha256_of(file) for file in parts})
     with path.open("rb") as file:
         return file_digest(file, "sha256").hexdigest()
+
+
+def digest_of_directory(digests: Mapping[str, str]) -> str:
+    """SHA-256 of what ``sha256sum *`` prints in a directory, given the SHA-256 of its files."""
+    lines = (f"{digests[name]}  {name}\n" for name in sorted(digests))
+    return sha256("".join(lines).encode()).hexdigest()
 
 
 def why(error: Exception) -> str:

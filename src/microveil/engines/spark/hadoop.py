@@ -1,0 +1,88 @@
+"""Files where Spark keeps them: on this machine, HDFS or an object store, by Hadoop's interface."""
+
+import secrets
+import tempfile
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+
+from microveil.errors import FileError, PlanError
+
+SCRATCH = "spark.microveil.scratch"
+"""The Spark setting that names a directory all workers can reach."""
+
+
+class Files:
+    """The file system of a Spark session that holds a path."""
+
+    def __init__(self, spark: SparkSession, path: str) -> None:
+        java: Any = spark._jvm
+        self._path = java.org.apache.hadoop.fs.Path
+        self._permission = java.org.apache.hadoop.fs.permission.FsPermission
+        settings = spark.sparkContext._jsc.hadoopConfiguration()
+        self._files = self._path(path).getFileSystem(settings)
+
+    def exists(self, path: str) -> bool:
+        """Whether there is a file or directory."""
+        return bool(self._files.exists(self._path(path)))
+
+    def delete(self, path: str) -> None:
+        """Remove a file, or a directory with all it holds, if it is there."""
+        self._files.delete(self._path(path), True)
+
+    def move(self, source: str, target: str) -> None:
+        """Rename a file or directory."""
+        if not self._files.rename(self._path(source), self._path(target)):
+            raise FileError(f"{target}: cannot be written")
+
+    def write_text(self, path: str, text: str) -> None:
+        """Write a file, without a checksum beside it."""
+        self._files.setWriteChecksum(False)
+        out = self._files.create(self._path(path), True)
+        try:
+            out.write(text.encode())
+        finally:
+            out.close()
+            self._files.setWriteChecksum(True)
+
+    def make_private(self, path: str) -> None:
+        """Make a directory that others cannot read, and that goes when Spark ends."""
+        self._files.mkdirs(self._path(path), self._permission("700"))
+        self._files.setPermission(self._path(path), self._permission("700"))
+        self._files.deleteOnExit(self._path(path))
+
+
+class Scratch:
+    """A private directory for what is written once and read back."""
+
+    def __init__(self, spark: SparkSession) -> None:
+        base = spark.conf.get(SCRATCH, None)
+        if base is None and not str(spark.sparkContext.master).startswith("local"):
+            raise PlanError(
+                f"Spark needs a directory that all workers can reach: set {SCRATCH}, "
+                "e.g. --conf spark.microveil.scratch=hdfs:///tmp"
+            )
+        base = base or f"file://{tempfile.gettempdir()}"
+        self._spark = spark
+        self.path = f"{base.rstrip('/')}/microveil-{secrets.token_hex(8)}"
+        self._files = Files(spark, self.path)
+        self._files.make_private(self.path)
+
+    def write(self, frame: DataFrame, name: str) -> DataFrame:
+        """Write a table and return it read back.
+
+        Whatever was drawn at random is drawn once: of the attempts at a task, failed, repeated or
+        speculative, Hadoop's committer moves the files of one into place, and whoever reads the
+        table again, in this job or the next, reads those files.
+        """
+        path = f"{self.path}/{name}"
+        frame.write.options(**_COMMITTER).parquet(path)
+        return self._spark.read.schema(frame.schema).parquet(path)
+
+    def delete(self, name: str = "") -> None:
+        """Remove a table, or all of them."""
+        self._files.delete(f"{self.path}/{name}".rstrip("/"))
+
+
+_COMMITTER = {"mapreduce.fileoutputcommitter.algorithm.version": "1"}
+"""Version 2 may leave files of an attempt that failed while it committed."""

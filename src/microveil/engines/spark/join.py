@@ -1,0 +1,175 @@
+"""What brings masked values back to their records, on Spark's workers.
+
+Records and masked values are dealt into buckets by the leading bits of their keys, packed, moved
+there in one shuffle, and put together in the order of their keys.
+"""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+import polars as pl
+import pyarrow as pa
+
+from microveil.engines.memory import MemoryEngine
+from microveil.engines.spark.arrow import Batches, batch_of, gathered, longs, pack, reals, unpack
+from microveil.errors import DataError
+from microveil.grid import Integers, Reals
+from microveil.roles import Derived
+
+DEALT = pa.schema(
+    [
+        pa.field("bucket", pa.int32()),
+        pa.field("column", pa.string()),
+        pa.field("keys", pa.binary()),
+        pa.field("values", pa.binary()),
+    ]
+)
+"""Keys of some records of a bucket and their values in one column, or in all columns as Arrow."""
+
+RECORDS = ""
+"""The name under which whole records are dealt."""
+
+_DEALT_AT_ONCE = 2**20
+
+
+def deal_values(batches: Batches, column: str, buckets: int) -> Iterator[pa.RecordBatch]:
+    """Deal (key, masked value) of records that are masked by themselves."""
+    for batch in gathered(batches, _DEALT_AT_ONCE):
+        yield _deal(longs(batch["key"]), reals(batch["masked"]), column, buckets)
+
+
+def deal_clusters(batches: Batches, column: str, buckets: int) -> Iterator[pa.RecordBatch]:
+    """Deal (key, masked value) of the members of clusters."""
+    for batch in batches:
+        if batch.num_rows:
+            keys, sizes = unpack(batch["members"])
+            yield _deal(keys, np.repeat(reals(batch["masked"]), sizes), column, buckets)
+
+
+def deal_records(batches: Batches, schema: pa.Schema, buckets: int) -> Iterator[pa.RecordBatch]:
+    """Deal whole records, of which one column is the key."""
+    for batch in (found.cast(schema) for found in gathered(batches, _DEALT_AT_ONCE)):
+        keys = longs(batch["key"])
+        order, sizes = _by_bucket(keys, buckets)
+        dealt, ends = batch.take(pa.array(order)), np.cumsum(sizes)
+        parts = [
+            dealt.slice(end - size, size).serialize().to_pybytes()
+            for end, size in zip(ends, sizes, strict=True)
+        ]
+        yield _dealt(RECORDS, keys[order], sizes, pa.array(parts, pa.binary()))
+
+
+def _deal(keys: Integers, values: Reals, column: str, buckets: int) -> pa.RecordBatch:
+    order, sizes = _by_bucket(keys, buckets)
+    return _dealt(column, keys[order], sizes, pack(values[order], sizes))
+
+
+def _by_bucket(keys: Integers, buckets: int) -> tuple[Integers, Integers]:
+    bucket = (keys.view(np.uint64) >> np.uint64(32)) * np.uint64(buckets) >> np.uint64(32)
+    return np.argsort(bucket, kind="stable"), np.bincount(
+        bucket.astype(np.int64), minlength=buckets
+    )
+
+
+def _dealt(column: str, keys: Integers, sizes: Integers, values: pa.BinaryArray) -> pa.RecordBatch:
+    dealt = batch_of(
+        DEALT,
+        bucket=np.arange(len(sizes)),
+        column=[column] * len(sizes),
+        keys=pack(keys, sizes),
+        values=values,
+    )
+    return dealt.filter(pa.array(sizes > 0))
+
+
+class Assembly(NamedTuple):
+    """How the columns of a release come about.
+
+    `records` is the schema of dealt records; `released` that of the release, whose column
+    `problem` is null where all is well; `names` are the released columns' names in the plan;
+    `derived` are in the order in which they can be computed.
+    """
+
+    records: pa.Schema
+    released: pa.Schema
+    masked: list[str]
+    names: dict[str, str]
+    derived: dict[str, Derived]
+
+
+def assemble(batches: Batches, assembly: Assembly) -> Iterator[pa.RecordBatch]:
+    """Put the records of one bucket together with their masked values, in the order of keys."""
+    dealt: dict[str, list[pa.RecordBatch]] = {}
+    for batch in batches:
+        for row in range(batch.num_rows):
+            one = batch.slice(row, 1)
+            dealt.setdefault(one["column"][0].as_py(), []).append(one)
+    if RECORDS not in dealt:
+        return
+    buffers = (one["values"][0].as_buffer() for one in dealt[RECORDS])
+    records = pa.concat_batches([pa.ipc.read_record_batch(b, assembly.records) for b in buffers])
+    records = records.take(pa.array(np.argsort(longs(records["key"]))))
+    keys, columns = (
+        longs(records["key"]),
+        dict(zip(records.schema.names, records.columns, strict=True)),
+    )
+    for name in assembly.masked:
+        columns[name] = _masked(keys, dealt.get(name, []), assembly.released.field(name).type)
+    wanted = {
+        field.name: columns[field.name] for field in assembly.released if field.name in columns
+    }
+    released = batch_of(assembly.released, **wanted)
+    yield derive(released, assembly.names, assembly.derived) if assembly.derived else released
+
+
+def _masked(keys: Integers, dealt: list[pa.RecordBatch], kind: pa.DataType) -> pa.Array:
+    """Return masked values in the order of the records' keys; null where a record has none."""
+    values = np.full(len(keys), np.nan)
+    if dealt:
+        owners = np.concatenate([unpack(one["keys"])[0] for one in dealt])
+        at = np.searchsorted(keys, owners)
+        values[at] = np.concatenate([unpack(one["values"])[0] for one in dealt]).view(np.float64)
+    return pa.array(values, from_pandas=True).cast(kind, safe=False)
+
+
+def derive(
+    batch: pa.RecordBatch, names: dict[str, str], derived: dict[str, Derived]
+) -> pa.RecordBatch:
+    """Recompute derived attributes by the memory engine.
+
+    `names` are those of the batch's columns in the plan. Records without a finite result are
+    counted by as many rows whose problem is the name of the attribute's column.
+    """
+    columns = dict(zip(batch.schema.names, batch.columns, strict=True))
+    problems: list[str | None] = [None] * len(batch)
+    for column, attribute in derived.items():
+        wanted = {*attribute.inputs, names[column]}
+        inputs = pa.table({name: columns[at] for at, name in names.items() if name in wanted})
+        try:
+            columns[column], undefined = _derived(inputs, names[column], attribute)
+        except DataError as error:
+            problems = [str(error)] * len(batch)
+            break
+        problems[:undefined] = [column] * undefined
+    return batch_of(batch.schema, **{**columns, "problem": problems})
+
+
+def _derived(inputs: pa.Table, name: str, derived: Derived) -> tuple[pa.Array, int]:
+    """Return a derived column, and how many records have no finite result."""
+    whole, undefined = _by_memory(inputs, name, derived)
+    half = len(inputs) // 2
+    if half:
+        parts = [_by_memory(part, name, derived)[0] for part in (inputs[:half], inputs[half:])]
+        if not pl.Series(whole).equals(pl.Series(pa.concat_arrays(parts))):
+            raise DataError(
+                f"attribute {name!r}: its expression depends on other records, and on Spark it is "
+                "computed record by record; change it, or protect the table in memory"
+            )
+    return whole, undefined
+
+
+def _by_memory(inputs: pa.Table, name: str, derived: Derived) -> tuple[pa.Array, int]:
+    engine = MemoryEngine(inputs)
+    undefined = engine.derive(name, derived)
+    return engine.finish([name])[name].combine_chunks(), undefined
