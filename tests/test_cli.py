@@ -345,3 +345,27 @@ def test_flags_for_categories_dates_and_joint_clusters(run: Run) -> None:
     certificate = Certificate.read("safe.certificate.json")
     assert certificate.attributes[1].upper == "2025-01-01"
     assert certificate.groups[0].k == 5
+
+
+@pytest.mark.parametrize("joint", [False, True])
+def test_a_mixed_table_from_plan_to_audit(run: Run, joint: bool) -> None:
+    write_people()
+    if joint:
+        plan = people_plan()
+        categories = {
+            name: plan.confidential[name].model_copy(update={"method": None, "k": None})
+            for name in ("education", "occupation")
+        }
+        groups = [["age", "education", "occupation"], ["hours", "wages"]]
+        plan = plan.replace(attributes={**plan.attributes, **categories}, groups=groups)
+        Path("plan.toml").write_text(plan.to_toml(), encoding="utf-8")
+    code, _, err = run("protect people.csv --plan plan.toml -o safe.parquet --detail")
+    assert (code, err) == (0, "")
+    code, out, err = run("evaluate people.csv safe.parquet")
+    assert (code, err) == (0, "")
+    assert "share unchanged" in out
+    assert ("smallest joint class" in out) == joint
+    code, out, err = run("audit people.csv --plan plan.toml --runs 200 --seed 1")
+    assert code == 0, err
+    assert "occupation" in out
+    assert "BROKEN" not in out
