@@ -49,6 +49,23 @@ def summarise_categories(codes: Integers, size: Integers, categories: int) -> Ca
     return CategorySummary(size, counts.reshape(len(size), categories))
 
 
+def summarise_ranked(counts: Integers, size: Integers, start: Integers) -> CategorySummary:
+    """Count the categories of clusters of consecutive ranks, given how many there are of each.
+
+    Records are ranked by category, so these counts alone say which categories a range of ranks has.
+
+    Examples
+    --------
+    >>> summarise_ranked(np.array([2, 3, 1]), np.array([3, 3]), np.array([0, 3])).counts
+    array([[2, 1, 0],
+           [0, 2, 1]])
+    """
+    ends = np.cumsum(counts)
+    reached = np.clip(ends, start[:, np.newaxis], (start + size)[:, np.newaxis])
+    before = np.clip(ends - counts, start[:, np.newaxis], (start + size)[:, np.newaxis])
+    return CategorySummary(size, reached - before)
+
+
 def leaders(scores: Integers) -> Integers:
     """Return the category of the highest score in every cluster, the first of equals."""
     first: Integers = np.argmax(scores, axis=1)

@@ -10,7 +10,12 @@ from microveil.formats.files import (
     source_of,
     write_table,
 )
-from microveil.formats.places import moved_into_place, scratch_directory, sha256_of
+from microveil.formats.places import (
+    digest_of_directory,
+    moved_into_place,
+    scratch_directory,
+    sha256_of,
+)
 from microveil.formats.table import Domain, Source, Table, TableMeta
 
 __all__ = [
@@ -22,6 +27,7 @@ __all__ = [
     "Table",
     "TableMeta",
     "check_output",
+    "digest_of_directory",
     "load",
     "moved_into_place",
     "read_table",

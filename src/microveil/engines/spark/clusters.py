@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from microveil.accounting import Totals, held_losses, passing_losses, totals_of
+from microveil.categories import mask_categories, released_as_is, respond, summarise_ranked
 from microveil.clusters import (
     NOTHING_AFTER,
     NOTHING_BEFORE,
@@ -20,7 +21,7 @@ from microveil.clusters import (
     singletons,
     summarise,
 )
-from microveil.describe import describe_clusters
+from microveil.describe import describe_category_clusters, describe_clusters
 from microveil.engines.spark.arrow import (
     Batches,
     batch_of,
@@ -33,7 +34,7 @@ from microveil.engines.spark.arrow import (
 )
 from microveil.errors import DataError
 from microveil.grid import Integers, observed_decimals
-from microveil.masking import NumericMasking
+from microveil.masking import CategoryMasking, NumericMasking
 from microveil.mechanism import calibrate, mask
 from microveil.noise import open_words
 
@@ -74,6 +75,8 @@ CLUSTERS = pa.schema(
 DESCRIBED = pa.schema(
     fields(pa.int64(), "cluster", "records")
     + fields(pa.float64(), "smallest", "largest", "centroid", "sensitivity", "scale")
+    + fields(pa.string(), "category")
+    + fields(pa.int64(), "lead")
 )
 MASKED = pa.schema(
     [
@@ -201,7 +204,7 @@ def mask_clusters(
     described = describe_clusters(summary, masking, scales).select(*DESCRIBED.names[1:])
     return batch_of(
         MASKED,
-        **{name: described[name].to_numpy() for name in described.columns},
+        **{name: described[name].to_arrow() for name in described.columns},
         cluster=number,
         held=held_losses(*case),
         up=up,
@@ -209,6 +212,37 @@ def mask_clusters(
         masked=mask(summary, scales, masking, words),
         members=clusters["members"],
     )
+
+
+def mask_category_clusters(
+    clusters: pa.RecordBatch, masking: CategoryMasking, counts: Integers, seed: int | None
+) -> pa.RecordBatch:
+    """Choose a representative for some clusters, whose records' categories the counts tell."""
+    clusters = clusters.sort_by("cluster") if seed is not None else clusters
+    number = longs(clusters["cluster"])
+    words = open_words(seed, f"attribute {masking.name}, clusters from {number[0]}")
+    summary = summarise_ranked(counts, longs(clusters["size"]), number * masking.k)
+    as_is = released_as_is(summary, masking)
+    described = describe_category_clusters(summary, masking, as_is)
+    return batch_of(
+        MASKED,
+        **{name: described[name].to_arrow() for name in DESCRIBED.names[1:]},
+        cluster=number,
+        held=np.where(as_is, 0.0, 1.0),
+        masked=mask_categories(summary, as_is, masking, words).astype(np.float64),
+        members=clusters["members"],
+    )
+
+
+def respond_records(
+    records: pa.RecordBatch, masking: CategoryMasking, seed: int | None
+) -> pa.RecordBatch:
+    """Replace categories by randomised response, record by record."""
+    records = records.sort_by("key") if seed is not None else records
+    keys = longs(records["key"])
+    words = open_words(seed, f"attribute {masking.name}, records from {keys[0]}")
+    masked = respond(longs(records["units"]), masking, words).astype(np.float64)
+    return batch_of(MASKED_RECORDS, key=keys, masked=masked, held=np.ones(len(keys)))
 
 
 def mask_records(

@@ -16,6 +16,7 @@ from microveil.engines.spark.arrow import Batches, batch_of, gathered, longs, pa
 from microveil.errors import DataError
 from microveil.grid import Integers, Reals
 from microveil.roles import Derived
+from microveil.taxonomy import Category
 
 DEALT = pa.schema(
     [
@@ -87,13 +88,14 @@ class Assembly(NamedTuple):
     """How the columns of a release come about.
 
     `records` is the schema of dealt records; `released` that of the release, whose column
-    `problem` is null where all is well; `names` are the released columns' names in the plan;
-    `derived` are in the order in which they can be computed.
+    `problem` is null where all is well; `masked` are the masked columns, with the categories of
+    those whose masked values are numbers of categories; `names` are the released columns' names
+    in the plan; `derived` are in the order in which they can be computed.
     """
 
     records: pa.Schema
     released: pa.Schema
-    masked: list[str]
+    masked: dict[str, tuple[Category, ...] | None]
     names: dict[str, str]
     derived: dict[str, Derived]
 
@@ -114,8 +116,9 @@ def assemble(batches: Batches, assembly: Assembly) -> Iterator[pa.RecordBatch]:
         longs(records["key"]),
         dict(zip(records.schema.names, records.columns, strict=True)),
     )
-    for name in assembly.masked:
-        columns[name] = _masked(keys, dealt.get(name, []), assembly.released.field(name).type)
+    for name, categories in assembly.masked.items():
+        values = _masked(keys, dealt.get(name, []))
+        columns[name] = _column(values, categories, assembly.released.field(name).type)
     wanted = {
         field.name: columns[field.name] for field in assembly.released if field.name in columns
     }
@@ -123,13 +126,24 @@ def assemble(batches: Batches, assembly: Assembly) -> Iterator[pa.RecordBatch]:
     yield derive(released, assembly.names, assembly.derived) if assembly.derived else released
 
 
-def _masked(keys: Integers, dealt: list[pa.RecordBatch], kind: pa.DataType) -> pa.Array:
-    """Return masked values in the order of the records' keys; null where a record has none."""
+def _masked(keys: Integers, dealt: list[pa.RecordBatch]) -> Reals:
+    """Return masked values in the order of the records' keys; NaN where a record has none."""
     values = np.full(len(keys), np.nan)
     if dealt:
         owners = np.concatenate([unpack(one["keys"])[0] for one in dealt])
         at = np.searchsorted(keys, owners)
         values[at] = np.concatenate([unpack(one["values"])[0] for one in dealt]).view(np.float64)
+    return values
+
+
+def _column(values: Reals, categories: tuple[Category, ...] | None, kind: pa.DataType) -> pa.Array:
+    """Make a column of masked values of its own type; null where there is none."""
+    if categories is not None:
+        codes = pa.array(values, from_pandas=True).cast(pa.int64())
+        return pa.array([*categories]).take(codes).cast(kind)
+    if pa.types.is_temporal(kind):
+        whole = pa.array(np.rint(values), from_pandas=True).cast(pa.int64())
+        return whole.cast(pa.int32()).cast(kind) if pa.types.is_date32(kind) else whole.cast(kind)
     return pa.array(values, from_pandas=True).cast(kind, safe=False)
 
 

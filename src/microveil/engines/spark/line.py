@@ -20,7 +20,12 @@ from pyspark.sql.types import LongType, StructField, StructType
 from microveil.accounting import Totals
 from microveil.certificate import certify
 from microveil.clusters import singletons
-from microveil.describe import describe_clusters
+from microveil.describe import (
+    LOSSES,
+    describe_category_losses,
+    describe_clusters,
+    describe_responses,
+)
 from microveil.engines.spark import clusters as workers
 from microveil.engines.spark import join
 from microveil.engines.spark.hadoop import Scratch
@@ -28,7 +33,7 @@ from microveil.engines.spark.release import SparkDetail, SparkRelease
 from microveil.engines.spark.table import SparkEngine
 from microveil.errors import DataError, PlanError
 from microveil.grid import Integers
-from microveil.masking import NumericMasking
+from microveil.masking import CategoryMasking, Masking, NumericMasking
 from microveil.mechanism import calibrate, no_finite_result
 from microveil.noise import open_words
 from microveil.plan import Plan
@@ -67,7 +72,7 @@ def protect_spark(
     return SparkRelease(
         data=released.select(*columns),
         certificate=certify(settled, records=engine.records, seeded=seed is not None),
-        detail=SparkDetail(line.clusters, pl.DataFrame(line.losses)),
+        detail=SparkDetail(line.clusters, pl.concat(line.losses)),
         plan=plan,
         seed=seed,
         ordered=released.orderBy("id").select(*columns),
@@ -83,6 +88,8 @@ def _check(frame: DataFrame, plan: Plan) -> None:
         raise PlanError(
             f'plan: partition = "{plan.partition}" is not for Spark, use "fixed"{instead}'
         )
+    if plan.groups:
+        raise PlanError(f"plan: joint clusters are not for Spark, remove groups{instead}")
     if "auto" in (plan.k_of(name) for name in plan.confidential):
         raise PlanError(f'plan: k = "auto" is not for Spark, use a number{instead}')
     if plan.post not in ("auto", "none"):
@@ -96,7 +103,7 @@ class _Line:
         self._seed = seed
         self._dealt: list[DataFrame] = []
         self.clusters: list[DataFrame] = []
-        self.losses: list[dict[str, str | float]] = []
+        self.losses: list[pl.DataFrame] = []
 
     def _tasks(self, values: int) -> int:
         least = self._engine.table.sparkSession.sparkContext.defaultParallelism
@@ -106,8 +113,11 @@ class _Line:
     def _buckets(self) -> int:
         return self._tasks(self._engine.records * (len(self._engine.places) + 1))
 
-    def mask(self, masking: NumericMasking) -> None:
-        """Mask one attribute: for every record's key a masked value, written once."""
+    def mask(self, masking: Masking) -> None:
+        """Mask one attribute: for every record's key a masked value, written once.
+
+        The masked value of a category is its number.
+        """
         place = self._engine.places[masking.name]
         if masking.method.clustered:
             masked = self._mask_clusters(masking, place).select("members", "masked")
@@ -117,16 +127,11 @@ class _Line:
             deal = partial(join.deal_values, column=place, buckets=self._buckets)
         self._dealt.append(_map(masked, deal, join.DEALT))
 
-    def _mask_clusters(self, masking: NumericMasking, place: str) -> DataFrame:
+    def _mask_clusters(self, masking: Masking, place: str) -> DataFrame:
         ranked = self._rank(masking, place)
         cut = workers.Cut(_offsets(ranked), masking.k, masking.clusters - 1)
         clusters = _Clusters(ranked, cut)
-        work = partial(
-            workers.mask_clusters,
-            masking=masking,
-            totals=_totals(clusters, masking),
-            seed=self._seed,
-        )
+        work = self._work(masking, clusters)
         if self._seed is None:
             masked = clusters.map(work, workers.MASKED)
         else:
@@ -138,21 +143,44 @@ class _Line:
         found = _checked(masked, F.count("cluster").alias("clusters"), *sums)
         if (found["clusters"], found["records"]) != (masking.clusters, masking.records):
             raise _not_once(masking)
-        self._lost(masking, found["held"], max(found["up"], found["down"]))
+        if isinstance(masking, CategoryMasking):
+            noisy = masked.where("held > 0").count()
+            self.losses.append(describe_category_losses(masking, noisy))
+        else:
+            self._lost(masking, found["held"], max(found["up"], found["down"]))
         name = F.lit(masking.name).alias("attribute")
         self.clusters.append(masked.select(name, *workers.DESCRIBED.names))
         return masked
 
-    def _rank(self, masking: NumericMasking, place: str) -> DataFrame:
+    def _work(self, masking: Masking, clusters: "_Clusters") -> workers.Work:
+        """Return what the workers do to clusters."""
+        if isinstance(masking, CategoryMasking):
+            counts = self._engine.counts(masking.name, masking.categories)
+            return partial(
+                workers.mask_category_clusters, masking=masking, counts=counts, seed=self._seed
+            )
+        totals = _totals(clusters, masking)
+        return partial(workers.mask_clusters, masking=masking, totals=totals, seed=self._seed)
+
+    def _units(self, masking: Masking) -> DataFrame:
+        if isinstance(masking, CategoryMasking):
+            return self._engine.codes(masking.name, masking.categories)
+        return self._engine.units(masking.name, masking.grid)
+
+    def _rank(self, masking: Masking, place: str) -> DataFrame:
         """Rank an attribute: ranges of ranks, sorted each by itself."""
-        units, tie = self._engine.units(masking.name, masking.grid), self._engine.tie
+        units, tie = self._units(masking), self._engine.tie
         parts = units.repartitionByRange(self._tasks(3 * masking.records), "units", tie)
         parts = parts.select("units", "key", tie.alias("tie"), F.spark_partition_id().alias("part"))
         return self._scratch.write(_map(parts, workers.rank, workers.RANKED), f"{place}/ranked")
 
-    def _mask_records(self, masking: NumericMasking, place: str) -> DataFrame:
-        units = self._engine.units(masking.name, masking.grid)
-        work = partial(workers.mask_records, masking=masking, seed=self._seed)
+    def _mask_records(self, masking: Masking, place: str) -> DataFrame:
+        units, category = self._units(masking), isinstance(masking, CategoryMasking)
+        work = partial(
+            workers.respond_records if category else workers.mask_records,
+            masking=masking,  # type: ignore[arg-type]
+            seed=self._seed,
+        )
         block = F.pmod("key", F.lit(math.ceil(masking.records / _SEEDED_BLOCK)))
         if self._seed is None:
             masked = _map(units, _each(work), workers.MASKED_RECORDS)
@@ -162,27 +190,21 @@ class _Line:
         found = _checked(masked, F.count("key").alias("records"))
         if found["records"] != masking.records:
             raise _not_once(masking)
-        self._lost(masking, found["held"], found["held"])
-        alone = singletons(np.zeros(1, dtype=np.int64))
-        described = describe_clusters(alone, masking, calibrate(alone, masking))
+        if isinstance(masking, CategoryMasking):
+            self.losses.append(describe_category_losses(masking, masking.records))
+            described = describe_responses(masking)
+        else:
+            self._lost(masking, found["held"], found["held"])
+            alone = singletons(np.zeros(1, dtype=np.int64))
+            described = describe_clusters(alone, masking, calibrate(alone, masking))
         schema = pa.schema([pa.field("attribute", pa.string()), *workers.DESCRIBED])
-        session = units.sparkSession
-        self.clusters.append(
-            session.createDataFrame(
-                described.select(schema.names).rows(), from_arrow_schema(schema)
-            )
-        )
+        rows = described.select(schema.names).rows()
+        self.clusters.append(units.sparkSession.createDataFrame(rows, from_arrow_schema(schema)))
         return masked
 
     def _lost(self, masking: NumericMasking, held: float, re_clustered: float) -> None:
-        self.losses.append(
-            {
-                "attribute": masking.name,
-                "epsilon": masking.epsilon_per_record,
-                "fixed_clusters": held,
-                "re_clustered": re_clustered,
-            }
-        )
+        row = (masking.name, masking.epsilon_per_record, held, re_clustered)
+        self.losses.append(pl.DataFrame([row], schema=LOSSES, orient="row"))
 
     def assemble(self, settled: Settled) -> DataFrame:
         """Join masked values to their records, in the order of their keys, which is random."""
@@ -196,7 +218,10 @@ class _Line:
         assembly = join.Assembly(
             records=to_arrow_schema(records.schema, timezone=zone),
             released=to_arrow_schema(released, timezone=zone),
-            masked=[engine.places[name] for name in plan.confidential],
+            masked={
+                engine.places[m.name]: m.categories if isinstance(m, CategoryMasking) else None
+                for m in settled.maskings
+            },
             names={engine.places[name]: name for name in settled.columns},
             derived={engine.places[name]: plan.derived[name] for name in plan.derivation_order},
         )
@@ -287,7 +312,7 @@ def _one(frame: DataFrame) -> Row:
     return frame.collect()[0]
 
 
-def _not_once(masking: NumericMasking) -> RuntimeError:
+def _not_once(masking: Masking) -> RuntimeError:
     return RuntimeError(
         f"attribute {masking.name!r}: masked values were not written exactly once; does the "
         "scratch directory's file system commit tasks atomically?"

@@ -94,7 +94,7 @@ class SparkRelease(Release):
                 sha256=_digest(spark, temporary[0]),
                 row_order="as in the original" if keep_order else "random",
             )
-            files.write_text(temporary[1], self._certificate_of(file).to_json())
+            files.write_text(temporary[1], self._certificate_of(file, self.meta).to_json())
             if detail:
                 self._write_detail(files, temporary[2], file)
         return written

@@ -4,19 +4,30 @@ import math
 from functools import cached_property, partial
 
 import narwhals as nw
+import numpy as np
 from pyspark.sql import Column as Expression
 from pyspark.sql import DataFrame, Row
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own custom
 from pyspark.sql.types import StructField
 
-from microveil.engines.base import Column, Facts, TextFacts
+from microveil.engines.base import CategoryFacts, Column, Facts, Holds, TextFacts
 from microveil.engines.columns import describe
 from microveil.engines.spark import clusters
 from microveil.engines.spark.hadoop import Scratch
 from microveil.errors import DataError
-from microveil.grid import Grid, grid_of_last_decimal
+from microveil.grid import Grid, Integers, grid_of_last_decimal
 from microveil.noise import open_words
 from microveil.plan import Plan
+from microveil.roles import Confidential
+from microveil.taxonomy import Category
+from microveil.temporal import number_of
+
+_HOLDS: dict[str, Holds] = {
+    "string": "text", "boolean": "truth values", "tinyint": "whole numbers",
+    "smallint": "whole numbers", "int": "whole numbers", "bigint": "whole numbers",
+}  # fmt: skip
+_HOLDS_OF: dict[type, Holds] = {str: "text", int: "whole numbers", bool: "truth values"}
+_MOST_CATEGORIES = 10_000
 
 
 class SparkEngine:
@@ -100,11 +111,22 @@ class SparkEngine:
         """All that a plan needs to know, from one job."""
         wanted = [F.count(F.lit(1)).alias("records")]
         for name, attribute in self._plan.confidential.items():
-            if self.columns[name].kind is not None:
-                lower = -math.inf if attribute.lower is None else attribute.lower
-                upper = math.inf if attribute.upper is None else attribute.upper
-                wanted += _aggregates(self.places[name], lower, upper)
+            if self.columns[name].kind is not None and not attribute.is_category:
+                ends = _ends(name, attribute, self.columns[name])
+                wanted += _aggregates(self.places[name], self._number(name), *ends)
         return self.table.agg(*wanted).collect()[0]
+
+    def _number(self, attribute: str) -> Expression:
+        """Return a column as doubles: dates as days, times as microseconds."""
+        place, column = self.places[attribute], self.columns[attribute]
+        value = F.col(place)
+        if column.clock == "date":
+            value = F.unix_date(value)
+        elif column.clock == "datetime" and column.zone:
+            value = F.unix_micros(value)
+        elif column.clock == "datetime":
+            value = F.expr(f"timestampdiff(MICROSECOND, TIMESTAMP_NTZ '1970-01-01', {place})")
+        return value.cast("double")
 
     def facts(self, attribute: str, lower: float, upper: float) -> Facts:  # noqa: ARG002
         """Look at a numeric column; the plan told its bounds when all columns were looked at."""
@@ -146,18 +168,71 @@ class SparkEngine:
         )
         return seen.agg(*(F.max(place).alias(place) for place in places)).collect()[0]
 
+    def category_facts(
+        self, attribute: str, categories: tuple[Category, ...] | None
+    ) -> CategoryFacts:
+        """Look at a column of categories; the driver learns their names and counts only."""
+        place, holds = self.places[attribute], _HOLDS.get(self._type(attribute), "other values")
+        value = F.col(place)
+        nulls = self.table.agg(F.count_if(value.isNull())).collect()[0][0]
+        if categories is None:
+            seen = () if holds == "other values" else self._seen(place)
+            return CategoryFacts(nulls, holds, 0, 0, seen)
+        outside = self.records - nulls
+        if holds == _HOLDS_OF[type(categories[0])]:
+            outside -= self.table.agg(F.count(_code(place, categories))).collect()[0][0]
+        return CategoryFacts(nulls, holds, outside, 0, ())
+
+    def _type(self, attribute: str) -> str:
+        return self.field(attribute).dataType.simpleString()
+
+    def _seen(self, place: str) -> tuple[Category, ...]:
+        found = self.table.select(place).dropna().distinct().limit(_MOST_CATEGORIES + 1).collect()
+        if len(found) > _MOST_CATEGORIES:
+            raise DataError(
+                f"more than {_MOST_CATEGORIES:,} categories were found; declare them, or make the "
+                "attribute's role identifier"
+            )
+        return tuple(sorted(row[0] for row in found))
+
+    def counts(self, attribute: str, categories: tuple[Category, ...]) -> Integers:
+        """How many records there are of each category: all the driver learns of them."""
+        code = _code(self.places[attribute], categories).alias("code")
+        found: dict[int, int] = dict(
+            self.table.select(code).dropna().groupBy("code").count().collect()
+        )
+        return np.array([found.get(number, 0) for number in range(len(categories))])
+
+    def codes(self, attribute: str, categories: tuple[Category, ...]) -> DataFrame:
+        """Numbers of categories, without the missing ones, with their keys, as `units`."""
+        code = _code(self.places[attribute], categories)
+        return self.table.where(code.isNotNull()).select(code.cast("long").alias("units"), "key")
+
     def units(self, attribute: str, grid: Grid) -> DataFrame:
         """Values of an attribute in grid units, without the missing ones, with their keys.
 
         The same double-precision arithmetic as `Grid.to_units`, without a way through Python.
         """
-        value = F.col(self.places[attribute]).cast("double")
+        value = self._number(attribute)
         units = F.rint((value - F.lit(grid.origin)) / F.lit(grid.step)).cast("long")
         return self.table.where(value.isNotNull()).select(units.alias("units"), "key")
 
 
-def _aggregates(place: str, lower: float, upper: float) -> list[Expression]:
-    value = F.col(place).cast("double")
+def _ends(name: str, attribute: Confidential, column: Column) -> tuple[float, float]:
+    lower, upper = attribute.lower, attribute.upper
+    return (
+        -math.inf if lower is None else number_of(name, lower, column),
+        math.inf if upper is None else number_of(name, upper, column),
+    )
+
+
+def _code(place: str, categories: tuple[Category, ...]) -> Expression:
+    """Return the number of a category in their order; null where a value is none of them."""
+    position = F.array_position(F.array(*map(F.lit, categories)), F.col(place))
+    return F.when(position > 0, position - 1)
+
+
+def _aggregates(place: str, value: Expression, lower: float, upper: float) -> list[Expression]:
     not_finite = F.isnan(value) | (F.abs(value) == math.inf)
     finite = F.when(~not_finite, value)
     wanted = {
