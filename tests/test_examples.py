@@ -1,0 +1,55 @@
+"""Every example in the README and the tutorial, run as printed."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+TUTORIAL = (ROOT / "docs" / "tutorial.md").read_text(encoding="utf-8")
+BLOCK = re.compile(r'^```(\w+)(?: title="([\w.]+)")?\n(.*?)^```$', re.DOTALL | re.MULTILINE)
+
+
+def run_examples(page: str, directory: Path) -> None:
+    """Run a page's blocks of bash and python in order.
+
+    A block with a title is a file to save. One of text shows lines of what the block before it
+    printed, in their order.
+    """
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    environment = {**os.environ, "PATH": path, "COLUMNS": "100", "PYTHONUTF8": "1"}
+    commands = {"bash": ["bash", "-ec"], "python": [sys.executable, "-c"]}
+    printed = ""
+    for language, title, block in BLOCK.findall(page):
+        if title:
+            (directory / title).write_text(block, encoding="utf-8")
+        elif language == "text":
+            lines = iter([line.rstrip() for line in printed.splitlines()])
+            assert all(line in lines for line in block.splitlines()), f"{block}\nnot in\n{printed}"
+        elif "script/" not in block:
+            done = subprocess.run(  # noqa: S603
+                [*commands[language], block], cwd=directory, env=environment,
+                capture_output=True, encoding="utf-8", check=False,
+            )  # fmt: skip
+            assert done.returncode == 0, f"{block}\n{done.stderr}"
+            printed = done.stdout
+
+
+def test_the_readme_runs_as_printed(tmp_path: Path) -> None:
+    run_examples("```bash\nmicroveil demo\n```\n" + README, tmp_path)
+    written = {file.name for file in tmp_path.iterdir()}
+    assert {"protected.parquet", "flags.csv", "people.parquet", "recommended.toml"} <= written
+
+
+def test_the_tutorial_runs_as_printed(tmp_path: Path) -> None:
+    run_examples(TUTORIAL, tmp_path)
+    written = {file.name for file in tmp_path.iterdir()}
+    assert {"protected.parquet", "recommended.toml", "frontier.svg", "joint.parquet"} <= written
+
+
+def test_the_scripts_are_there() -> None:
+    assert "script/demo" in README
+    for name in ("demo", "test", "bench", "docs"):
+        assert os.access(ROOT / "script" / name, os.X_OK)
