@@ -17,9 +17,14 @@ from rich.progress import Progress
 from microveil.errors import MicroveilError, PlanError, PrivacyWarning
 from microveil.options import (
     DataPath,
+    DataPlace,
+    Engine,
+    EngineChoice,
     GuaranteeChoice,
+    Master,
     MethodChoice,
     MissingChoice,
+    OutputPlace,
     Overwrite,
     PartitionChoice,
     PostChoice,
@@ -75,8 +80,8 @@ def plan(
 
 @app.command()
 def protect(
-    data: DataPath,
-    output: Annotated[Path, typer.Option("--output", "-o", help="The protected file to write.")],
+    data: DataPlace,
+    output: OutputPlace,
     plan: Annotated[Path | None, typer.Option(help="A plan in TOML.")] = None,
     epsilon: Annotated[float | None, typer.Option(help="Privacy budget of a person.")] = None,
     method: Annotated[
@@ -115,6 +120,8 @@ def protect(
     keep_order: Annotated[
         bool, typer.Option("--keep-order", help="Keep the order of rows, instead of a random one.")
     ] = False,
+    engine: Engine = EngineChoice.MEMORY,
+    master: Master = None,
     seed: Seed = None,
     overwrite: Overwrite = False,
     quiet: Quiet = False,
@@ -128,7 +135,13 @@ def protect(
     from microveil.release import check_paths, release_paths
     from microveil.terminal import show_release, show_stamp
 
-    check_paths(release_paths(output, detail=detail), overwrite=overwrite, source=data)
+    table: Any = Path(data)
+    if engine is EngineChoice.SPARK:
+        from microveil.engines.spark.session import open_table
+
+        table = open_table(data, output, master, detail=detail, overwrite=overwrite)
+    else:
+        check_paths(release_paths(output, detail=detail), overwrite=overwrite, source=table)
     settings: dict[str, Any] = {
         "epsilon": epsilon, "method": method and method.value, "k": parse_k(k),
         "partition": partition and partition.value, "post": post and post.value,
@@ -139,7 +152,6 @@ def protect(
     roles: dict[str, Any] = {
         "drop": drop or [], "keep": keep or [], "domains": parse_domains(domain or []),
     }  # fmt: skip
-    table: Any = data
     if plan is not None:
         base = Plan.read(plan)
         chosen = base.replace(attributes=override(base.attributes, **roles), **settings)
@@ -148,7 +160,8 @@ def protect(
 
         if epsilon is None:
             raise PlanError("give a plan with --plan, or a privacy budget with --epsilon")
-        table = read_table(data, verbatim=roles["keep"])
+        if engine is EngineChoice.MEMORY:
+            table = read_table(data, verbatim=roles["keep"])
         chosen = plan_for_columns(table.columns, **roles, **settings)
     release = _protect(table, chosen, seed=seed, quiet=quiet)
     written = release.write(output, detail=detail, keep_order=keep_order, overwrite=overwrite)
@@ -173,7 +186,7 @@ def certificate(
     read = Certificate.read(file)
     _say(show_certificate(read))
     protected = read.file and file.parent / read.file.name
-    if read.file and protected and protected.is_file():
+    if read.file and protected and protected.exists():
         if sha256_of(protected) != read.file.sha256:
             raise MicroveilError(
                 f"{protected}: the file is not the one this certificate was written for"
@@ -351,7 +364,7 @@ def _warnings_shown() -> Iterator[None]:
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", PrivacyWarning)
         yield
-    for warning in caught:
+    for warning in (w for w in caught if issubclass(w.category, PrivacyWarning)):
         _errors.print(f"warning: {warning.message}", markup=False)
 
 

@@ -22,6 +22,10 @@ class Files:
         settings = spark.sparkContext._jsc.hadoopConfiguration()
         self._files = self._path(path).getFileSystem(settings)
 
+    def whole(self, path: str) -> str:
+        """Return a path with its file system and all its directories."""
+        return str(self._files.makeQualified(self._path(path)).toString())
+
     def exists(self, path: str) -> bool:
         """Whether there is a file or directory."""
         return bool(self._files.exists(self._path(path)))
@@ -64,7 +68,7 @@ class Scratch:
             )
         base = base or f"file://{tempfile.gettempdir()}"
         self._spark = spark
-        self.path = f"{base.rstrip('/')}/microveil-{secrets.token_hex(8)}"
+        self.path = f"{base.rstrip('/')}/.microveil-{secrets.token_hex(8)}"
         self._files = Files(spark, self.path)
         self._files.make_private(self.path)
 

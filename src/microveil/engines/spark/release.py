@@ -117,9 +117,15 @@ def places_of(path: str | Path, *, detail: bool) -> WrittenBySpark:
     )
 
 
-def check_places(spark: SparkSession, written: WrittenBySpark, *, overwrite: bool) -> None:
+def check_places(
+    spark: SparkSession, written: WrittenBySpark, *, overwrite: bool, source: str | None = None
+) -> None:
     """Refuse places that should not be written, before any work is done."""
     files = Files(spark, written.protected)
+    if source is not None and Files(spark, source).whole(source) == files.whole(written.protected):
+        raise FileError(
+            f"{written.protected}: the output would replace the input; choose another path"
+        )
     for path in vars(written).values():
         if path and not overwrite and files.exists(path):
             raise FileError(f"{path}: it exists; choose another path or overwrite it")
