@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import polars as pl
 import pytest
+from pyspark.sql import SparkSession
 
 from microveil import Certificate, MicroveilError, Plan, protect
 from microveil.engines.spark.session import check_installed, open_session
@@ -32,7 +33,7 @@ OPTIONS = [
 
 
 @pytest.fixture(scope="session")
-def spark() -> Iterator[Any]:
+def spark() -> Iterator[SparkSession]:
     """One small Spark for all tests; a task may fail three times."""
     try:
         check_installed()
@@ -45,10 +46,12 @@ def spark() -> Iterator[Any]:
 
 
 @pytest.fixture
-def run_on_spark(spark: Any) -> RunOn:  # noqa: ANN401
+def run_on_spark(spark: SparkSession) -> RunOn:
     """Protect a table on Spark, from so many partitions."""
 
-    def run(table: pl.DataFrame, plan: Plan, *, partitions: int = 3, seed: int | None = None) -> Outcome:
+    def run(
+        table: pl.DataFrame, plan: Plan, *, partitions: int = 3, seed: int | None = None
+    ) -> Outcome:
         frame = spark.createDataFrame(table.to_arrow()).coalesce(1)
         release: Any = protect(frame.repartition(partitions), plan, seed=seed)
         clusters = pl.DataFrame(release.detail.clusters.toArrow())
@@ -58,9 +61,9 @@ def run_on_spark(spark: Any) -> RunOn:  # noqa: ANN401
     return run
 
 
-def run_in_memory(table: pl.DataFrame, plan: Plan, *, seed: int | None = None, **_: int) -> Outcome:
+def run_in_memory(table: pl.DataFrame, plan: Plan) -> Outcome:
     """Protect a table in memory."""
-    release = protect(table, plan, seed=seed)
+    release = protect(table, plan)
     detail = release.detail
     return Outcome(release.data, _sorted(detail.clusters), detail.losses, release.certificate)
 

@@ -1,8 +1,9 @@
 """What runs on the workers, without Spark: ranges of any length give the clusters of the whole."""
 
+from itertools import pairwise
+
 import numpy as np
 import pyarrow as pa
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -15,9 +16,9 @@ from microveil.engines.spark.clusters import (
     rank,
     whole_clusters,
 )
+from microveil.grid import Integers
 
-pytestmark = pytest.mark.filterwarnings("ignore")
-FIELDS = [field for field in ClusterSummary.__dataclass_fields__]
+FIELDS = list(ClusterSummary.__dataclass_fields__)
 
 
 @given(
@@ -34,7 +35,7 @@ def test_ranges_are_cut_and_mended_into_the_clusters_of_the_whole(
     bounds = [0, *sorted(min(cut, len(units)) for cut in cuts), len(units)]
     ranked = [
         batch
-        for part, (start, end) in enumerate(zip(bounds[:-1], bounds[1:], strict=True))
+        for part, (start, end) in enumerate(pairwise(bounds))
         for batch in rank([shuffled(units[start:end], keys[start:end], part)])
     ]
     cut = Cut(np.array(bounds[:-1]), k, len(units) // k - 1)
@@ -52,7 +53,8 @@ def test_ranges_are_cut_and_mended_into_the_clusters_of_the_whole(
     assert np.sort(members).tolist() == list(range(len(units)))
 
 
-def shuffled(units: np.ndarray, keys: np.ndarray, part: int) -> pa.RecordBatch:
+def shuffled(units: Integers, keys: Integers, part: int) -> pa.RecordBatch:
     order = np.random.default_rng(part).permutation(len(units))
-    columns = {"units": units[order], "key": keys[order], "tie": keys[order], "part": [part] * len(units)}
+    parts = np.full(len(units), part, dtype=np.int32)
+    columns = {"units": units[order], "key": keys[order], "tie": keys[order], "part": parts}
     return pa.record_batch({name: pa.array(column) for name, column in columns.items()})

@@ -2,6 +2,7 @@
 
 import secrets
 import tempfile
+from pathlib import Path
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
@@ -10,6 +11,13 @@ from microveil.errors import FileError, PlanError
 
 SCRATCH = "spark.microveil.scratch"
 """The Spark setting that names a directory all workers can reach."""
+
+
+def place(spark: SparkSession, path: str | Path) -> str:
+    """Return where a path is: relative ones on this machine start here, not where Java started."""
+    settings: Any = spark.sparkContext._jsc.hadoopConfiguration()
+    elsewhere = ":/" in str(path) or not settings.get("fs.defaultFS").startswith("file:")
+    return str(path).rstrip("/") if elsewhere else str(Path(path).absolute())
 
 
 class Files:

@@ -13,7 +13,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own custom
 
 from microveil.certificate import ProtectedFile
-from microveil.engines.spark.hadoop import Files
+from microveil.engines.spark.hadoop import Files, place
 from microveil.errors import FileError
 from microveil.formats import digest_of_directory
 from microveil.release import Release
@@ -82,8 +82,8 @@ class SparkRelease(Release):
         overwrite
             Replace what exists.
         """
-        written = places_of(path, detail=detail)
         spark = self.data.sparkSession
+        written = places_of(place(spark, path), detail=detail)
         check_places(spark, written, overwrite=overwrite)
         files = Files(spark, written.protected)
         with _moved_into_place(files, [p for p in vars(written).values() if p]) as temporary:
@@ -108,9 +108,8 @@ class SparkRelease(Release):
         files.write_text(f"{path}/losses.json", self.detail.losses.write_json())
 
 
-def places_of(path: str | Path, *, detail: bool) -> WrittenBySpark:
+def places_of(protected: str, *, detail: bool) -> WrittenBySpark:
     """Where a release written to this path goes."""
-    protected = str(path).rstrip("/")
     stem = protected.removesuffix(".parquet")
     return WrittenBySpark(
         protected, f"{stem}.certificate.json", f"{stem}.detail" if detail else None

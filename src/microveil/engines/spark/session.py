@@ -16,24 +16,24 @@ def open_table(
 ) -> "DataFrame":
     """Open a Parquet table for a release that will be written to `output`."""
     spark = open_session(master).newSession()  # whose settings are its own
-    from microveil.engines.spark.hadoop import SCRATCH
+    from microveil.engines.spark.hadoop import SCRATCH, place
     from microveil.engines.spark.release import check_places, places_of
 
-    written = places_of(output, detail=detail)
-    check_places(spark, written, overwrite=overwrite, source=data)
-    beside = written.protected.rpartition("/")[0] or ("/" if output.startswith("/") else ".")
+    written = places_of(place(spark, output), detail=detail)
+    check_places(spark, written, overwrite=overwrite, source=place(spark, data))
     if spark.conf.get(SCRATCH, None) is None:
-        spark.conf.set(SCRATCH, beside)
-    return _read(spark, data)
+        spark.conf.set(SCRATCH, written.protected.rpartition("/")[0] or ".")
+    return _read(spark, place(spark, data))
 
 
 def _read(spark: "SparkSession", path: str) -> "DataFrame":
+    from py4j.protocol import Py4JError
     from pyspark.errors import PySparkException
 
     try:
         return spark.read.parquet(path)
-    except PySparkException as error:
-        missing = error.getCondition() == "PATH_NOT_FOUND"
+    except (Py4JError, PySparkException) as error:
+        missing = "PATH_NOT_FOUND" in str(error)
         what = "no such file" if missing else "not Parquet that Spark can read"
         raise FileError(f"{path}: {what}") from None
 
