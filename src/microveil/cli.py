@@ -18,9 +18,13 @@ from rich.progress import Progress
 from microveil.errors import MicroveilError, PlanError
 from microveil.formats import Source
 from microveil.options import (
+    Engine,
+    EngineChoice,
     GuaranteeChoice,
+    Master,
     MethodChoice,
     MissingChoice,
+    OutputPlace,
     Overwrite,
     PartitionChoice,
     PostChoice,
@@ -77,10 +81,10 @@ def plan(
 
 
 @app.command()
-@reads("data")
+@reads("data", "A file, the address of a database, or for Spark any place with Parquet.")
 def protect(
     data: Source,
-    output: Annotated[Path, typer.Option("--output", "-o", help="The protected file to write.")],
+    output: OutputPlace,
     plan: Annotated[Path | None, typer.Option(help="A plan in TOML.")] = None,
     epsilon: Annotated[float | None, typer.Option(help="Privacy budget of a person.")] = None,
     method: Annotated[
@@ -122,6 +126,8 @@ def protect(
     keep_order: Annotated[
         bool, typer.Option("--keep-order", help="Keep the order of rows, instead of a random one.")
     ] = False,
+    engine: Engine = EngineChoice.MEMORY,
+    master: Master = None,
     seed: Seed = None,
     overwrite: Overwrite = False,
     quiet: Quiet = False,
@@ -133,14 +139,14 @@ def protect(
     Writes the protected file and beside it its public certificate.
     """
     from microveil.columns import override, plan_for_columns
-    from microveil.formats import load
-    from microveil.large import column_names, goes_columnwise, protect_file
+    from microveil.job import open_job
     from microveil.plan import Plan
-    from microveil.protect import protect as run
-    from microveil.release import check_paths, release_paths
     from microveil.terminal import show_release, show_stamp
 
-    check_paths(release_paths(output, detail=detail), overwrite=overwrite, source=data.path)
+    job = open_job(
+        data, output, engine=engine.value, master=master, detail=detail, keep_order=keep_order,
+        overwrite=overwrite,
+    )  # fmt: skip
     settings: dict[str, Any] = {
         "epsilon": epsilon, "method": method and method.value, "k": parse_k(k),
         "partition": partition and partition.value, "post": post and post.value,
@@ -152,26 +158,15 @@ def protect(
         "drop": drop or [], "keep": keep or [], "nominal": nominal or [],
         "domains": parse_domains(domain or []),
     }  # fmt: skip
-    table: Any = data
-    large = goes_columnwise(data, output)
     if plan is not None:
         base = Plan.read(plan)
         chosen = base.replace(attributes=override(base.attributes, **roles), **settings)
     else:
         if epsilon is None:
             raise PlanError("give a plan with --plan, or a privacy budget with --epsilon")
-        table = data if large else load(data, verbatim=roles["keep"])
-        names = column_names(data) if large else table.data.columns
-        chosen = plan_for_columns(names, **roles, **settings)
-    files: dict[str, Any] = {"detail": detail, "keep_order": keep_order, "overwrite": overwrite}
+        chosen = plan_for_columns(job.columns(roles["keep"]), **roles, **settings)
     with _progress(quiet=quiet) as progress:
-        if large:
-            written, certificate = protect_file(
-                data, chosen, output, seed=seed, progress=progress, **files
-            )
-        else:
-            release = run(table, chosen, seed=seed, progress=progress)
-            written, certificate = release.write(output, **files), release.certificate
+        written, certificate = job.run(chosen, seed=seed, progress=progress)
     stamp = show_stamp(certificate)
     if stamp:
         _errors.print(stamp, end="")
@@ -193,7 +188,7 @@ def certificate(
     read = Certificate.read(file)
     _say(show_certificate(read))
     protected = read.file and file.parent / read.file.name
-    if read.file and protected and protected.is_file():
+    if read.file and protected and protected.exists():
         if sha256_of(protected) != read.file.sha256:
             raise MicroveilError(
                 f"{protected}: the file is not the one this certificate was written for"

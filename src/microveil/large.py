@@ -20,7 +20,7 @@ COLUMNWISE = (".parquet", ".csv")
 _SHARE_OF_MEMORY = 8
 
 
-def goes_columnwise(source: Source, output: Path) -> bool:
+def is_columnwise(source: Source, output: Path) -> bool:
     """Whether a file is so large that it had better be protected a column at a time."""
     return output.suffix.lower() in COLUMNWISE and is_large(source)
 

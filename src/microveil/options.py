@@ -56,6 +56,23 @@ class MissingChoice(StrEnum):
     DROP = "drop"
 
 
+class EngineChoice(StrEnum):
+    """Where the work is done."""
+
+    MEMORY = "memory"
+    SPARK = "spark"
+
+
+OutputPlace = Annotated[
+    str,
+    typer.Option(
+        "--output", "-o", metavar="PATH", help="The protected file to write; for Spark a directory."
+    ),
+]
+Engine = Annotated[EngineChoice, typer.Option(help="Where the work is done.")]
+Master = Annotated[
+    str | None, typer.Option(help="For Spark: its master, e.g. local[2]; by default as configured.")
+]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print only errors and warnings.")]
 Seed = Annotated[
     int | None,

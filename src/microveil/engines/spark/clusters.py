@@ -103,7 +103,7 @@ def decimals_seen(batches: Batches, single: list[bool]) -> Iterator[pa.RecordBat
             observed_decimals(reals(column.drop_null()), single_precision=is_single)
             for column, is_single in zip(batch.columns, single, strict=True)
         ]
-        yield pa.recordbatch_of([pa.array([n], pa.int32()) for n in seen], batch.schema.names)
+        yield pa.record_batch([pa.array([n], pa.int32()) for n in seen], batch.schema.names)
 
 
 def rank(batches: Batches) -> Iterator[pa.RecordBatch]:

@@ -2,6 +2,7 @@
 
 import secrets
 import tempfile
+from pathlib import Path
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
@@ -10,6 +11,13 @@ from microveil.errors import FileError, PlanError
 
 SCRATCH = "spark.microveil.scratch"
 """The Spark setting that names a directory all workers can reach."""
+
+
+def place(spark: SparkSession, path: str | Path) -> str:
+    """Return where a path is: relative ones on this machine start here, not where Java started."""
+    settings: Any = spark.sparkContext._jsc.hadoopConfiguration()
+    elsewhere = ":/" in str(path) or not settings.get("fs.defaultFS").startswith("file:")
+    return str(path).rstrip("/") if elsewhere else str(Path(path).absolute())
 
 
 class Files:
@@ -21,6 +29,10 @@ class Files:
         self._permission = java.org.apache.hadoop.fs.permission.FsPermission
         settings = spark.sparkContext._jsc.hadoopConfiguration()
         self._files = self._path(path).getFileSystem(settings)
+
+    def whole(self, path: str) -> str:
+        """Return a path with its file system and all its directories."""
+        return str(self._files.makeQualified(self._path(path)).toString())
 
     def exists(self, path: str) -> bool:
         """Whether there is a file or directory."""
@@ -64,7 +76,7 @@ class Scratch:
             )
         base = base or f"file://{tempfile.gettempdir()}"
         self._spark = spark
-        self.path = f"{base.rstrip('/')}/microveil-{secrets.token_hex(8)}"
+        self.path = f"{base.rstrip('/')}/.microveil-{secrets.token_hex(8)}"
         self._files = Files(spark, self.path)
         self._files.make_private(self.path)
 

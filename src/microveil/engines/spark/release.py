@@ -13,7 +13,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own custom
 
 from microveil.certificate import ProtectedFile
-from microveil.engines.spark.hadoop import Files
+from microveil.engines.spark.hadoop import Files, place
 from microveil.errors import FileError
 from microveil.formats import digest_of_directory
 from microveil.release import Release
@@ -82,8 +82,8 @@ class SparkRelease(Release):
         overwrite
             Replace what exists.
         """
-        written = places_of(path, detail=detail)
         spark = self.data.sparkSession
+        written = places_of(place(spark, path), detail=detail)
         check_places(spark, written, overwrite=overwrite)
         files = Files(spark, written.protected)
         with _moved_into_place(files, [p for p in vars(written).values() if p]) as temporary:
@@ -108,18 +108,23 @@ class SparkRelease(Release):
         files.write_text(f"{path}/losses.json", self.detail.losses.write_json())
 
 
-def places_of(path: str | Path, *, detail: bool) -> WrittenBySpark:
+def places_of(protected: str, *, detail: bool) -> WrittenBySpark:
     """Where a release written to this path goes."""
-    protected = str(path).rstrip("/")
     stem = protected.removesuffix(".parquet")
     return WrittenBySpark(
         protected, f"{stem}.certificate.json", f"{stem}.detail" if detail else None
     )
 
 
-def check_places(spark: SparkSession, written: WrittenBySpark, *, overwrite: bool) -> None:
+def check_places(
+    spark: SparkSession, written: WrittenBySpark, *, overwrite: bool, source: str | None = None
+) -> None:
     """Refuse places that should not be written, before any work is done."""
     files = Files(spark, written.protected)
+    if source is not None and Files(spark, source).whole(source) == files.whole(written.protected):
+        raise FileError(
+            f"{written.protected}: the output would replace the input; choose another path"
+        )
     for path in vars(written).values():
         if path and not overwrite and files.exists(path):
             raise FileError(f"{path}: it exists; choose another path or overwrite it")

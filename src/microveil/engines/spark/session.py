@@ -5,10 +5,37 @@ import shutil
 import sys
 from typing import TYPE_CHECKING
 
-from microveil.errors import MicroveilError
+from microveil.errors import FileError, MicroveilError
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
+
+
+def open_table(
+    data: str, output: str, master: str | None, *, detail: bool, overwrite: bool
+) -> "DataFrame":
+    """Open a Parquet table for a release that will be written to `output`."""
+    spark = open_session(master).newSession()  # whose settings are its own
+    from microveil.engines.spark.hadoop import SCRATCH, place
+    from microveil.engines.spark.release import check_places, places_of
+
+    written = places_of(place(spark, output), detail=detail)
+    check_places(spark, written, overwrite=overwrite, source=place(spark, data))
+    if spark.conf.get(SCRATCH, None) is None:
+        spark.conf.set(SCRATCH, written.protected.rpartition("/")[0] or ".")
+    return _read(spark, place(spark, data))
+
+
+def _read(spark: "SparkSession", path: str) -> "DataFrame":
+    from py4j.protocol import Py4JError
+    from pyspark.errors import PySparkException
+
+    try:
+        return spark.read.parquet(path)
+    except (Py4JError, PySparkException) as error:
+        missing = "PATH_NOT_FOUND" in str(error)
+        what = "no such file" if missing else "not Parquet that Spark can read"
+        raise FileError(f"{path}: {what}") from None
 
 
 def open_session(master: str | None = None) -> "SparkSession":
@@ -18,6 +45,7 @@ def open_session(master: str | None = None) -> "SparkSession":
 
     builder = SparkSession.builder.appName("microveil").config("spark.log.level", "ERROR")
     builder = builder.config("spark.ui.showConsoleProgress", "false")
+    builder = builder.config("spark.ui.enabled", "false")
     if master is not None:
         builder = builder.master(master)
     if (master or "local").startswith("local"):
