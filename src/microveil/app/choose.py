@@ -1,0 +1,72 @@
+"""Step 1: a file of the user's, or the sample."""
+
+import streamlit as st
+
+from microveil.app.markup import message
+from microveil.app.session import Chosen, remember
+from microveil.app.upload import Upload
+from microveil.errors import MicroveilError
+from microveil.formats import Table
+from microveil.plan import Plan
+from microveil.propose import propose_plan
+from microveil.sample import people, people_plan
+
+LARGEST_UPLOAD = 4_000
+"""In megabytes."""
+
+
+def choose() -> Chosen | None:
+    """Step 1: a file or the sample."""
+    st.header("1. Choose a table", anchor=False)
+    own, sample = "A file of yours", "A sample of made-up people"
+    which = st.radio("Table", [own, sample], horizontal=True, label_visibility="collapsed")
+    chosen = remember("sample", "sample", _sample) if which == sample else _uploaded()
+    if chosen is not None:
+        records, columns = chosen.data.shape
+        st.write(f"{records:,} records, {columns} columns. The first five:")
+        st.dataframe(chosen.data.head(5), hide_index=True, alt="The first five records")
+    return chosen
+
+
+def _sample() -> Chosen:
+    return Chosen("sample", "people.csv", Table(people()), people_plan())
+
+
+def _uploaded() -> Chosen | None:
+    file = st.file_uploader(
+        "CSV, Parquet, Arrow, Excel, SPSS, Stata or SAS. It is held in memory only.",
+        max_upload_size=LARGEST_UPLOAD,
+    )
+    if file is None:
+        return None
+    upload = Upload(file.name, file.getvalue())
+    options = _options(upload)
+    upload = Upload(upload.name, upload.content, options)
+    identity = f"{file.file_id} {options}"
+    place = st.container()
+    try:
+        chosen, notes = remember("chosen", identity, lambda: _read(identity, upload))
+    except MicroveilError as error:
+        place.html(message("error", str(error)))
+        return None
+    for note in notes:
+        place.html(message("warning", note))
+    return chosen
+
+
+def _options(upload: Upload) -> dict[str, str]:
+    if not upload.possible_options:
+        return {}
+    with st.expander("How the file is to be read (detected where left empty)"):
+        columns = st.columns(len(upload.possible_options))
+        given = {
+            option: column.text_input(option.capitalize())
+            for option, column in zip(upload.possible_options, columns, strict=True)
+        }
+    return {option: text for option, text in given.items() if text}
+
+
+def _read(identity: str, upload: Upload) -> tuple[Chosen, list[str]]:
+    table, notes = upload.read()
+    proposed = Plan.from_toml(propose_plan(table.data, upload.name))
+    return Chosen(identity, upload.name, table, proposed, upload), notes

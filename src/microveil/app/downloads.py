@@ -1,0 +1,31 @@
+"""The files a release is taken home in, as bytes."""
+
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import NamedTuple
+
+from microveil.app.upload import caught_warnings, named_without
+from microveil.release import Release
+
+
+class Files(NamedTuple):
+    """Names and contents of the files of a release, and what they could not hold."""
+
+    protected: tuple[str, bytes]
+    certificate: tuple[str, bytes]
+    detail: tuple[str, bytes]
+    notes: list[str]
+
+
+def files_of(release: Release, name: str, ending: str) -> Files:
+    """Write a release as a file of this ending, with the certificate that belongs to it.
+
+    Every call draws an order of rows of its own, so only files of one call belong together.
+    """
+    with TemporaryDirectory(prefix="microveil-") as folder, named_without(folder):
+        path = Path(folder) / f"{Path(name).stem}-protected{ending}"
+        with caught_warnings() as notes:
+            written = release.write(path, detail=True)
+        paths = (written.protected, written.certificate, path.with_suffix(".detail.zip"))
+        protected, certificate, detail = ((p.name, p.read_bytes()) for p in paths)
+    return Files(protected, certificate, detail, notes)
