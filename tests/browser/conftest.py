@@ -12,6 +12,9 @@ from typing import Any, TypeVar
 
 import pytest
 
+Element = Any
+"""Selenium's own, which is imported only where there is a browser."""
+
 HOST = "127.0.0.1"
 FLAGS = (
     "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
@@ -82,7 +85,7 @@ def driver(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
 class Page:
     """The page as a person sees it."""
 
-    def __init__(self, driver: Any, address: str, folder: Path) -> None:
+    def __init__(self, driver: Element, address: str, folder: Path) -> None:
         self.driver, self.folder = driver, folder
         driver.execute_cdp_cmd(
             "Browser.setDownloadBehavior", {"behavior": "allow", "downloadPath": str(folder)}
@@ -92,14 +95,14 @@ class Page:
         self.find("h1")
         self.settle()
 
-    def all(self, selector: str) -> list[Any]:
+    def all(self, selector: str) -> list[Element]:
         """Find elements that are shown."""
         return [e for e in self.driver.find_elements("css selector", selector) if e.is_displayed()]
 
-    def find(self, selector: str, text: str = "") -> Any:
+    def find(self, selector: str, text: str = "") -> Element:
         """Wait for an element that contains a text."""
 
-        def found() -> Any:
+        def found() -> Element:
             return next((e for e in self.all(selector) if text in e.text), None)
 
         return wait_for(f"{selector} with {text!r}", found)
@@ -115,9 +118,10 @@ class Page:
         path.write_bytes(content)
         field = self.driver.find_element("css selector", "input[type=file]")
         field.send_keys(str(path))
+        wait_for("the file to be read", lambda: self.errors() or len(self.all("h2")) > 1)
         self.settle()
 
-    def button(self, label: str) -> Any:
+    def button(self, label: str) -> Element:
         return self.find("button", label)
 
     def press(self, label: str) -> None:
@@ -135,16 +139,23 @@ class Page:
             ActionChains(self.driver).send_keys(key).pause(0.05).perform()
         self.settle()
 
+    def tab(self) -> None:
+        """Move the focus on."""
+        from selenium.webdriver import ActionChains, Keys
+
+        ActionChains(self.driver, duration=20).send_keys(Keys.TAB).perform()
+
     def downloaded(self, label: str, ending: str) -> Path:
         """Press a button and wait for its file."""
         self.press(label)
-        return wait_for(ending, lambda: next(self.folder.glob(f"*-protected{ending}"), None))
+        (path,) = wait_for(ending, lambda: list(self.folder.glob(f"*-protected{ending}")))
+        return path
 
     def resize(self, width: int, height: int) -> None:
         metrics = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False}
         self.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
 
-    def script(self, code: str) -> Any:
+    def script(self, code: str) -> Any:  # noqa: ANN401 - whatever it returns
         return self.driver.execute_script(code)
 
     def picture(self, name: str) -> None:
@@ -158,6 +169,6 @@ class Page:
 
 
 @pytest.fixture
-def page(driver: Any, address: str, tmp_path: Path) -> Page:
+def page(driver: Element, address: str, tmp_path: Path) -> Page:
     """A fresh page."""
     return Page(driver, address, tmp_path)

@@ -1,5 +1,6 @@
 """From upload to downloaded release in a real browser, for a good file and for bad ones."""
 
+from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
@@ -15,7 +16,7 @@ pytestmark = pytest.mark.xdist_group("browser")
 Page = Any
 Run = Callable[[str], tuple[int, str, str]]
 
-RIGHT, DOWN, ENTER, TAB, END = "\ue014", "\ue015", "\ue007", "\ue004", "\ue010"
+RIGHT, ENTER = "\ue014", "\ue007"
 
 
 def csv(table: pl.DataFrame) -> bytes:
@@ -42,8 +43,7 @@ def test_from_upload_to_a_verified_release(page: Page, run: Run) -> None:
     released = pl.read_csv(protected)
     assert released.height == 1000
     assert "person" not in released.columns
-    wages = released["wages"].value_counts()["count"]
-    assert wages.min() >= 10  # clusters of k records share a masked value
+    assert set(Counter(released["wages"]).values()).isdisjoint(range(10))  # clusters of ten
     assert sorted(released["wages"]) != sorted(original["wages"])
     assert Plan.read(protected.parent / "plan.toml").names("identifier") == ("person",)
 
@@ -81,10 +81,13 @@ def test_a_domain_that_is_too_narrow_is_said_at_the_attributes(page: Page) -> No
 
 
 def test_missing_values_without_a_policy_are_said_at_the_settings(page: Page) -> None:
-    table = pl.DataFrame({"age": [*range(20, 60), None]})
+    table = pl.DataFrame(
+        {"age": [*range(20, 60, 2), *range(20, 60, 2), None], "wages": [5, 7, 9, 5, 7] * 8 + [5]}
+    )
     page.upload("ages.csv", csv(table))
     assert page.errors() == []
-    page.find("[data-testid=stSelectbox]", "Missing values").find_element("css selector", "input").click()
+    choice = page.find("[data-testid=stSelectbox]", "Missing values")
+    choice.find_element("css selector", "input").click()
     page.keys(*"error", ENTER)
     (error,) = page.all(".microveil-error")
     assert "1 of 41 values are missing" in error.text
@@ -96,7 +99,7 @@ def test_missing_values_without_a_policy_are_said_at_the_settings(page: Page) ->
 def test_more_records_in_a_cluster_than_there_are(page: Page) -> None:
     page.upload("few.csv", csv(pl.DataFrame({"age": [31, 35, 38, 52, 57, 58]})))
     assert page.errors() == []
-    page.all("[data-testid=stSlider] [role=slider]")[1].click()
+    page.script("document.querySelectorAll('input[type=range]')[1].focus()")
     page.keys(RIGHT)
     (error,) = page.errors()
     assert "found 6 records for k = 7; choose a smaller k" in error
@@ -131,14 +134,14 @@ def test_names_that_look_like_markup_stay_text(page: Page) -> None:
     table = pl.DataFrame(
         {
             hostile: [float(x) for x in range(40)],
-            "**b** [a](javascript:window.hacked=1)": [hostile, "<script>window.hacked=1</script>"] * 20,
+            "**b** [a](javascript:window.hacked=1)": [hostile, "<script>hacked=1</script>"] * 20,
             "http://example.invalid :red[x] $y$": range(7, 47),
         }
     )
     page.upload("hostile.csv", csv(table))
     page.press("Protect")
     page.find("h2", "6. Take it home")
-    for tab in ("Risk", "Before and after", "Certificate", "Utility"):
+    for tab in ("More on risk", "Certificate", "More on utility", "Before and after"):
         page.find("[role=tab]", tab).click()
         page.settle()
         assert page.all("main a, [data-testid=stMain] a") == []
@@ -148,24 +151,17 @@ def test_names_that_look_like_markup_stay_text(page: Page) -> None:
 
 def tab_to(page: Page, arrived: Callable[[], bool]) -> None:
     for _ in range(80):
-        page.script("return 0")
         if arrived():
             return
-        press_tab(page)
+        page.tab()
     raise AssertionError("not reached with the tab key")
-
-
-def press_tab(page: Page) -> None:
-    from selenium.webdriver import ActionChains
-
-    ActionChains(page.driver).send_keys(TAB).pause(0.02).perform()
 
 
 def type_into_the_first_row(page: Page, *, column: int, text: str) -> None:
     """Go to a cell of the table of attributes with the arrow keys and type into it."""
     from selenium.webdriver import ActionChains
 
-    grid = page.all("[data-testid=stDataFrame]")[-1] if False else page.all("[data-testid=stDataFrame]")[1]
+    grid = page.all("[data-testid=stDataFrame]")[1]
     box = grid.rect
     ActionChains(page.driver).move_to_element_with_offset(
         grid, 40 - int(box["width"] / 2), 52 - int(box["height"] / 2)

@@ -1,10 +1,11 @@
 """Step 1: a file of the user's, or the sample."""
 
+import polars as pl
 import streamlit as st
 
 from microveil.app.markup import message
 from microveil.app.session import Chosen, remember
-from microveil.app.upload import Upload
+from microveil.app.upload import Upload, possible_options
 from microveil.errors import MicroveilError
 from microveil.formats import Table
 from microveil.plan import Plan
@@ -24,7 +25,13 @@ def choose() -> Chosen | None:
     if chosen is not None:
         records, columns = chosen.data.shape
         st.write(f"{records:,} records, {columns} columns. The first five:")
-        st.dataframe(chosen.data.head(5), hide_index=True, alt="The first five records")
+        days = [name for name, dtype in chosen.data.schema.items() if dtype == pl.Date]
+        st.dataframe(
+            chosen.data.head(5),
+            hide_index=True,
+            column_config={name: st.column_config.DateColumn() for name in days},
+            alt="The first five records",
+        )
     return chosen
 
 
@@ -39,13 +46,15 @@ def _uploaded() -> Chosen | None:
     )
     if file is None:
         return None
-    upload = Upload(file.name, file.getvalue())
-    options = _options(upload)
-    upload = Upload(upload.name, upload.content, options)
+    options = _options(possible_options(file.name))
     identity = f"{file.file_id} {options}"
+
+    def read() -> tuple[Chosen, list[str]]:
+        return _read(identity, Upload(file.name, file.getvalue(), options))
+
     place = st.container()
     try:
-        chosen, notes = remember("chosen", identity, lambda: _read(identity, upload))
+        chosen, notes = remember("chosen", identity, read)
     except MicroveilError as error:
         place.html(message("error", str(error)))
         return None
@@ -54,14 +63,14 @@ def _uploaded() -> Chosen | None:
     return chosen
 
 
-def _options(upload: Upload) -> dict[str, str]:
-    if not upload.possible_options:
+def _options(possible: tuple[str, ...]) -> dict[str, str]:
+    if not possible:
         return {}
     with st.expander("How the file is to be read (detected where left empty)"):
-        columns = st.columns(len(upload.possible_options))
+        columns = st.columns(len(possible))
         given = {
             option: column.text_input(option.capitalize())
-            for option, column in zip(upload.possible_options, columns, strict=True)
+            for option, column in zip(possible, columns, strict=True)
         }
     return {option: text for option, text in given.items() if text}
 

@@ -10,6 +10,7 @@ from microveil.app.markup import message
 from microveil.app.session import Chosen, Edited
 from microveil.methods import METHODS
 
+_MOST_ROWS = 16  # further ones are scrolled to
 _SCHEMA = {name: pl.Float64 if name == "weight" else pl.String for name in COLUMNS}
 _CONFIG: Any = {
     "attribute": st.column_config.TextColumn("attribute", pinned=True),
@@ -19,16 +20,20 @@ _CONFIG: Any = {
     "kind": st.column_config.SelectboxColumn(
         "kind", options=["integer", "real", "nominal", "ordinal"], help="Empty: as the column is."
     ),
-    "lower": st.column_config.TextColumn("lower", help="The least value that is possible."),
-    "upper": st.column_config.TextColumn("upper", help="The greatest value that is possible."),
+    "lower": st.column_config.TextColumn(
+        "lower", width="small", help="The least that is possible."
+    ),
+    "upper": st.column_config.TextColumn("upper", width="small", help="The most that is possible."),
     "categories": st.column_config.TextColumn(
         "categories", help="All that are possible, with commas; of ordinal ones from the lowest."
     ),
-    "weight": st.column_config.NumberColumn("weight", help="Share of ε.", min_value=0.0),
+    "weight": st.column_config.NumberColumn(
+        "weight", width="small", min_value=0.0, help="Share of ε."
+    ),
     "method": st.column_config.SelectboxColumn(
         "method", options=list(METHODS), help="Empty: the one chosen below."
     ),
-    "k": st.column_config.TextColumn("k", help="Empty: the one chosen below."),
+    "k": st.column_config.TextColumn("k", width="small", help="Empty: the one chosen below."),
     "expression": st.column_config.TextColumn(
         "expression", help="Of derived ones, e.g. wages + other."
     ),
@@ -52,6 +57,8 @@ def attributes(chosen: Chosen) -> Edited:
         pl.DataFrame(rows, schema=_SCHEMA),
         key=f"attributes {chosen.identity}",
         hide_index=True,
+        height=38 + 35 * min(len(rows), _MOST_ROWS),
+        placeholder="",
         disabled=("attribute", "holds", "from data"),
         column_config=_CONFIG,
         alt="What becomes of each attribute",

@@ -12,7 +12,9 @@ from microveil.app.settings import settings
 from microveil.errors import MicroveilError, defect
 
 STYLE = """<style>
-.stMainBlockContainer { padding-top: 2.5rem; }
+.stMainBlockContainer { max-width: 70rem; padding-top: 2.5rem; }
+.stMainBlockContainer h1 { font-size: 2.2rem; }
+.stMainBlockContainer h2 { font-size: 1.5rem; }
 </style>"""
 
 
@@ -30,11 +32,13 @@ def page() -> None:
         return
     table = attributes(source)
     plan = settings(source, table)
-    release = run(source, plan)
-    if release is None:
+    outcome = run(source, plan)
+    if outcome is None:
         return
-    judge(release)
-    download(source, release)
+    place = st.container()
+    download(source, outcome)  # before the figures, which take a while for large tables
+    with place:
+        judge(outcome)
 
 
 try:

@@ -1,8 +1,5 @@
 """Steps 4 to 6: protect, judge what came of it, take it home."""
 
-from collections.abc import Iterator
-from typing import Literal
-
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
@@ -12,27 +9,29 @@ from microveil.app.downloads import files_of
 from microveil.app.markup import items, message, readings
 from microveil.app.session import Chosen, Outcome, remember
 from microveil.app.upload import caught_warnings
+from microveil.app.words import Part, headline, readings_of, remarks
 from microveil.certificate import Certificate
 from microveil.errors import MicroveilError
-from microveil.evaluate import MEASURES, Evaluation, evaluate
-from microveil.evaluate.result import figures_to_show
+from microveil.evaluate import Evaluation, evaluate
 from microveil.formats import FORMATS, WRITABLE
 from microveil.plan import Plan
 from microveil.protect import protect
 
+_QUESTIONS: dict[Part, str] = {"utility": "How useful is it?", "risk": "How risky is it?"}
+
 
 def run(chosen: Chosen, plan: Plan | None) -> Outcome | None:
-    """Step 4: protect the table, and measure what came of it."""
+    """Step 4: protect the table."""
     st.header("4. Protect", anchor=False)
     pressed = st.button("Protect", type="primary", disabled=plan is None)
     place = st.container()
     if pressed and plan is not None:
         try:
-            found = _protect(chosen, plan, place)
+            outcome = _protect(chosen, plan, place)
         except MicroveilError as error:
             place.html(message("error", str(error)))
             return None
-        st.session_state["outcome"] = (chosen.identity, found)
+        st.session_state["outcome"] = (chosen.identity, outcome)
     identity, outcome = st.session_state.get("outcome", (None, None))
     if identity != chosen.identity or outcome is None:
         return None
@@ -48,57 +47,52 @@ def _protect(chosen: Chosen, plan: Plan, place: DeltaGenerator) -> Outcome:
     table = chosen.as_planned(plan)
 
     def show(_what: str, done: int, total: int) -> None:
-        bar.progress(0.6 * done / total, text=f"Masked {done} of {total} attributes")
+        bar.progress(done / total, text=f"Masked {done} of {total} attributes")
 
-    with caught_warnings() as notes:
+    with caught_warnings():  # which the check has shown
         release = protect(table, plan, progress=show)
-    bar.progress(0.6, text="Measuring utility and risk")
-    with caught_warnings():
-        found = evaluate(table, release, quasi_identifiers=plan.names("kept"))
-    bar.progress(0.9, text="Drawing")
-    comparisons = compare(table.data, release)
     bar.empty()
-    return Outcome(plan, release, found, comparisons, notes)
+    return Outcome(table, release)
 
 
 def judge(outcome: Outcome) -> None:
     """Step 5: how useful it is, how safe, and what is promised."""
     st.header("5. Judge", anchor=False)
     st.caption("These figures depend on the data: keep them private.")
-    st.html(readings(_headline(outcome.evaluation)))
-    useful, safe, shapes, promised = st.tabs(["Utility", "Risk", "Before and after", "Certificate"])
-    useful.html(readings(_readings(outcome.evaluation, "utility")))
-    safe.html(readings(_readings(outcome.evaluation, "risk")))
-    notes = [f"{x.measure}: not computed, {x.reason}" for x in outcome.evaluation.not_computed]
-    useful.html(items([*outcome.evaluation.notes, *notes]))
+    with st.spinner("Measuring; a million records take about a minute", show_time=True):
+        found = remember("evaluation", outcome, lambda: _evaluate(outcome))
+        comparisons = remember(
+            "comparisons", outcome, lambda: compare(outcome.original.data, outcome.release)
+        )
+    for column, (part, question) in zip(st.columns(2), _QUESTIONS.items(), strict=True):
+        with column.container(border=True, height="stretch"):
+            st.subheader(question, anchor=False)
+            st.html(items(headline(found, part)))
+    shapes, useful, safe, promised = st.tabs(
+        ["Before and after", "More on utility", "More on risk", "Certificate"]
+    )
+    useful.html(readings(readings_of(found, "utility")) + items(remarks(found)))
+    safe.html(readings(readings_of(found, "risk")))
     with shapes:
-        _shapes(outcome.comparisons)
+        _shapes(comparisons)
     with promised:
         _certificate(outcome.release.certificate)
 
 
-def _headline(evaluation: Evaluation) -> Iterator[tuple[str, str, str]]:
-    """Say first what most people want to know."""
-    for question, measure in (("Is it useful?", "mean SSE"), ("Is it safe?", "record linkage")):
-        for figure in evaluation.figures:
-            if figure.measure == measure:
-                yield question, "", f"{figure.reading}."
-
-
-def _readings(
-    evaluation: Evaluation, part: Literal["utility", "risk"]
-) -> Iterator[tuple[str, str, str]]:
-    figures = [f for f in evaluation.figures if MEASURES[f.measure].part == part]
-    for figure, chosen in figures_to_show(part, figures):
-        about = ", ".join(filter(None, (figure.attribute, chosen)))
-        yield f"{figure.measure}: {figure.value:.3g}", about and f"({about})", figure.reading
+def _evaluate(outcome: Outcome) -> Evaluation:
+    with caught_warnings():
+        known = outcome.plan.names("kept")
+        return evaluate(outcome.original, outcome.release, quasi_identifiers=known)
 
 
 def _shapes(comparisons: list[Comparison]) -> None:
     st.caption("What lies beyond the outermost hundredth is drawn at the ends.")
-    for comparison in comparisons:
-        st.text(comparison.attribute)
-        st.altair_chart(before_and_after(comparison))
+    for first in range(0, len(comparisons), 2):
+        pair = comparisons[first : first + 2]
+        for column, comparison in zip(st.columns(2), pair, strict=False):
+            with column:
+                st.text(comparison.attribute)
+                st.altair_chart(before_and_after(comparison))
 
 
 def _certificate(certificate: Certificate) -> None:
@@ -133,12 +127,15 @@ def download(chosen: Chosen, outcome: Outcome) -> None:
     for note in files.notes:
         st.html(message("warning", note))
     st.caption("Publish these two together: the certificate holds the file's SHA-256.")
-    _button("Protected file", files.protected, primary=True)
-    _button("Certificate", files.certificate)
+    with st.container(horizontal=True):
+        _button("Protected file", files.protected, primary=True)
+        _button("Certificate", files.certificate)
     st.caption("For yourself: the plan, and the private detail, which must not be published.")
-    _button("Plan", ("plan.toml", outcome.plan.to_toml().encode()))
-    if st.checkbox("I also want the private detail"):
-        _button("Private detail", files.detail)
+    detail = st.checkbox("I also want the private detail")
+    with st.container(horizontal=True):
+        _button("Plan", ("plan.toml", outcome.plan.to_toml().encode()))
+        if detail:
+            _button("Private detail", files.detail)
 
 
 def _button(label: str, file: tuple[str, bytes], *, primary: bool = False) -> None:

@@ -9,9 +9,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from microveil.app.attributes import Row
-from microveil.app.compare import Comparison
 from microveil.app.upload import Upload
-from microveil.evaluate import Evaluation
 from microveil.formats import Table
 from microveil.plan import Plan
 from microveil.release import Release
@@ -52,13 +50,15 @@ class Edited:
 
 @dataclass(frozen=True, eq=False)
 class Outcome:
-    """A release and what was measured of it."""
+    """A release, and the table it is a release of as the plan had it read."""
 
-    plan: Plan
+    original: Table
     release: Release
-    evaluation: Evaluation
-    comparisons: list[Comparison]
-    notes: list[str]
+
+    @property
+    def plan(self) -> Plan:
+        """What was done."""
+        return self.release.plan
 
 
 def remember(name: str, key: object, compute: Callable[[], T]) -> T:

@@ -35,12 +35,6 @@ class Upload:
     content: bytes = field(repr=False)
     options: Mapping[str, str] = field(default_factory=dict)
 
-    @property
-    def possible_options(self) -> tuple[str, ...]:
-        """What can be said of how a file of this kind is to be read."""
-        known = FORMATS.get(Path(self.name).suffix.lower())
-        return () if known is None else known.options
-
     def read(self, verbatim: Collection[str] = ()) -> tuple[Table, list[str]]:
         """Read the file; return the table, and what had to be assumed to read it.
 
@@ -54,6 +48,18 @@ class Upload:
                 table = load(Source(path, **self.options), verbatim=verbatim)
         meta = replace(table.meta, path=None)
         return Table(table.data, meta), [_without(folder, note) for note in notes]
+
+
+def possible_options(name: str) -> tuple[str, ...]:
+    """List what can be said of how a file of this name is to be read.
+
+    Examples
+    --------
+    >>> possible_options("people.xlsx")
+    ('sheet',)
+    """
+    known = FORMATS.get(Path(name).suffix.lower())
+    return () if known is None else known.options
 
 
 @contextmanager
