@@ -15,16 +15,18 @@ _TABLES = alt.Color(
     "table:N",
     title=None,
     scale=alt.Scale(domain=[BEFORE, AFTER], range=list(COLOURS[:2])),
-    legend=alt.Legend(orient="top"),
+    legend=alt.Legend(orient="top", offset=4),
 )
 _SHARE = alt.Axis(format=".0%", title="share of records")
 
 
 def before_and_after(comparison: Comparison) -> Chart:
     """Draw one attribute before and after."""
-    chart = _bars if comparison.scale == "categories" else _steps
     description = f"Shares of records by {comparison.attribute}, in the original and the release"
-    return chart(comparison).properties(height=220, description=description)
+    if comparison.scale == "categories":
+        height = 110 + 30 * comparison.shares["category"].n_unique()
+        return _bars(comparison).properties(height=height, description=description)
+    return _steps(comparison).properties(height=250, description=description)
 
 
 def _bars(comparison: Comparison) -> Chart:
@@ -33,7 +35,7 @@ def _bars(comparison: Comparison) -> Chart:
         .mark_bar()
         .encode(
             x=alt.X("share:Q", axis=_SHARE),
-            y=alt.Y("category:N", title=None, axis=alt.Axis(labelLimit=120)),
+            y=alt.Y("category:N", title=None, axis=alt.Axis(labelLimit=120, labelOverlap=False)),
             yOffset=alt.YOffset("table:N", sort=[BEFORE, AFTER]),
             color=_TABLES,
             tooltip=["table:N", "category:N", alt.Tooltip("share:Q", format=".1%")],
@@ -43,8 +45,10 @@ def _bars(comparison: Comparison) -> Chart:
 
 def _steps(comparison: Comparison) -> Chart:
     kind = "T" if comparison.scale == "dates" else "Q"
+    last = comparison.shares.filter(pl.col("end") == pl.col("end").max())
+    closed = pl.concat([comparison.shares, last.with_columns(start="end")])
     return (
-        alt.Chart(comparison.shares)
+        alt.Chart(closed)
         .mark_line(interpolate="step-after", strokeWidth=2)
         .encode(
             x=alt.X(f"start:{kind}", title=None, axis=alt.Axis(labelOverlap=True)),
@@ -63,7 +67,7 @@ def frontier_chart(points: pl.DataFrame, epsilon: float, k: int | None, error: f
 
     Without clusters it is drawn against ε.
     """
-    named = points.filter(pl.col("mean_sse") > 0).with_columns(
+    named = points.filter(pl.col("error") > 0).with_columns(
         budget=pl.format("ε = {}", pl.col("epsilon"))
     )
     by_k = named["k"].null_count() == 0
@@ -74,8 +78,8 @@ def frontier_chart(points: pl.DataFrame, epsilon: float, k: int | None, error: f
         axis=alt.Axis(values=sorted(named["k"].unique()) if by_k else named["epsilon"].to_list()),
     )
     up = alt.Y(
-        "mean_sse:Q",
-        title="expected mean SSE",
+        "error:Q",
+        title="expected error, in standard deviations",
         scale=alt.Scale(type="log"),
         axis=alt.Axis(format="~g", tickCount=5),
     )
@@ -84,13 +88,13 @@ def frontier_chart(points: pl.DataFrame, epsilon: float, k: int | None, error: f
         title=None,
         sort=named["budget"].unique(maintain_order=True).to_list(),
         scale=alt.Scale(range=list(COLOURS)),
-        legend=alt.Legend(orient="top", columns=3),
+        legend=alt.Legend(orient="top", columns=5),
     )
     lines = alt.Chart(named).mark_line(point=True).encode(x=across, y=up)
     lines = lines.encode(color=colour) if by_k else lines
-    here = pl.DataFrame({"k": [k], "epsilon": [epsilon], "mean_sse": [error]})
+    here = pl.DataFrame({"k": [k], "epsilon": [epsilon], "error": [error]})
     mark = (
-        alt.Chart(here.filter((pl.col("mean_sse") > 0) & (not by_k or k is not None)))
+        alt.Chart(here.filter((pl.col("error") > 0) & (not by_k or k is not None)))
         .mark_point(shape="diamond", size=220, filled=True, color="black", stroke="white")
         .encode(x=across, y=up)
     )

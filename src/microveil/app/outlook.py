@@ -1,5 +1,6 @@
 """What a plan is expected to lose, before anything is masked."""
 
+import math
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -14,7 +15,7 @@ from microveil.methods import METHODS
 from microveil.plan import Plan
 from microveil.settle import settle
 
-FRONTIER = {"epsilon": pl.Float64, "k": pl.Int64, "mean_sse": pl.Float64}
+FRONTIER = {"epsilon": pl.Float64, "k": pl.Int64, "error": pl.Float64}
 EPSILONS = (0.01, 0.1, 1.0, 10.0)
 """The budgets that are compared with the one chosen."""
 
@@ -23,9 +24,14 @@ _CELLS = 200_000
 
 
 class Outlook(NamedTuple):
-    """What was predicted, and on how many records; None where only categories are masked."""
+    """What was predicted on how many records.
 
-    expected: ExpectedError | None
+    `error` is the root mean square of the attributes' errors, in their standard deviations;
+    `attributes` has a row for each that holds numbers, dates or times.
+    """
+
+    error: float
+    attributes: pl.DataFrame
     records: int
 
 
@@ -45,18 +51,32 @@ def some_records(table: pl.DataFrame) -> pl.DataFrame:
     return table if table.height <= most else table.sample(most, seed=0)
 
 
+def why_unpredicted(plan: Plan) -> str | None:
+    """Say why nothing is predicted for a plan; None if it can be."""
+    if plan.joint_groups:
+        return "The error of joint clusters is not predicted; protect, and see what is measured."
+    if all(attribute.is_category for attribute in plan.confidential.values()):
+        return "Only categories are masked; what is predicted is the error of numbers and dates."
+    return None
+
+
 def outlook(records: pl.DataFrame, plan: Plan) -> Outlook:
-    """Predict the error of a plan on some records, noise cut off at the domain."""
-    if not _numbers(plan):
-        return Outlook(None, records.height)
+    """Predict the error of a plan on some records.
+
+    Examples
+    --------
+    >>> table = pl.DataFrame({"age": [31, 35, 38, 52, 57, 58]})
+    >>> found = outlook(table, Plan(epsilon=10.0, k=3, attributes={"age": "confidential"}))
+    >>> round(found.error, 2)
+    0.25
+    """
     with caught_warnings():
-        return Outlook(expected_error(records, plan, clamped=True), records.height)
+        found = expected_error(records, plan, clamped=True)
+    return Outlook(_typical(found), found.attributes, records.height)
 
 
 def frontier(records: pl.DataFrame, plan: Plan, epsilon: float) -> pl.DataFrame:
     """Predict the error of the plan's method at one ε, for clusters of several sizes."""
-    if not _numbers(plan):
-        return pl.DataFrame(schema=FRONTIER)
     return pl.DataFrame(list(_frontier(records, plan, epsilon)), schema=FRONTIER, orient="row")
 
 
@@ -69,9 +89,10 @@ def _frontier(
     with caught_warnings():
         for candidate in candidates(base, table, [epsilon]):
             if candidate.method == plan.method and candidate.partition == "fixed":
-                error = expected_error(records, candidate, clamped=True).mean_sse
+                error = _typical(expected_error(records, candidate, clamped=True))
                 yield epsilon, candidate.k if clustered else None, error  # type: ignore[misc]
 
 
-def _numbers(plan: Plan) -> bool:
-    return any(not attribute.is_category for attribute in plan.confidential.values())
+def _typical(found: ExpectedError) -> float:
+    squares = found.attributes["within"] + found.attributes["noise"]
+    return math.sqrt(squares.sum() / len(squares))

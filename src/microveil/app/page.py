@@ -15,6 +15,7 @@ STYLE = """<style>
 .stMainBlockContainer { max-width: 70rem; padding-top: 2.5rem; }
 .stMainBlockContainer h1 { font-size: 2.2rem; }
 .stMainBlockContainer h2 { font-size: 1.5rem; }
+.stMainBlockContainer h3 { font-size: 1.15rem; }
 </style>"""
 
 

@@ -9,7 +9,7 @@ from microveil.app.attributes import plan_of
 from microveil.app.charts import frontier_chart
 from microveil.app.markup import message
 from microveil.app.mistakes import is_about_settings
-from microveil.app.outlook import EPSILONS, check, frontier, outlook, some_records
+from microveil.app.outlook import EPSILONS, check, frontier, outlook, some_records, why_unpredicted
 from microveil.app.session import Chosen, Edited, remember
 from microveil.errors import MicroveilError
 from microveil.plan import Plan
@@ -47,13 +47,16 @@ def settings(chosen: Chosen, edited: Edited) -> Plan | None:
     try:
         plan = plan_of(edited.rows, chosen.proposed, chosen.data.schema, **given)
         notes = remember("notes", (chosen.identity, plan), lambda: check(chosen.data, plan))
-        _outlook(chosen, plan)
     except MicroveilError as error:
         where = place if is_about_settings(error) else edited.place
         where.html(message("error", str(error)))
         return None
     for note in notes:
         edited.place.html(message("warning", note))
+    try:
+        _outlook(chosen, plan)
+    except MicroveilError as error:  # some records may be too few where all are enough
+        st.html(message("note", f"nothing could be predicted: {error}"))
     return plan
 
 
@@ -111,18 +114,14 @@ def _controls(proposed: Plan, identity: str) -> dict[str, Any]:
 
 
 def _outlook(chosen: Chosen, plan: Plan) -> None:
+    reason = why_unpredicted(plan)
+    if reason:
+        st.write(reason)
+        return
     identity = chosen.identity
     records = remember("records", identity, lambda: some_records(chosen.data))
     found = remember("outlook", (identity, plan), lambda: outlook(records, plan))
-    if found.expected is None:
-        st.write("Only categories are masked; expected error is that of numbers, dates and times.")
-        return
-    error = found.expected.mean_sse
-    typical = (found.expected.attributes["within"] + found.expected.attributes["noise"]).mean()
-    st.metric(
-        "Expected error of a masked value, in standard deviations",
-        f"{float(typical) ** 0.5:.3g}",  # type: ignore[arg-type]
-    )
+    st.metric("Expected error of a masked value, in standard deviations", f"{found.error:.3g}")
     if found.records < chosen.data.height:
         st.caption(
             f"Predicted on {found.records:,} of {chosen.data.height:,} records, chosen at random. "
@@ -130,12 +129,13 @@ def _outlook(chosen: Chosen, plan: Plan) -> None:
         )
     with st.expander("By attribute, and for other k and ε", expanded=True):
         st.dataframe(
-            found.expected.attributes.select("attribute", "k", "within", "noise"),
+            found.attributes.select("attribute", "k", "within", "noise"),
             hide_index=True,
             column_config=_EXPECTED,
             alt="Expected error by attribute",
         )
-        _frontier(chosen, plan, records, error)
+        st.caption("What is lost is a share of the attribute's variance.")
+        _frontier(chosen, plan, records, found.error)
 
 
 _EXPECTED: Any = {
