@@ -149,7 +149,7 @@ def _whole_or_auto(text: str) -> int | str:
     try:
         return int(text)
     except ValueError:
-        raise PlanError(f'k must be a whole number or "auto", got {text!r}') from None
+        raise PlanError(f'its own k must be a whole number or "auto", got {text!r}') from None
 
 
 def _holds(dtype: pl.DataType) -> str:
