@@ -372,8 +372,9 @@ def page(
 
     It listens on 127.0.0.1 only, so that nobody else on the network can reach the data.
     """
-    from microveil.app.server import WHY, address, serve
+    from microveil.app.server import WHY, address, check, serve
 
+    check(port)
     _say(f"The page is at {address(port)}. {WHY}")
     serve(port, browser=not no_browser)
 

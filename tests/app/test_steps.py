@@ -28,7 +28,8 @@ from microveil.app.downloads import files_of
 from microveil.app.markup import items, message, readings
 from microveil.app.mistakes import is_about_settings
 from microveil.app.outlook import check, frontier, outlook, some_records, why_unpredicted
-from microveil.app.server import check_port, command
+from microveil.app.server import check as check_server
+from microveil.app.server import command
 from microveil.app.upload import Upload
 from microveil.app.words import headline, readings_of
 from microveil.formats import sha256_of
@@ -221,7 +222,7 @@ def test_a_port_that_is_taken_is_refused() -> None:
         other.bind(("127.0.0.1", 0))
         other.listen()
         with pytest.raises(MicroveilError, match="choose another with --port"):
-            check_port(other.getsockname()[1])
+            check_server(other.getsockname()[1])
 
 
 def test_a_certificate_is_json() -> None:

@@ -81,7 +81,7 @@ def frontier_chart(points: pl.DataFrame, epsilon: float, k: int | None, error: f
         "error:Q",
         title="expected error, in standard deviations",
         scale=alt.Scale(type="log"),
-        axis=alt.Axis(format="~g", tickCount=5),
+        axis=alt.Axis(format="~g", tickCount=5, grid=False),
     )
     colour = alt.Color(
         "budget:N",

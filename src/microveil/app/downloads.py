@@ -1,11 +1,17 @@
 """The files a release is taken home in, as bytes."""
 
+from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
 from microveil.app.upload import caught_warnings, named_without
+from microveil.evaluate import Evaluation
+from microveil.formats import Table
 from microveil.release import Release
+
+HAS_REPORT = find_spec("microveil.report") is not None
 
 
 class Files(NamedTuple):
@@ -29,3 +35,12 @@ def files_of(release: Release, name: str, ending: str) -> Files:
         paths = (written.protected, written.certificate, path.with_suffix(".detail.zip"))
         protected, certificate, detail = ((p.name, p.read_bytes()) for p in paths)
     return Files(protected, certificate, detail, notes)
+
+
+def report_of(original: Table, release: Release, evaluation: Evaluation) -> bytes:
+    """Write the private report of a release that was evaluated."""
+    with caught_warnings():
+        page: str = import_module("microveil.report").report(
+            original, release, evaluation=evaluation
+        )
+    return page.encode()

@@ -7,7 +7,7 @@ import streamlit as st
 from microveil.app.choose import choose
 from microveil.app.edit import attributes
 from microveil.app.markup import message
-from microveil.app.results import download, judge, run
+from microveil.app.results import download, judge, offer_report, run
 from microveil.app.settings import settings
 from microveil.errors import MicroveilError, defect
 
@@ -37,16 +37,24 @@ def page() -> None:
     if outcome is None:
         return
     place = st.container()
-    download(source, outcome)  # before the figures, which take a while for large tables
+    own = download(source, outcome)  # before the figures, which take a while for large tables
     with place:
-        judge(outcome)
+        evaluation = judge(outcome)
+    with own:
+        offer_report(outcome, evaluation)
 
 
-try:
-    page()
-except MicroveilError as error:
-    st.html(message("error", str(error)))
-except Exception as error:
-    if os.environ.get("MICROVEIL_DEBUG"):
-        raise
-    st.html(message("error", defect(error)))
+def main() -> None:
+    """Show the page, and what went wrong in place of what could not be shown."""
+    try:
+        page()
+    except MicroveilError as error:
+        st.html(message("error", str(error)))
+    except Exception as error:
+        if os.environ.get("MICROVEIL_DEBUG"):
+            raise
+        st.html(message("error", defect(error)))
+
+
+if __name__ == "__main__":
+    main()

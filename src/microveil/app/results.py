@@ -1,11 +1,13 @@
 """Steps 4 to 6: protect, judge what came of it, take it home."""
 
+from collections.abc import Callable
+
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from microveil.app.charts import before_and_after
 from microveil.app.compare import Comparison, compare
-from microveil.app.downloads import files_of
+from microveil.app.downloads import HAS_REPORT, files_of, report_of
 from microveil.app.markup import items, message, readings
 from microveil.app.session import Chosen, Outcome, remember
 from microveil.app.upload import caught_warnings
@@ -55,7 +57,7 @@ def _protect(chosen: Chosen, plan: Plan, place: DeltaGenerator) -> Outcome:
     return Outcome(table, release)
 
 
-def judge(outcome: Outcome) -> None:
+def judge(outcome: Outcome) -> Evaluation:
     """Step 5: how useful it is, how safe, and what is promised."""
     st.header("5. Judge", anchor=False)
     st.caption("These figures depend on the data: keep them private.")
@@ -77,6 +79,7 @@ def judge(outcome: Outcome) -> None:
         _shapes(comparisons)
     with promised:
         _certificate(outcome.release.certificate)
+    return found
 
 
 def _evaluate(outcome: Outcome) -> Evaluation:
@@ -106,15 +109,15 @@ def _certificate(certificate: Certificate) -> None:
             st.html(items(texts))
 
 
-def download(chosen: Chosen, outcome: Outcome) -> None:
-    """Step 6: the files."""
+def download(chosen: Chosen, outcome: Outcome) -> DeltaGenerator:
+    """Step 6: the files; returns where to offer the report, which needs the evaluation."""
     st.header("6. Take it home", anchor=False)
     endings = list(WRITABLE)
-    own = "." + chosen.name.rpartition(".")[2].lower()
+    same = "." + chosen.name.rpartition(".")[2].lower()
     ending = st.selectbox(
         "File format",
         endings,
-        index=endings.index(own) if own in endings else 0,
+        index=endings.index(same) if same in endings else 0,
         format_func=lambda e: f"{FORMATS[e].name} ({e})",
     )
     try:
@@ -123,22 +126,35 @@ def download(chosen: Chosen, outcome: Outcome) -> None:
         )
     except MicroveilError as error:
         st.html(message("error", str(error)))
-        return
+        return st.container()
     for note in files.notes:
         st.html(message("warning", note))
     st.caption("Publish these two together: the certificate holds the file's SHA-256.")
     with st.container(horizontal=True):
         _button("Protected file", files.protected, primary=True)
         _button("Certificate", files.certificate)
-    st.caption("For yourself: the plan, and the private detail, which must not be published.")
+    st.caption("For yourself: the plan, and what is private and must not be published.")
     detail = st.checkbox("I also want the private detail")
-    with st.container(horizontal=True):
+    own = st.container(horizontal=True)
+    with own:
         _button("Plan", ("plan.toml", outcome.plan.to_toml().encode()))
         if detail:
             _button("Private detail", files.detail)
+    return own
 
 
-def _button(label: str, file: tuple[str, bytes], *, primary: bool = False) -> None:
+def offer_report(outcome: Outcome, evaluation: Evaluation) -> None:
+    """Offer the private report, which is written when it is asked for."""
+    if HAS_REPORT:
+        _button(
+            "Private report",
+            ("report.html", lambda: report_of(outcome.original, outcome.release, evaluation)),
+        )
+
+
+def _button(
+    label: str, file: tuple[str, bytes | Callable[[], bytes]], *, primary: bool = False
+) -> None:
     name, content = file
     st.download_button(
         label,

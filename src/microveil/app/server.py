@@ -47,8 +47,14 @@ def command(port: int, *, browser: bool) -> list[str]:
     return [sys.executable, "-m", "streamlit", "run", str(page), *written]
 
 
-def check_port(port: int) -> None:
-    """Refuse a port that is taken."""
+def check(port: int) -> None:
+    """Refuse what could not be started: no Streamlit, or a port that is taken."""
+    for module in ("streamlit", "altair"):
+        if find_spec(module) is None:
+            raise FileError(
+                f"the page needs {module}, which is not installed; "
+                'install it with: pip install "microveil[app]"'
+            )
     with socket.socket() as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
@@ -62,13 +68,6 @@ def check_port(port: int) -> None:
 
 def serve(port: int, *, browser: bool) -> None:
     """Run the page until it is stopped."""
-    for module in ("streamlit", "altair"):
-        if find_spec(module) is None:
-            raise FileError(
-                f"the page needs {module}, which is not installed; "
-                'install it with: pip install "microveil[app]"'
-            )
-    check_port(port)
     with suppress(KeyboardInterrupt):
         done = subprocess.run(command(port, browser=browser), check=False)  # noqa: S603
         if done.returncode > 0:
