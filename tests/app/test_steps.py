@@ -2,6 +2,7 @@
 
 import json
 import socket
+from collections.abc import Callable
 from datetime import date
 from pathlib import Path
 
@@ -16,7 +17,6 @@ from microveil import (
     DataError,
     Detail,
     FileError,
-    MicroveilError,
     Plan,
     PlanError,
     evaluate,
@@ -28,7 +28,6 @@ from microveil.app.downloads import files_of
 from microveil.app.markup import items, message, readings
 from microveil.app.mistakes import is_about_settings
 from microveil.app.outlook import check, frontier, outlook, some_records, why_unpredicted
-from microveil.app.server import check as check_server
 from microveil.app.server import command
 from microveil.app.upload import Upload
 from microveil.app.words import headline, readings_of
@@ -217,12 +216,13 @@ def test_the_page_listens_here_only_and_reports_nothing() -> None:
     assert "--server.headless=false" in command(8600, browser=True)
 
 
-def test_a_port_that_is_taken_is_refused() -> None:
+def test_a_port_that_is_taken_is_refused(run: Callable[[str], tuple[int, str, str]]) -> None:
     with socket.socket() as other:
         other.bind(("127.0.0.1", 0))
         other.listen()
-        with pytest.raises(MicroveilError, match="choose another with --port"):
-            check_server(other.getsockname()[1])
+        code, out, err = run(f"app --no-browser --port {other.getsockname()[1]}")
+    assert (code, out) == (1, "")
+    assert "choose another with --port" in err
 
 
 def test_a_certificate_is_json() -> None:

@@ -11,7 +11,7 @@ from microveil.evaluate import Evaluation
 from microveil.formats import Table
 from microveil.release import Release
 
-HAS_REPORT = find_spec("microveil.report") is not None
+HAS_REPORT = all(find_spec(module) for module in ("microveil.report", "vl_convert"))
 
 
 class Files(NamedTuple):
