@@ -2,7 +2,9 @@
 
 from collections import Counter
 from collections.abc import Callable
+from http.client import HTTPConnection
 from typing import Any
+from urllib.parse import urlsplit
 
 import polars as pl
 import pytest
@@ -147,6 +149,26 @@ def test_names_that_look_like_markup_stay_text(page: Page) -> None:
         assert page.all("main a, [data-testid=stMain] a") == []
         assert page.all("[data-testid=stMain] img") == []
     assert page.script("return window.hacked") is None
+
+
+@pytest.mark.parametrize(("host", "status"), [("localhost", 101), ("evil.example", 403)])
+def test_a_page_under_another_name_is_not_served(address: str, host: str, status: int) -> None:
+    """A website whose name was made to point at this machine must not reach the data."""
+    place = urlsplit(address)
+    connection = HTTPConnection(str(place.hostname), place.port, timeout=30)
+    headers = {
+        "Host": f"{host}:{place.port}",
+        "Origin": f"http://{host}:{place.port}",
+        "Connection": "Upgrade",
+        "Upgrade": "websocket",
+        "Sec-WebSocket-Version": "13",
+        "Sec-WebSocket-Key": "AAAAAAAAAAAAAAAAAAAAAA==",
+    }
+    connection.request("GET", "/_stcore/stream", headers=headers)
+    assert connection.sock is not None
+    first = connection.sock.recv(32).split()
+    connection.close()
+    assert int(first[1]) == status
 
 
 def tab_to(page: Page, arrived: Callable[[], bool]) -> None:

@@ -44,7 +44,8 @@ def command(port: int, *, browser: bool) -> list[str]:
     page = Path(__file__).with_name("page.py")
     options = {**_OPTIONS, "server.port": port, "server.headless": not browser}
     written = [f"--{name}={str(value).lower()}" for name, value in options.items()]
-    return [sys.executable, "-m", "streamlit", "run", str(page), *written]
+    hosts = [f"--server.allowedHosts={host}" for host in (ADDRESS, "localhost")]
+    return [sys.executable, "-m", "streamlit", "run", str(page), *written, *hosts]
 
 
 def check(port: int) -> None:
