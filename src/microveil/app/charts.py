@@ -88,7 +88,7 @@ def frontier_chart(points: pl.DataFrame, epsilon: float, k: int | None, error: f
         title=None,
         sort=named["budget"].unique(maintain_order=True).to_list(),
         scale=alt.Scale(range=list(COLOURS)),
-        legend=alt.Legend(orient="top", columns=5),
+        legend=alt.Legend(orient="top", columns=3),
     )
     lines = alt.Chart(named).mark_line(point=True).encode(x=across, y=up)
     lines = lines.encode(color=colour) if by_k else lines

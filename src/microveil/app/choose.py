@@ -24,13 +24,13 @@ def choose() -> Chosen | None:
     chosen = remember("sample", "sample", _sample) if which == sample else _uploaded()
     if chosen is not None:
         records, columns = chosen.data.shape
-        st.write(f"{records:,} records, {columns} columns. The first five:")
+        st.write(f"Records: {records:,}. Columns: {columns:,}. The first records:")
         days = [name for name, dtype in chosen.data.schema.items() if dtype == pl.Date]
         st.dataframe(
             chosen.data.head(5),
             hide_index=True,
             column_config={name: st.column_config.DateColumn() for name in days},
-            alt="The first five records",
+            alt="The first records",
         )
     return chosen
 

@@ -26,6 +26,8 @@ def run(chosen: Chosen, plan: Plan | None) -> Outcome | None:
     """Step 4: protect the table."""
     st.header("4. Protect", anchor=False)
     pressed = st.button("Protect", type="primary", disabled=plan is None)
+    if plan is None:
+        st.caption("Mend what is marked above as an error first.")
     place = st.container()
     if pressed and plan is not None:
         try:
