@@ -15,7 +15,7 @@ import typer
 from rich.console import Console, RenderableType
 from rich.progress import Progress
 
-from microveil.errors import MicroveilError, PlanError
+from microveil.errors import MicroveilError, PlanError, defect
 from microveil.formats import Source
 from microveil.options import (
     Engine,
@@ -356,6 +356,24 @@ def demo(
         _say(part)
 
 
+@app.command("app")
+def page(
+    port: Annotated[int, typer.Option(help="The port to listen on.")] = 8501,
+    no_browser: Annotated[
+        bool, typer.Option("--no-browser", help="Do not open the browser.")
+    ] = False,
+) -> None:
+    """Open a page in the browser that goes from a file to its release.
+
+    It listens on 127.0.0.1 only, so that nobody else on the network can reach the data.
+    """
+    from microveil.app.server import WHY, address, check, serve
+
+    check(port)
+    _say(f"The page is at {address(port)}. {WHY}")
+    serve(port, browser=not no_browser)
+
+
 @contextmanager
 def _warnings_shown() -> Iterator[None]:
     """Show warnings about privacy and files, a line each, once the work is done."""
@@ -400,13 +418,5 @@ def main() -> None:
     except Exception as error:
         if os.environ.get("MICROVEIL_DEBUG"):
             raise
-        at = error.__traceback__
-        while at and at.tb_next:
-            at = at.tb_next
-        where = f"{Path(at.tb_frame.f_code.co_filename).name}:{at.tb_lineno}" if at else "?"
-        _errors.print(
-            f"defect: {type(error).__name__} at {where}; its message is not shown because it could "
-            "contain data (set MICROVEIL_DEBUG=1 to see it)",
-            markup=False,
-        )
+        _errors.print(defect(error), markup=False)
         sys.exit(DEFECT)

@@ -15,6 +15,8 @@
 Messages name attributes, counts and line numbers. They never contain a value from the data.
 """
 
+from pathlib import Path
+
 
 class MicroveilError(Exception):
     """Base of every error a user can put right."""
@@ -38,3 +40,15 @@ class PrivacyWarning(UserWarning):
 
 class FileWarning(UserWarning):
     """Something had to be assumed to read a file, or is lost because a file cannot hold it."""
+
+
+def defect(error: Exception) -> str:
+    """Say where microveil failed, without the error's own message, which could contain data."""
+    at = error.__traceback__
+    while at and at.tb_next:
+        at = at.tb_next
+    where = f"{Path(at.tb_frame.f_code.co_filename).name}:{at.tb_lineno}" if at else "?"
+    return (
+        f"defect: {type(error).__name__} at {where}; its message is not shown because it could "
+        "contain data (set MICROVEIL_DEBUG=1 to see it)"
+    )

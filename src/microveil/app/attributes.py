@@ -1,0 +1,192 @@
+"""The plan's attributes as a table that people edit, and the plan of an edited table."""
+
+import csv
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import date, datetime, time
+from typing import Any
+
+import polars as pl
+
+from microveil.errors import PlanError
+from microveil.plan import Plan
+from microveil.roles import Bound, Confidential, Derived, Identifier, Kept, where
+from microveil.taxonomy import Category
+
+Row = dict[str, Any]
+"""Cells by the names of `COLUMNS`; None where a cell is empty."""
+
+COLUMNS = (
+    "attribute", "holds", "role", "kind", "lower", "upper", "categories", "weight", "method", "k",
+    "expression", "from data",
+)  # fmt: skip
+
+_OF_NUMBERS_ONLY = ("decimals", "resolution", "unit")
+
+
+def rows_of(plan: Plan, schema: Mapping[str, pl.DataType]) -> list[Row]:
+    """Lay out a plan's attributes, one row each, in the order of the table's columns.
+
+    Examples
+    --------
+    >>> plan = Plan(epsilon=1.0, attributes={"age": Confidential(lower=0, upper=120)})
+    >>> row = rows_of(plan, {"age": pl.Int64()})[0]
+    >>> row["role"], row["lower"], row["upper"], row["weight"]
+    ('confidential', '0', '120', 1.0)
+    """
+    return [_row(name, plan, schema[name]) for name in schema]
+
+
+def _row(name: str, plan: Plan, dtype: pl.DataType) -> Row:
+    attribute = plan.attributes[name]
+    row: Row = dict.fromkeys(COLUMNS)
+    row |= {"attribute": name, "holds": _holds(dtype), "role": attribute.role, "weight": 1.0}
+    row["from data"] = ", ".join(s for n, s in map(_mark, plan.from_data) if n == name) or None
+    if isinstance(attribute, Derived):
+        row["expression"] = attribute.expression
+    if isinstance(attribute, Confidential):
+        row |= {
+            "kind": attribute.kind,
+            "lower": _written(attribute.lower),
+            "upper": _written(attribute.upper),
+            "categories": _listed(attribute.declared_categories),
+            "weight": attribute.weight,
+            "method": attribute.method,
+            "k": None if attribute.k is None else str(attribute.k),
+        }
+    return row
+
+
+def plan_of(
+    rows: Sequence[Row],
+    proposed: Plan,
+    schema: Mapping[str, pl.DataType],
+    **settings: Any,  # noqa: ANN401 - pydantic checks each of them
+) -> Plan:
+    """Make the plan of an edited table, and of settings that concern all attributes.
+
+    What was not edited stays as it was proposed, and only that is still said to come from the data.
+    """
+    attributes = {}
+    for row, before in zip(rows, rows_of(proposed, schema), strict=True):
+        name = row["attribute"]
+        if row == before:
+            attributes[name] = proposed.attributes[name]
+        else:
+            attributes[name] = _edited(row, before, proposed.attributes[name], schema[name])
+    plan = proposed.replace(**{**settings, "attributes": attributes})
+    marks = [mark for mark in proposed.from_data if _stands(mark, plan, proposed)]
+    return plan.replace(from_data=tuple(marks))
+
+
+def _edited(
+    row: Row, before: Row, proposed: object, dtype: pl.DataType
+) -> Confidential | Identifier | Kept | Derived:
+    name, role = row["attribute"], row["role"]
+    if role == "identifier":
+        return Identifier()
+    if role == "kept":
+        return Kept()
+    try:
+        if role == "derived":
+            return Derived(expression=row["expression"] or "")
+        was = proposed.model_dump() if isinstance(proposed, Confidential) else {}
+        return Confidential(**_settings(row, before, was, dtype))
+    except PlanError as error:
+        raise PlanError(f"{where(name)}: {error}") from None
+
+
+def _settings(row: Row, before: Row, was: Row, dtype: pl.DataType) -> Row:
+    read: dict[str, Callable[[str], object]] = {
+        "lower": lambda text: _bound("lower", text, dtype),
+        "upper": lambda text: _bound("upper", text, dtype),
+        "categories": lambda text: _categories(text, dtype),
+        "k": _whole_or_auto,
+    }
+    settings = dict(was)
+    for name in ("kind", "lower", "upper", "categories", "weight", "method", "k"):
+        cell = row[name]
+        if cell != before[name] or not was:
+            settings[name] = read[name](cell) if cell and name in read else cell
+    if row["categories"] != before["categories"]:
+        settings["taxonomy"] = None
+    if settings["kind"] in ("nominal", "ordinal"):
+        settings |= dict.fromkeys(_OF_NUMBERS_ONLY)
+    if settings["lower"] is not None and settings["upper"] is not None:
+        settings["resolution"] = None  # was proposed for want of a domain
+    settings["weight"] = 0.0 if settings["weight"] is None else settings["weight"]
+    return settings
+
+
+def _bound(name: str, text: str, dtype: pl.DataType) -> Bound:
+    readers: dict[type, tuple[str, Callable[[str], Bound]]] = {
+        pl.Date: ("a date such as 2025-01-31", date.fromisoformat),
+        pl.Datetime: ("a time such as 2025-01-31 12:00:00", datetime.fromisoformat),
+        pl.Time: ("a time such as 12:00:00", time.fromisoformat),
+    }
+    expected, read = readers.get(type(dtype), ("a number", float))
+    try:
+        return read(text.strip())
+    except ValueError:
+        raise PlanError(f"{name} must be {expected}, got {text!r}") from None
+
+
+def _categories(text: str, dtype: pl.DataType) -> tuple[Category, ...]:
+    words = next(csv.reader([text], skipinitialspace=True), [])
+    try:
+        if dtype.is_integer():
+            return tuple(int(word) for word in words)
+        if dtype == pl.Boolean:
+            return tuple({"false": False, "true": True}[word.lower()] for word in words)
+    except (ValueError, KeyError):
+        expected = "true and false" if dtype == pl.Boolean else "whole numbers"
+        raise PlanError(f"categories must be {expected}, as the column is") from None
+    return tuple(words)
+
+
+def _whole_or_auto(text: str) -> int | str:
+    if text.strip() == "auto":
+        return "auto"
+    try:
+        return int(text)
+    except ValueError:
+        raise PlanError(f'its own k must be a whole number or "auto", got {text!r}') from None
+
+
+def _holds(dtype: pl.DataType) -> str:
+    if dtype.is_integer():
+        return "whole numbers"
+    if dtype.is_float():
+        return "numbers"
+    words: dict[type, str] = {
+        pl.Date: "dates", pl.Datetime: "times", pl.Time: "times of day", pl.Boolean: "true, false",
+    }  # fmt: skip
+    return words.get(type(dtype), "text")
+
+
+def _written(bound: Bound | None) -> str | None:
+    if bound is None:
+        return None
+    return f"{bound:.15g}" if isinstance(bound, int | float) else str(bound)
+
+
+def _listed(categories: Iterable[Category]) -> str | None:
+    return ", ".join(map(_quoted, categories)) or None
+
+
+def _quoted(category: Category) -> str:
+    text = str(category).lower() if isinstance(category, bool) else str(category)
+    plain = text == text.strip() and text and not set(text) & set(',"\r\n')
+    return text if plain else '"' + text.replace('"', '""') + '"'
+
+
+def _mark(mark: str) -> tuple[str, str]:
+    name, _, setting = mark.rpartition(": ")
+    return name, setting
+
+
+def _stands(mark: str, plan: Plan, proposed: Plan) -> bool:
+    """Whether what was taken from the data is still in the plan as it was."""
+    name, setting = _mark(mark)
+    one, other = (p.attributes[name] if name else p for p in (plan, proposed))
+    value = getattr(one, setting, None)
+    return value is not None and value == getattr(other, setting)

@@ -1,0 +1,46 @@
+"""The files a release is taken home in, as bytes."""
+
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import NamedTuple
+
+from microveil.app.upload import caught_warnings, named_without
+from microveil.evaluate import Evaluation
+from microveil.formats import Table
+from microveil.release import Release
+
+HAS_REPORT = all(find_spec(module) for module in ("microveil.report", "vl_convert"))
+
+
+class Files(NamedTuple):
+    """Names and contents of the files of a release, and what they could not hold."""
+
+    protected: tuple[str, bytes]
+    certificate: tuple[str, bytes]
+    detail: tuple[str, bytes]
+    notes: list[str]
+
+
+def files_of(release: Release, name: str, ending: str) -> Files:
+    """Write a release as a file of this ending, with the certificate that belongs to it.
+
+    Every call draws an order of rows of its own, so only files of one call belong together.
+    """
+    with TemporaryDirectory(prefix="microveil-") as folder, named_without(folder):
+        path = Path(folder) / f"{Path(name).stem}-protected{ending}"
+        with caught_warnings() as notes:
+            written = release.write(path, detail=True)
+        paths = (written.protected, written.certificate, path.with_suffix(".detail.zip"))
+        protected, certificate, detail = ((p.name, p.read_bytes()) for p in paths)
+    return Files(protected, certificate, detail, notes)
+
+
+def report_of(original: Table, release: Release, evaluation: Evaluation) -> bytes:
+    """Write the private report of a release that was evaluated."""
+    with caught_warnings():
+        page: str = import_module("microveil.report").report(
+            original, release, evaluation=evaluation
+        )
+    return page.encode()

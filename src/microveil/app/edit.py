@@ -1,0 +1,80 @@
+"""Step 2: what becomes of each attribute, in a table that is edited in place."""
+
+from typing import Any
+
+import polars as pl
+import streamlit as st
+
+from microveil.app.attributes import COLUMNS, Row, rows_of
+from microveil.app.markup import message
+from microveil.app.session import Chosen, Edited
+from microveil.methods import METHODS
+
+_MOST_ROWS = 16  # further ones are scrolled to
+_SCHEMA = {name: pl.Float64 if name == "weight" else pl.String for name in COLUMNS}
+_CONFIG: Any = {
+    "attribute": st.column_config.TextColumn("attribute", pinned=True),
+    "role": st.column_config.SelectboxColumn(
+        "role", options=["confidential", "identifier", "kept", "derived"], required=True
+    ),
+    "kind": st.column_config.SelectboxColumn(
+        "kind", options=["integer", "real", "nominal", "ordinal"], help="Empty: as the column is."
+    ),
+    "lower": st.column_config.TextColumn(
+        "lower", width="small", help="The least that is possible."
+    ),
+    "upper": st.column_config.TextColumn("upper", width="small", help="The most that is possible."),
+    "categories": st.column_config.TextColumn(
+        "categories", help="All that are possible, with commas; of ordinal ones from the lowest."
+    ),
+    "weight": st.column_config.NumberColumn(
+        "weight", width="small", min_value=0.0, help="Share of ε."
+    ),
+    "method": st.column_config.SelectboxColumn(
+        "method", options=list(METHODS), help="Empty: the one chosen below."
+    ),
+    "k": st.column_config.TextColumn("k", width="small", help="Empty: the one chosen below."),
+    "expression": st.column_config.TextColumn(
+        "expression", help="Of derived ones, e.g. wages + other."
+    ),
+    "from data": st.column_config.TextColumn(
+        "taken from the data", help="Proposed by looking at the data; check it."
+    ),
+}
+
+
+def attributes(chosen: Chosen) -> Edited:
+    """Step 2: what becomes of each attribute."""
+    st.header("2. Say what becomes of each attribute", anchor=False)
+    st.caption(
+        "**Confidential** attributes are masked, **identifiers** dropped, **derived** ones "
+        "computed again, and **kept** ones published as they are. Declare lower and upper, or all "
+        "categories, from what is known without the data. A larger weight takes a larger share "
+        "of ε."
+    )
+    rows = rows_of(chosen.proposed, chosen.data.schema)
+    edited: Any = st.data_editor(
+        pl.DataFrame(rows, schema=_SCHEMA),
+        key=f"attributes {chosen.identity}",
+        hide_index=True,
+        height=38 + 35 * min(len(rows), _MOST_ROWS),
+        placeholder="",
+        disabled=("attribute", "holds", "from data"),
+        column_config=_CONFIG,
+        alt="What becomes of each attribute",
+    )
+    place = st.container()
+    marked = [row["attribute"] for row in edited.to_dicts() if row["from data"]]
+    if marked:
+        place.html(
+            message(
+                "warning",
+                "what the last column lists was proposed by looking at the data, and the "
+                f"certificate will say so unless you change it: {', '.join(marked)}",
+            )
+        )
+    return Edited([_without_blanks(row) for row in edited.to_dicts()], place)
+
+
+def _without_blanks(row: Row) -> Row:
+    return {name: None if cell == "" else cell for name, cell in row.items()}

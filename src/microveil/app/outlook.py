@@ -1,0 +1,98 @@
+"""What a plan is expected to lose, before anything is masked."""
+
+import math
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import narwhals as nw
+import polars as pl
+
+from microveil.app.upload import caught_warnings
+from microveil.engines.memory import MemoryEngine
+from microveil.expected import ExpectedError, expected_error
+from microveil.explore.frontier import candidates, starting_plan
+from microveil.methods import METHODS
+from microveil.plan import Plan
+from microveil.settle import settle
+
+FRONTIER = {"epsilon": pl.Float64, "k": pl.Int64, "error": pl.Float64}
+EPSILONS = (0.01, 0.1, 1.0, 10.0)
+"""The budgets that are compared with the one chosen."""
+
+_RECORDS = 20_000
+_CELLS = 200_000
+
+
+class Outlook(NamedTuple):
+    """What was predicted on how many records.
+
+    `error` is the root mean square of the attributes' errors, in their standard deviations;
+    `attributes` has a row for each that holds numbers, dates or times.
+    """
+
+    error: float
+    attributes: pl.DataFrame
+    records: int
+
+
+def check(table: pl.DataFrame, plan: Plan) -> list[str]:
+    """Check the whole table against the plan; return what weakens the guarantee."""
+    with caught_warnings() as notes:
+        settle(plan, MemoryEngine(table))
+    return notes
+
+
+def some_records(table: pl.DataFrame) -> pl.DataFrame:
+    """Take as many records as can be predicted while a slider moves.
+
+    The same ones every time, so that what is shown changes only with the plan.
+    """
+    most = max(1_000, min(_RECORDS, _CELLS // max(1, table.width)))
+    return table if table.height <= most else table.sample(most, seed=0)
+
+
+def why_unpredicted(plan: Plan) -> str | None:
+    """Say why nothing is predicted for a plan; None if it can be."""
+    if plan.joint_groups:
+        return "The error of joint clusters is not predicted; protect, and see what is measured."
+    if all(attribute.is_category for attribute in plan.confidential.values()):
+        return "Only categories are masked; what is predicted is the error of numbers and dates."
+    return None
+
+
+def outlook(records: pl.DataFrame, plan: Plan) -> Outlook:
+    """Predict the error of a plan on some records.
+
+    Examples
+    --------
+    >>> table = pl.DataFrame({"age": [31, 35, 38, 52, 57, 58]})
+    >>> found = outlook(table, Plan(epsilon=10.0, k=3, attributes={"age": "confidential"}))
+    >>> round(found.error, 2)
+    0.25
+    """
+    with caught_warnings():
+        found = expected_error(records, plan, clamped=True)
+    return Outlook(_typical(found), found.attributes, records.height)
+
+
+def frontier(records: pl.DataFrame, plan: Plan, epsilon: float) -> pl.DataFrame:
+    """Predict the error of the plan's method at one ε, for clusters of several sizes."""
+    return pl.DataFrame(list(_frontier(records, plan, epsilon)), schema=FRONTIER, orient="row")
+
+
+def _frontier(
+    records: pl.DataFrame, plan: Plan, epsilon: float
+) -> Iterator[tuple[float, int | None, float]]:
+    table = nw.from_native(records, eager_only=True)
+    base = starting_plan(table, "the table", plan, None)
+    clustered = METHODS[plan.method].clustered
+    with caught_warnings():
+        for candidate in candidates(base, table, [epsilon]):
+            if candidate.method == plan.method and candidate.partition == "fixed":
+                error = _typical(expected_error(records, candidate, clamped=True))
+                yield epsilon, candidate.k if clustered else None, error  # type: ignore[misc]
+
+
+def _typical(found: ExpectedError) -> float:
+    squares = found.attributes["within"] + found.attributes["noise"]
+    return math.sqrt(squares.sum() / len(squares))

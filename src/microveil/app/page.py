@@ -1,0 +1,60 @@
+"""The page, from top to bottom. Streamlit runs it again whenever something on it changes."""
+
+import os
+
+import streamlit as st
+
+from microveil.app.choose import choose
+from microveil.app.edit import attributes
+from microveil.app.markup import message
+from microveil.app.results import download, judge, offer_report, run
+from microveil.app.settings import settings
+from microveil.errors import MicroveilError, defect
+
+STYLE = """<style>
+.stMainBlockContainer { max-width: 70rem; padding-top: 2.5rem; }
+.stMainBlockContainer h1 { font-size: 2.2rem; }
+.stMainBlockContainer h2 { font-size: 1.5rem; }
+.stMainBlockContainer h3 { font-size: 1.15rem; }
+</style>"""
+
+
+def page() -> None:
+    """Show each step once the one before it is done."""
+    st.set_page_config(page_title="microveil", layout="centered")
+    st.html(STYLE)
+    st.title("Protect a table of people")
+    st.caption(
+        "Everything happens on this machine: what you load is held in its memory, is sent nowhere, "
+        "and is gone when you close the page and stop microveil."
+    )
+    source = choose()
+    if source is None:
+        return
+    table = attributes(source)
+    plan = settings(source, table)
+    outcome = run(source, plan)
+    if outcome is None:
+        return
+    place = st.container()
+    own = download(source, outcome)  # before the figures, which take a while for large tables
+    with place:
+        evaluation = judge(outcome)
+    with own:
+        offer_report(outcome, evaluation)
+
+
+def main() -> None:
+    """Show the page, and what went wrong in place of what could not be shown."""
+    try:
+        page()
+    except MicroveilError as error:
+        st.html(message("error", str(error)))
+    except Exception as error:
+        if os.environ.get("MICROVEIL_DEBUG"):
+            raise
+        st.html(message("error", defect(error)))
+
+
+if __name__ == "__main__":
+    main()

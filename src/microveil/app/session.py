@@ -1,0 +1,71 @@
+"""What the page holds between two runs of its script, until the browser leaves."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeVar
+
+import polars as pl
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+
+from microveil.app.attributes import Row
+from microveil.app.upload import Upload
+from microveil.formats import Table
+from microveil.plan import Plan
+from microveil.release import Release
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, eq=False)
+class Chosen:
+    """The table to protect, where it came from and the plan that was proposed for it."""
+
+    identity: str
+    name: str
+    table: Table
+    proposed: Plan
+    upload: Upload | None = None
+
+    @property
+    def data(self) -> pl.DataFrame:
+        """The table."""
+        data: pl.DataFrame = self.table.data
+        return data
+
+    def as_planned(self, plan: Plan) -> Table:
+        """Return the table read as the plan wants it: kept columns to the letter."""
+        if self.upload is None or not plan.verbatim:
+            return self.table
+        return self.upload.read(plan.verbatim)[0]
+
+
+@dataclass(frozen=True, eq=False)
+class Edited:
+    """The edited table of attributes, and where to say what is wrong with it."""
+
+    rows: list[Row]
+    place: DeltaGenerator
+
+
+@dataclass(frozen=True, eq=False)
+class Outcome:
+    """A release, and the table it is a release of as the plan had it read."""
+
+    original: Table
+    release: Release
+
+    @property
+    def plan(self) -> Plan:
+        """What was done."""
+        return self.release.plan
+
+
+def remember(name: str, key: object, compute: Callable[[], T]) -> T:
+    """Compute something anew only if what it was computed from has changed."""
+    known = st.session_state.get(f"remembered {name}")
+    if known is None or known[0] != key:
+        known = (key, compute())
+        st.session_state[f"remembered {name}"] = known
+    value: T = known[1]
+    return value

@@ -1,0 +1,164 @@
+"""Step 3: the settings of the plan, with what it is expected to lose shown beside them."""
+
+from typing import Any
+
+import polars as pl
+import streamlit as st
+
+from microveil.app.attributes import plan_of
+from microveil.app.charts import frontier_chart
+from microveil.app.markup import message
+from microveil.app.mistakes import is_about_settings
+from microveil.app.outlook import EPSILONS, check, frontier, outlook, some_records, why_unpredicted
+from microveil.app.session import Chosen, Edited, remember
+from microveil.errors import MicroveilError
+from microveil.plan import Plan
+
+_EPSILONS = [0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 1.0, 1.5, 2.0, 3.0, 5.0, 7.0, 10.0]
+_KS = [1, 2, 3, 4, 5, 7, 10, 15, 20, 25, 30, 40, 50, 75, 100, 150, 200, 300, 500, 1000]
+_METHODS = {
+    "iDP-CBLS": "iDP-CBLS: least noise, needs no domain",
+    "iDP-LS": "iDP-LS: noise follows this table's domain",
+    "DP-UM": "DP-UM: differential privacy, on clusters",
+    "DP": "DP: differential privacy, on every value",
+}
+_GUARANTEES = {
+    "fixed-clusters": "fixed clusters: ε holds while clusters stay as they are",
+    "re-clustered": "re-clustered: ε holds when clusters are formed again; more noise",
+}
+_PARTITIONS = {
+    "fixed": "fixed: k records each",
+    "noise-optimal": "noise-optimal: k or more, least expected error",
+    "least-squares": "least-squares: k to 2k − 1, most alike",
+    "joint": "joint: all attributes together, k-anonymous",
+}
+_MISSING = {
+    "error": "error: refuse them",
+    "keep": "keep: they stay missing",
+    "drop": "drop: leave their records out",
+}
+
+
+def settings(chosen: Chosen, edited: Edited) -> Plan | None:
+    """Step 3: the plan's settings, what it is expected to lose, and whether it fits."""
+    st.header("3. Choose how much to protect", anchor=False)
+    given = _controls(chosen.proposed, chosen.identity)
+    place = st.container()
+    try:
+        plan = plan_of(edited.rows, chosen.proposed, chosen.data.schema, **given)
+        notes = remember("notes", (chosen.identity, plan), lambda: check(chosen.data, plan))
+    except MicroveilError as error:
+        where = place if is_about_settings(error) else edited.place
+        where.html(message("error", str(error)))
+        return None
+    for note in notes:
+        edited.place.html(message("warning", note))
+    try:
+        _outlook(chosen, plan)
+    except MicroveilError as error:  # some records may be too few where all are enough
+        st.html(message("note", f"nothing could be predicted: {error}"))
+    return plan
+
+
+def _controls(proposed: Plan, identity: str) -> dict[str, Any]:
+    def key(name: str) -> str:
+        return f"{name} {identity}"
+
+    epsilon = st.select_slider(
+        "ε, the privacy budget of a person: smaller protects more",
+        _EPSILONS,
+        value=proposed.epsilon,
+        key=key("epsilon"),
+    )
+    left, right = st.columns(2)
+    method = left.selectbox("Method", _METHODS, format_func=_METHODS.__getitem__, key=key("method"))
+    guarantee = right.selectbox(
+        "Guarantee", _GUARANTEES, format_func=_GUARANTEES.__getitem__, key=key("guarantee")
+    )
+    partition = left.selectbox(
+        "Clusters", _PARTITIONS, format_func=_PARTITIONS.__getitem__, key=key("partition")
+    )
+    missing = right.selectbox(
+        "Missing values",
+        _MISSING,
+        index=list(_MISSING).index(proposed.missing),
+        format_func=_MISSING.__getitem__,
+        key=key("missing"),
+    )
+    ks = sorted({*_KS, proposed.k}) if isinstance(proposed.k, int) else _KS
+    auto = st.checkbox("Let the data choose k, for the least expected error", key=key("auto"))
+    k = st.select_slider(
+        "k, records in a cluster: larger protects more",
+        ks,
+        value=proposed.k,
+        disabled=auto,
+        key=key("k"),
+    )
+    persons = st.number_input(
+        "Most records one person has", min_value=1, value=1, key=key("persons")
+    )
+    read = st.checkbox(
+        "Read domains that are not declared from the data (voids the claim of DP and DP-UM)",
+        key=key("domain"),
+    )
+    return {
+        "epsilon": epsilon,
+        "method": method,
+        "guarantee": guarantee,
+        "partition": partition,
+        "missing": missing,
+        "k": "auto" if auto else k,
+        "records_per_person": int(persons),
+        "domain_from_data": read,
+    }
+
+
+def _outlook(chosen: Chosen, plan: Plan) -> None:
+    reason = why_unpredicted(plan)
+    if reason:
+        st.write(reason)
+        return
+    identity = chosen.identity
+    records = remember("records", identity, lambda: some_records(chosen.data))
+    found = remember("outlook", (identity, plan), lambda: outlook(records, plan))
+    st.metric("Expected error of a masked value, in standard deviations", f"{found.error:.3g}")
+    if found.records < chosen.data.height:
+        st.caption(
+            f"Predicted on {found.records:,} of {chosen.data.height:,} records, chosen at random. "
+            "Clusters of the whole table are narrower, so its error is usually smaller."
+        )
+    with st.expander("By attribute, and for other k and ε", expanded=True):
+        st.dataframe(
+            found.attributes.select("attribute", "k", "within", "noise"),
+            hide_index=True,
+            column_config=_EXPECTED,
+            alt="Expected error by attribute",
+        )
+        st.caption("What is lost is a share of the attribute's variance.")
+        _frontier(chosen, plan, records, found.error)
+
+
+_EXPECTED: Any = {
+    "within": st.column_config.NumberColumn("lost to clusters", format="percent"),
+    "noise": st.column_config.NumberColumn("lost to noise", format="percent"),
+}
+
+
+def _frontier(chosen: Chosen, plan: Plan, records: pl.DataFrame, error: float) -> None:
+    budgets = sorted({*EPSILONS, plan.epsilon})
+    settings = plan.model_dump(exclude={"epsilon", "k", "partition", "post"})
+    parts = [
+        remember(
+            f"frontier {epsilon}",
+            (chosen.identity, settings),
+            lambda epsilon=epsilon: frontier(records, plan, epsilon),  # type: ignore[misc]
+        )
+        for epsilon in budgets
+    ]
+    points = pl.concat(parts)
+    if points.is_empty():
+        st.write("No curves: this method needs a declared domain for every attribute.")
+        return
+    k = plan.k if isinstance(plan.k, int) else None
+    st.altair_chart(frontier_chart(points, plan.epsilon, k, error))
+    st.caption("Curves are for clusters of k records each; the diamond is your plan.")

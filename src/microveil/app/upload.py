@@ -1,0 +1,87 @@
+"""A file that was uploaded: held in memory, and read as any other file is."""
+
+import warnings
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path, PurePosixPath, PureWindowsPath
+from tempfile import TemporaryDirectory
+
+from microveil.errors import FileWarning, MicroveilError, PrivacyWarning
+from microveil.formats import FORMATS, Source, Table, load
+
+
+@dataclass(frozen=True)
+class Upload:
+    r"""A file as the browser sent it.
+
+    Parameters
+    ----------
+    name
+        What the file is called; its ending tells what kind of file it is.
+    content
+        Its bytes.
+    options
+        How to read it, as for `Source`: delimiter, encoding, decimal or sheet.
+
+    Examples
+    --------
+    >>> table, notes = Upload("people.csv", b"age\n31\n35\n").read()
+    >>> table.data["age"].to_list(), notes
+    ([31, 35], [])
+    """
+
+    name: str
+    content: bytes = field(repr=False)
+    options: Mapping[str, str] = field(default_factory=dict)
+
+    def read(self, verbatim: Collection[str] = ()) -> tuple[Table, list[str]]:
+        """Read the file; return the table, and what had to be assumed to read it.
+
+        The readers need a file, so there is one while they read, which only this user can open.
+        """
+        name = PureWindowsPath(PurePosixPath(self.name).name).name
+        with TemporaryDirectory(prefix="microveil-") as folder, named_without(folder):
+            path = Path(folder) / name
+            path.write_bytes(self.content)
+            with caught_warnings() as notes:
+                table = load(Source(path, **self.options), verbatim=verbatim)
+        meta = replace(table.meta, path=None)
+        return Table(table.data, meta), [_without(folder, note) for note in notes]
+
+
+def possible_options(name: str) -> tuple[str, ...]:
+    """List what can be said of how a file of this name is to be read.
+
+    Examples
+    --------
+    >>> possible_options("people.xlsx")
+    ('sheet',)
+    """
+    known = FORMATS.get(Path(name).suffix.lower())
+    return () if known is None else known.options
+
+
+@contextmanager
+def caught_warnings() -> Iterator[list[str]]:
+    """Collect what the library warns of, instead of printing it."""
+    notes: list[str] = []
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", PrivacyWarning)
+        warnings.simplefilter("always", FileWarning)
+        yield notes
+    ours = [w for w in caught if issubclass(w.category, PrivacyWarning | FileWarning)]
+    notes += dict.fromkeys(str(warning.message) for warning in ours)
+
+
+@contextmanager
+def named_without(folder: str) -> Iterator[None]:
+    """Let errors name a file without the temporary folder it is in."""
+    try:
+        yield
+    except MicroveilError as error:
+        raise type(error)(_without(folder, str(error))) from None
+
+
+def _without(folder: str, message: str) -> str:
+    return message.replace(str(Path(folder) / "_")[:-1], "")

@@ -1,0 +1,102 @@
+"""The page's script, run by Streamlit's own test driver."""
+
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+from streamlit.testing.v1 import AppTest
+
+import microveil.app
+from microveil.sample import people
+
+PAGE = Path(microveil.app.__file__).with_name("page.py")
+SAMPLE = "A sample of made-up people"
+
+
+@pytest.fixture
+def page() -> Any:  # noqa: ANN401 - Streamlit's own
+    return AppTest.from_file(str(PAGE), default_timeout=120).run()
+
+
+def said(page: AppTest, kind: str) -> list[str]:
+    marked = f'class="microveil-{kind}"'
+    return [e.proto.body for e in page.get("html") if marked in e.proto.body]
+
+
+def downloads(page: Any) -> list[str]:  # noqa: ANN401
+    return [button.label for button in page.get("download_button")]
+
+
+def steps(page: AppTest) -> list[str]:
+    return [header.value[:2] for header in page.header]
+
+
+def upload(page: AppTest, table: pl.DataFrame) -> None:
+    page.file_uploader[0].upload("t.csv", table.write_csv().encode(), "text/csv").run()
+
+
+def widget(elements: Any, label: str) -> Any:  # noqa: ANN401
+    return next(e for e in elements if e.label.startswith(label))
+
+
+def test_only_the_first_step_is_shown_at_first(page: AppTest) -> None:
+    assert steps(page) == ["1."]
+
+
+def test_the_sample_from_start_to_end(page: AppTest) -> None:
+    page.radio[0].set_value(SAMPLE).run()
+    assert steps(page) == ["1.", "2.", "3.", "4."]
+    page.button[0].click().run()
+    assert not page.exception
+    assert said(page, "error") == []
+    assert downloads(page)[:3] == ["Protected file", "Certificate", "Plan"]
+    widget(page.checkbox, "I also want").check().run()
+    assert downloads(page)[3] == "Private detail"
+
+
+def test_expected_error_follows_the_sliders(page: AppTest) -> None:
+    page.radio[0].set_value(SAMPLE).run()
+    first = float(page.metric[0].value)
+    widget(page.select_slider, "ε").set_value(0.1).run()
+    second = float(page.metric[0].value)
+    widget(page.select_slider, "k").set_value(50).run()
+    assert 2 * first < float(page.metric[0].value) < second
+
+
+def test_a_change_after_protecting_is_pointed_out(page: AppTest) -> None:
+    page.radio[0].set_value(SAMPLE).run()
+    page.button[0].click().run()
+    assert said(page, "note") == []
+    widget(page.select_slider, "ε").set_value(0.5).run()
+    assert len(said(page, "note")) == 1
+
+
+def test_another_method_asks_for_domains(page: AppTest) -> None:
+    upload(page, people().select("age", "wages"))
+    widget(page.selectbox, "Method").set_value("DP").run()
+    (error,) = said(page, "error")
+    assert "needs a declared domain" in error
+    assert page.button[0].disabled
+    widget(page.checkbox, "Read domains").check().run()
+    assert said(page, "error") == []
+    assert "voids the claim of differential privacy" in said(page, "warning")[0]
+
+
+@pytest.mark.parametrize("partition", ["noise-optimal", "least-squares", "joint"])
+def test_every_partition(page: AppTest, partition: str) -> None:
+    upload(page, people(300).select("age", "wages"))
+    widget(page.selectbox, "Clusters").set_value(partition).run()
+    page.button[0].click().run()
+    assert (said(page, "error"), steps(page)[-1]) == ([], "6.")
+
+
+def test_a_defect_shows_no_data(page: AppTest, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object) -> None:
+        raise ZeroDivisionError("918273")
+
+    monkeypatch.setattr("microveil.app.choose.people", fail)
+    page.radio[0].set_value(SAMPLE).run()
+    (error,) = said(page, "error")
+    assert "ZeroDivisionError" in error
+    assert "918273" not in error

@@ -1,0 +1,230 @@
+"""What the page asks the library for, without a page."""
+
+import json
+import socket
+from collections.abc import Callable
+from datetime import date
+from pathlib import Path
+
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from microveil import (
+    Certificate,
+    Confidential,
+    DataError,
+    Detail,
+    FileError,
+    Plan,
+    PlanError,
+    evaluate,
+    protect,
+)
+from microveil.app.attributes import plan_of, rows_of
+from microveil.app.compare import compare
+from microveil.app.downloads import files_of
+from microveil.app.markup import items, message, readings
+from microveil.app.mistakes import is_about_settings
+from microveil.app.outlook import check, frontier, outlook, some_records, why_unpredicted
+from microveil.app.server import command
+from microveil.app.upload import Upload
+from microveil.app.words import headline, readings_of
+from microveil.formats import sha256_of
+from microveil.propose import propose_plan
+from microveil.roles import Derived, Kept
+from microveil.sample import people, people_plan
+
+SCHEMA = people().schema
+
+
+def edited(**cells: object) -> list[dict[str, object]]:
+    """The rows of the sample's plan with cells of the attribute «age» changed."""
+    rows = rows_of(people_plan(), SCHEMA)
+    rows[2] |= cells
+    return rows
+
+
+def test_an_untouched_table_is_the_plan_it_came_from() -> None:
+    for plan in (people_plan(), Plan.from_toml(propose_plan(people(), "people.csv"))):
+        assert plan_of(rows_of(plan, SCHEMA), plan, SCHEMA) == plan
+
+
+def test_cells_change_what_they_name_and_nothing_else() -> None:
+    plan = plan_of(edited(lower="18", weight=2.0, k="20"), people_plan(), SCHEMA, epsilon=0.5)
+    assert plan.epsilon == 0.5
+    assert plan.attributes["age"] == Confidential(lower=18, upper=120, weight=2.0, k=20)
+    others = {name: a for name, a in plan.attributes.items() if name != "age"}
+    assert others == {n: a for n, a in people_plan().attributes.items() if n != "age"}
+    assert isinstance(plan_of(edited(role="kept"), people_plan(), SCHEMA).attributes["age"], Kept)
+
+
+def test_every_type_is_read_as_its_column_has_it() -> None:
+    rows = rows_of(people_plan(), SCHEMA)
+    rows[5]["lower"] = "1920-02-29"
+    rows[6] |= {"kind": "ordinal", "categories": "0, 1, 2", "lower": None, "upper": None}
+    rows[3]["categories"] = 'primary, secondary, "tertiary, or more"'
+    rows[11] |= {"role": "derived", "expression": "other + wages"}
+    attributes = plan_of(rows, people_plan(), SCHEMA).attributes
+    assert attributes["since"].lower == date(1920, 2, 29)  # type: ignore[union-attr]
+    assert attributes["children"] == Confidential(kind="ordinal", categories=[0, 1, 2])
+    three = ("primary", "secondary", "tertiary, or more")
+    assert attributes["education"].categories == three  # type: ignore[union-attr]
+    assert attributes["income"] == Derived(expression="other + wages")
+
+
+@pytest.mark.parametrize(
+    ("cells", "said"),
+    [
+        ({"lower": "low"}, "attribute 'age': lower must be a number, got 'low'"),
+        ({"k": "few"}, "attribute 'age': its own k must be a whole number or \"auto\", got 'few'"),
+        ({"lower": "130"}, "attribute 'age': lower must be below upper"),
+        ({"weight": None}, "attribute 'age': weight must be above 0"),
+        ({"role": "derived"}, "attribute 'age': "),
+        ({"categories": "1, x"}, "attribute 'age': categories must be whole numbers"),
+    ],
+)
+def test_a_wrong_cell_is_named(cells: dict[str, object], said: str) -> None:
+    with pytest.raises(PlanError) as error:
+        plan_of(edited(**cells), people_plan(), SCHEMA)
+    assert said in str(error.value)
+    assert not is_about_settings(error.value)
+
+
+def test_what_was_edited_is_no_longer_said_to_come_from_the_data() -> None:
+    proposed = Plan.from_toml(propose_plan(people(), "people.csv"))
+    rows = rows_of(proposed, SCHEMA)
+    assert rows[1]["from data"] == "categories"
+    rows[1]["categories"] = "North, East, South, West, Abroad"
+    rows[10] |= {"lower": "0", "upper": "300"}
+    plan = plan_of(rows, proposed, SCHEMA, missing="drop")
+    gone = set(proposed.from_data) - set(plan.from_data)
+    assert gone == {"region: categories", "missing"}
+
+
+@given(st.lists(st.text(max_size=6), min_size=2, max_size=5, unique=True))
+def test_any_categories_survive_the_table(categories: list[str]) -> None:
+    attribute = Confidential(kind="nominal", categories=categories)
+    plan = Plan(epsilon=1.0, attributes={"a": attribute})
+    schema = {"a": pl.String()}
+    rows = rows_of(plan, schema)
+    rows[0]["weight"] = 2.0
+    assert plan_of(rows, plan, schema).attributes["a"].categories == tuple(categories)  # type: ignore[union-attr]
+
+
+def test_an_upload_is_read_as_a_file_and_leaves_no_trace() -> None:
+    table, notes = Upload("a.csv", b"n;x\n01;1,5\n02;2,5\n", {"decimal": ","}).read()
+    assert table.data.to_dicts() == [{"n": "01", "x": 1.5}, {"n": "02", "x": 2.5}]
+    assert (notes, table.meta.path) == ([], None)
+    _, notes = Upload("a.csv", "n,x\né,1\n".encode("windows-1252")).read()
+    assert notes[0].startswith("a.csv: not UTF-8")
+    with pytest.raises(DataError, match=r"^a\.csv: column names must differ"):
+        Upload("../../a.csv", b"n,n\n1,2\n").read()
+    with pytest.raises(FileError, match=r"^a\.exe: expected a file ending in"):
+        Upload("C:\\a.exe", b"MZ").read()
+
+
+def test_kept_columns_are_read_to_the_letter() -> None:
+    upload = Upload("a.csv", b"price\n1.50\n2.00\n")
+    assert upload.read()[0].data["price"].to_list() == [1.5, 2.0]
+    assert upload.read(["price"])[0].data["price"].to_list() == ["1.50", "2.00"]
+
+
+@pytest.mark.parametrize("ending", [".csv", ".parquet"])
+def test_downloads_belong_together(ending: str, tmp_path: Path) -> None:
+    release = protect(people(), people_plan())
+    files = files_of(release, "people.csv", ending)
+    for name, content in (files.protected, files.certificate, files.detail):
+        (tmp_path / name).write_bytes(content)
+    certificate = Certificate.read(tmp_path / "people-protected.certificate.json")
+    sha256 = sha256_of(tmp_path / f"people-protected{ending}")
+    assert certificate.file is not None
+    assert certificate.file.sha256 == sha256
+    detail = Detail.read(tmp_path / "people-protected.detail.zip")
+    assert detail.protected_sha256 == sha256
+
+
+def test_shares_before_and_after_add_up() -> None:
+    table = people()
+    release = protect(table, people_plan(), seed=1)
+    found = {c.attribute: c for c in compare(table, release)}
+    assert list(found) == [n for n in table.columns if n not in ("person", "region")]
+    assert (found["since"].scale, found["education"].scale) == ("dates", "categories")
+    for comparison in found.values():
+        total = comparison.shares.group_by("table").agg(pl.col("share").sum())
+        assert total["share"].to_list() == pytest.approx([1.0, 1.0])
+    primary = found["education"].shares.filter(category="primary", table="original")["share"]
+    assert primary.item() == (table["education"] == "primary").mean()
+
+
+def test_the_outlook_is_what_evaluate_measures() -> None:
+    table = people()
+    plan = people_plan(epsilon=5.0)
+    found = outlook(table, plan)
+    measured = evaluate(table, protect(table, plan)).value("mean SSE")
+    assert found.error**2 / 7 == pytest.approx(measured, rel=0.5)
+    assert found.attributes["attribute"].to_list()[:2] == ["age", "since"]
+    curve = frontier(table, people_plan(), 5.0)
+    assert curve.filter(k=10)["error"].item() == pytest.approx(found.error, rel=1e-9)
+
+
+def test_what_is_not_predicted_is_said() -> None:
+    categories = Plan(epsilon=1.0, attributes={"a": Confidential(kind="nominal")})
+    assert "Only categories" in str(why_unpredicted(categories))
+    assert "joint" in str(why_unpredicted(categories.replace(partition="joint")))
+    assert why_unpredicted(people_plan()) is None
+
+
+def test_a_large_table_is_predicted_on_some_records() -> None:
+    table = pl.DataFrame({f"a{i}": range(60_000) for i in range(10)})
+    assert some_records(table).height == 20_000
+    assert some_records(table).equals(some_records(table))
+    assert some_records(table.head(100)).height == 100
+
+
+def test_a_domain_from_the_data_is_warned_of() -> None:
+    table = pl.DataFrame({"age": [31, 35, 38, 52, 57, 58]})
+    plan = Plan(epsilon=1.0, k=3, method="iDP-LS", attributes={"age": "confidential"})
+    assert "its domain was read from the data" in check(table, plan)[0]
+
+
+def test_markup_lets_no_markup_through() -> None:
+    hostile = "<img src=x onerror=alert(1)>&"
+    for html in (message("error", hostile), items([hostile]), readings([(hostile,) * 3])):
+        assert "<img" not in html
+        assert "&lt;img src=x onerror=alert(1)&gt;&amp;" in html
+
+
+def test_the_headline_tells_use_and_risk() -> None:
+    table = people()
+    found = evaluate(table, protect(table, people_plan(), seed=1))
+    assert headline(found, "utility")[0].startswith("A value moves by ")
+    assert "could be linked" in headline(found, "risk")[0]
+    assert len(list(readings_of(found, "risk"))) > len(headline(found, "risk"))
+
+
+def test_the_page_listens_here_only_and_reports_nothing() -> None:
+    options = command(8600, browser=False)
+    assert {
+        "--server.address=127.0.0.1",
+        "--server.port=8600",
+        "--browser.gatherUsageStats=false",
+        "--server.headless=true",
+        "--server.fileWatcherType=none",
+    } <= set(options)
+    assert "--server.headless=false" in command(8600, browser=True)
+
+
+def test_a_port_that_is_taken_is_refused(run: Callable[[str], tuple[int, str, str]]) -> None:
+    with socket.socket() as other:
+        other.bind(("127.0.0.1", 0))
+        other.listen()
+        code, out, err = run(f"app --no-browser --port {other.getsockname()[1]}")
+    assert (code, out) == (1, "")
+    assert "choose another with --port" in err
+
+
+def test_a_certificate_is_json() -> None:
+    files = files_of(protect(people(), people_plan()), "people.csv", ".csv")
+    assert json.loads(files.certificate[1])["file"]["name"] == "people-protected.csv"
