@@ -25,6 +25,7 @@ from microveil.options import (
     PartitionChoice,
     PostChoice,
     Quiet,
+    Report,
     Seed,
     parse_domains,
     parse_k,
@@ -122,6 +123,7 @@ def protect(
     keep_order: Annotated[
         bool, typer.Option("--keep-order", help="Keep the order of rows, instead of a random one.")
     ] = False,
+    report: Report = None,
     seed: Seed = None,
     overwrite: Overwrite = False,
     quiet: Quiet = False,
@@ -132,6 +134,7 @@ def protect(
     of numbers, dates or times.
     Writes the protected file and beside it its public certificate.
     """
+    from microveil.certificate import Certificate
     from microveil.columns import override, plan_for_columns
     from microveil.formats import load
     from microveil.large import column_names, goes_columnwise, protect_file
@@ -141,6 +144,7 @@ def protect(
     from microveil.terminal import show_release, show_stamp
 
     check_paths(release_paths(output, detail=detail), overwrite=overwrite, source=data.path)
+    _check_report(report, overwrite=overwrite, source=data.path)
     settings: dict[str, Any] = {
         "epsilon": epsilon, "method": method and method.value, "k": parse_k(k),
         "partition": partition and partition.value, "post": post and post.value,
@@ -153,7 +157,7 @@ def protect(
         "domains": parse_domains(domain or []),
     }  # fmt: skip
     table: Any = data
-    large = goes_columnwise(data, output)
+    large = report is None and goes_columnwise(data, output)  # a report holds the whole table
     if plan is not None:
         base = Plan.read(plan)
         chosen = base.replace(attributes=override(base.attributes, **roles), **settings)
@@ -170,6 +174,7 @@ def protect(
                 data, chosen, output, seed=seed, progress=progress, **files
             )
         else:
+            table = load(table, verbatim=chosen.verbatim)
             release = run(table, chosen, seed=seed, progress=progress)
             written, certificate = release.write(output, **files), release.certificate
     stamp = show_stamp(certificate)
@@ -179,17 +184,26 @@ def protect(
     _say(f"Protected   {written.protected}\nCertificate {written.certificate}", quiet=quiet)
     if written.detail:
         _say(f"Private     {written.detail} (do not publish)", quiet=quiet)
+    if report is not None:
+        from microveil.report import write_report
+
+        certificate = Certificate.read(written.certificate)  # with the file's name and hash
+        write_report(report, table, release, certificate=certificate, overwrite=overwrite)
+        _say(f"Report      {report} (do not publish)", quiet=quiet)
 
 
 @app.command()
 def certificate(
     file: Annotated[Path, typer.Argument(help="A certificate, e.g. protected.certificate.json.")],
+    html: Annotated[Path | None, typer.Option(help="A public page to write.")] = None,
+    overwrite: Overwrite = False,
 ) -> None:
     """Print a certificate for people, and check it against its file where that lies beside it."""
     from microveil.certificate import Certificate
     from microveil.formats import sha256_of
     from microveil.terminal import show_certificate
 
+    _check_report(html, overwrite=overwrite, source=file)
     read = Certificate.read(file)
     _say(show_certificate(read))
     protected = read.file and file.parent / read.file.name
@@ -199,6 +213,10 @@ def certificate(
                 f"{protected}: the file is not the one this certificate was written for"
             )
         _say(f"{protected}: matches the certificate.")
+    if html is not None:
+        from microveil.report import write_certificate_page
+
+        _say(f"Wrote {write_certificate_page(html, read, overwrite=overwrite)}")
 
 
 @app.command()
@@ -217,6 +235,8 @@ def evaluate(
         list[str] | None, typer.Option(help="A released column that others may know.")
     ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")] = False,
+    report: Report = None,
+    overwrite: Overwrite = False,
 ) -> None:
     """Measure how useful and how safe a release is, against its original.
 
@@ -227,20 +247,21 @@ def evaluate(
     from microveil.evaluate import evaluate
     from microveil.release import order_beside
 
+    _check_report(report, overwrite=overwrite, source=original.path)
     if detail is None and not aligned:
         detail, aligned = order_beside(protected)
-    outcome = evaluate(
-        original,
-        original.of_release(protected),
-        detail=detail,
-        aligned=aligned,
-        target=target,
-        quasi_identifiers=quasi_identifier or (),
-    )
+    files: dict[str, Any] = {"original": original, "release": original.of_release(protected),
+                             "detail": detail, "aligned": aligned}  # fmt: skip
+    outcome = evaluate(**files, target=target, quasi_identifiers=quasi_identifier or ())
     if json:
         typer.echo(dumps(outcome.to_dict(), indent=2, ensure_ascii=False))
     else:
         _say(outcome)
+    if report is not None:
+        from microveil.report import write_report
+
+        write_report(report, **files, evaluation=outcome, overwrite=overwrite)
+        _say(f"Report {report} (do not publish)", quiet=json)
 
 
 @app.command()
@@ -359,6 +380,15 @@ def demo(
         parts = run_demo(output, epsilon=epsilon, overwrite=overwrite, progress=progress)
     for part in parts:
         _say(part)
+
+
+def _check_report(path: Path | None, *, overwrite: bool, source: Path | None) -> None:
+    """Refuse a page that could not be written or drawn, before any work is done."""
+    if path is not None:
+        import microveil.report  # noqa: F401 - says what to install
+        from microveil.formats import check_output
+
+        check_output(path, overwrite=overwrite, source=source, suffixes=(".html",))
 
 
 @contextmanager

@@ -32,8 +32,8 @@ class Categories:
     """An attribute of categories in an original and its release, as codes: places in a list.
 
     The list, `labels`, is the declared one, of an ordinal attribute from the lowest to the highest;
-    values that are not declared come after. `paths` holds for every category the groups of the taxonomy
-    it is in. Missing categories are `MISSING`.
+    values that are not declared come after. `paths` holds for every category the groups of the
+    taxonomy it is in. Missing categories are `MISSING`.
     """
 
     name: str

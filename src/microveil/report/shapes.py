@@ -76,7 +76,7 @@ def correlations(pair: Pair) -> tuple[tuple[str, ...], Reals, Reals]:
               if all(len(t) > 1 and deviation(t[:, a]) for t in tables)]  # fmt: skip
     if len(varies) < 2:
         return (), np.empty((0, 0)), np.empty((0, 0))
-    before, after = (np.corrcoef(table[:, varies], rowvar=False) for table in tables)
+    before, after = (np.atleast_2d(np.corrcoef(table[:, varies], rowvar=False)) for table in tables)
     change = np.abs(after - before).max(axis=0)
     chosen = np.sort(np.argsort(-change, kind="stable")[:MOST_PAIRED])
     names = tuple(pair.numeric[varies[a]] for a in chosen)
@@ -177,7 +177,8 @@ def _edges(before: Reals, after: Reals) -> Reals:
     bins = int(min(MOST_BINS, max(5, np.ceil(2 * min(len(before), len(after)) ** (1 / 3)))))
     if whole:
         step = np.ceil((high - low + 1) / bins)
-        return low - 0.5 + step * np.arange(np.ceil((high - low + 1) / step) + 1)
+        edges: Reals = low - 0.5 + step * np.arange(np.ceil((high - low + 1) / step) + 1)
+        return edges
     return np.linspace(low, high, bins + 1)
 
 
