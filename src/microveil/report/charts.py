@@ -62,10 +62,12 @@ def histogram(
         axis = alt.Axis(labelOverlap=True, tickCount=6, format="%H:%M")
     number: Any = {"format": ".4~s"} if clock is None else {"format": _TIMES[clock]}
     x = alt.X("start", type=kind, title=title, scale=scale, axis=axis)
-    share = alt.Y("share", type="quantitative", title="share of records",
-                  axis=alt.Axis(format="%", tickCount=4))  # fmt: skip
+    share = alt.Y(
+        "share", type="quantitative", title="share of records",
+        axis=alt.Axis(format="%", tickCount=4), scale=alt.Scale(domainMin=0),
+    )  # fmt: skip
     bins = [
-        {"start": start, "end": end, "share": share, "series": "before"}
+        {"start": start, "end": end, "share": share, "none": 0.0, "series": "before"}
         for (start, end), share in zip(pairwise(edges), before, strict=True)
     ]
     outline = [{"start": edges[0], "share": 0.0, "series": "after"}]
@@ -79,8 +81,8 @@ def histogram(
         alt.Tooltip("end", type=kind, title="to", **number),
         alt.Tooltip("share", type="quantitative", title="before", format=".2%"),
     ]
-    bars = _chart(bins).mark_bar(opacity=0.75).encode(
-        x=x, x2="end", y=share, color=_series("before", "after"), tooltip=tips
+    bars = _chart(bins).mark_rect(opacity=0.75).encode(
+        x=x, x2="end", y=share, y2="none", color=_series("before", "after"), tooltip=tips
     )  # fmt: skip
     line = _chart(outline).mark_line(interpolate="step-after", strokeWidth=2).encode(
         x=x, y=share, color=_series("before", "after")

@@ -60,7 +60,7 @@ class Drawings:
         i, j = np.unravel_index(int(np.abs(change).argmax()), change.shape)
         told = (
             f"The correlation that changes most is that of {names[i]} and {names[j]}: "
-            f"{before[i, j]:.2f} before, {after[i, j]:.2f} after."
+            f"{_signed(before[i, j])} before, {_signed(after[i, j])} after."
         )
         drawn = []
         for title, values, limit, caption in (
@@ -115,7 +115,7 @@ class Drawings:
         text = f"{text[:1].upper()}{text[1:]}." if text else ""
         if any(shape.outside):
             before, after = shape.outside
-            text += f" Outside the chart lie {before:,} values before and {after:,} after."
+            text += f" Values outside the chart: {before:,} before, {after:,} after."
         return text
 
     def _errors(self) -> list[Drawing]:
@@ -173,4 +173,10 @@ class Drawings:
 def _strongest(names: tuple[str, ...], values: "np.typing.NDArray[np.float64]") -> str:
     apart = np.abs(values - np.diag(np.diag(values)))
     i, j = np.unravel_index(int(apart.argmax()), apart.shape)
-    return f"The strongest correlation is that of {names[i]} and {names[j]}: {values[i, j]:.2f}."
+    return (
+        f"The strongest correlation is that of {names[i]} and {names[j]}: {_signed(values[i, j])}."
+    )
+
+
+def _signed(number: float) -> str:
+    return f"{number:.2f}".replace("-", "−")

@@ -7,6 +7,7 @@ from typing import Literal
 
 from microveil.certificate import Certificate
 from microveil.evaluate.result import MEASURES, Evaluation, Figure, percent
+from microveil.evaluate.risk import NARROW
 from microveil.levels import exactly, rounded_up
 from microveil.methods import MethodName
 from microveil.plan import Plan
@@ -25,10 +26,11 @@ LIMITS = {
 
 RULES = (
     "Usefulness is called good while numbers move by 0.1 standard deviations or less on average, "
-    "no correlation changes by more than 0.1 and no share of categories by more than 5%; fair "
-    "up to 0.5, 0.3 and 20%. If the order of rows is not known, quantiles take the place of values: "
-    "0.25 and 1 standard deviation. Risk is called low while 5% of records or fewer can be linked, and "
-    "medium up to 20%. These are rules of thumb: what is good enough depends on the use."
+    "no correlation changes by more than 0.1 and no more than 5% of records would have to change "
+    "category; fair up to 0.5, 0.3 and 20%. If the order of rows is not known, quantiles take the "
+    "place of values: 0.25 and 1 standard deviation. Risk is called low while 5% of records or "
+    "fewer can be linked and none is unique in the quasi-identifiers, and medium up to 20% and 5%. "
+    "These are rules of thumb: what is good enough depends on the use."
 )
 
 _ANSWERS: dict[str, dict[Grade, str]] = {
@@ -38,15 +40,21 @@ _ANSWERS: dict[str, dict[Grade, str]] = {
 }  # fmt: skip
 
 
-_METHODS: dict[MethodName, str] = {
-    "DP": "every value got noise of its own, as wide as the domain asks for (categories: now and "
-    "then another one instead)",
-    "DP-UM": "records were sorted into clusters, and each cluster's value got noise that follows "
-    "the width of the domain",
-    "iDP-LS": "records were sorted into clusters, and each cluster's value got noise that follows "
-    "how far this table is from the ends of the domain",
-    "iDP-CBLS": "records were sorted into clusters, and each cluster's value got noise that "
-    "follows the cluster's own width",
+_CLUSTERED = "records were sorted into clusters, and each cluster's "
+_NUMBERS: dict[MethodName, str] = {
+    "DP": "every value got noise of its own, which follows the width of the domain",
+    "DP-UM": f"{_CLUSTERED}mean got noise that follows the width of the domain",
+    "iDP-LS": f"{_CLUSTERED}mean got noise that follows how far this table is from the ends of the "
+    "domain",
+    "iDP-CBLS": f"{_CLUSTERED}mean got noise that follows the cluster's own width",
+}
+_CHOSEN = f"{_CLUSTERED}category was drawn at random, the more typical the likelier"
+_STABLE = f"{_CHOSEN}; where one record cannot change which is most typical, that one was taken"
+_CATEGORIES: dict[MethodName, str] = {
+    "DP": "every value was kept or replaced by another category at random",
+    "DP-UM": _CHOSEN,
+    "iDP-LS": _STABLE,
+    "iDP-CBLS": _STABLE,
 }
 
 
@@ -95,10 +103,16 @@ def _useful(evaluation: Evaluation) -> Card:
 
 def _risky(evaluation: Evaluation) -> Card:
     measures: dict[str, Callable[[Figure], str]] = {
-        "record linkage": lambda f: f"{_sentence(f.reading)}.",
-        "unique records": lambda f: f"{_sentence(f.reading)}.",
-        "records in narrow clusters": lambda f: f"Of {f.attribute}, {f.reading}.",
-        "records in clusters without noise": lambda f: f"Of {f.attribute}, {f.reading}.",
+        "record linkage": lambda f: f"{_plainly(f.reading)}.",
+        "unique records": lambda f: f"{_plainly(f.reading)}.",
+        "records in narrow clusters": lambda f: (
+            f"{percent(f.value)} of records share their masked {f.attribute} with a cluster so "
+            f"narrow ({NARROW} standard deviations) that it tells the value closely."
+        ),
+        "records in clusters without noise": lambda f: (
+            f"The masked {f.attribute} of {percent(f.value)} of records is that of their cluster, "
+            "without noise."
+        ),
     }
     card = _graded("How risky is it?", _ANSWERS["risky"], evaluation, measures)
     if worst(evaluation, "record linkage"):
@@ -114,7 +128,7 @@ def _graded(
     evaluation: Evaluation,
     measures: dict[str, Callable[[Figure], str]],
 ) -> Card:
-    figures = [figure for m in measures if (figure := worst(evaluation, m)) is not None]
+    figures = [figure for m in measures if (figure := worst(evaluation, m)) and _tells(figure)]
     grade = _worst_grade(_grade(f) for f in figures if f.measure in LIMITS)
     sentences = tuple(measures[f.measure](f) for f in figures)
     return Card(question, grade, answers[grade], sentences)
@@ -175,18 +189,20 @@ def _factor(epsilon: float) -> str:
     return f"{math.exp(epsilon):,.3g}" if epsilon < 7 else f"{math.exp(epsilon):,.0f}"
 
 
-def _sentence(words: str) -> str:
-    return words[:1].upper() + words[1:]
+def _plainly(reading: str) -> str:
+    return reading.removesuffix("; higher is riskier")
 
 
 def done(certificate: Certificate) -> list[str]:
     """Say what was done to the table."""
-    methods = dict.fromkeys(a.method for a in certificate.attributes)
-    sentences = [
-        f"{', '.join(a.name for a in certificate.attributes if a.method == method)} ({method}): "
-        f"{_METHODS[method]}."
-        for method in methods
-    ]
+    sentences = []
+    for of_kind, what in ((False, _NUMBERS), (True, _CATEGORIES)):
+        masked = [
+            a for a in certificate.attributes if (a.kind in ("nominal", "ordinal")) == of_kind
+        ]
+        for method in dict.fromkeys(a.method for a in masked):
+            names = ", ".join(a.name for a in masked if a.method == method)
+            sentences.append(f"{names} ({method}): {what[method]}.")
     for group in certificate.groups:
         sentences.append(
             f"{', '.join(group.attributes)} were clustered jointly: every combination of their "
@@ -220,3 +236,8 @@ def repeated(certificate: Certificate | None, plan: Plan | None, seed: int | Non
             "makes another release by the same plan. Do not publish both; each spends the budget."
         )
     return made
+
+
+def _tells(figure: Figure) -> bool:
+    """Whether a figure is worth a sentence: that nothing is in a bad place is not."""
+    return bool(figure.value) or figure.measure in LIMITS
