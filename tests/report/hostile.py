@@ -23,7 +23,7 @@ KINDS = (SCRIPT, IMAGE, "'; alert(1); '", "&lt;b&gt;", "__proto__")
 
 def table(records: int = 200) -> pl.DataFrame:
     numbers = {
-        name: [(7 * i * (place + 1)) % 101 / 3 for i in range(records)]
+        name: [(7 * i * (place + 1)) % 101 / 10 for i in range(records)]
         for place, name in enumerate(NAMES)
     }
     categories = {f"<svg onload=alert({n})>": [KINDS[i % (n + 3)] for i in range(records)]
@@ -33,10 +33,6 @@ def table(records: int = 200) -> pl.DataFrame:
 
 
 def plan() -> Plan:
-    roles = {
-        name: Confidential(kind="nominal", categories=KINDS, method="DP-UM", k=20)
-        if "svg" in name
-        else Confidential()
-        for name in table(20).columns
-    }
-    return Plan(epsilon=1.0, attributes=roles)
+    kinds = Confidential(kind="nominal", categories=KINDS, method="DP-UM", k=20)
+    roles = {name: kinds if "svg" in name else Confidential() for name in table(20).columns}
+    return Plan(epsilon=1.0, attributes=roles | dict.fromkeys(NAMES, Confidential(decimals=1)))

@@ -239,5 +239,6 @@ def repeated(certificate: Certificate | None, plan: Plan | None, seed: int | Non
 
 
 def _tells(figure: Figure) -> bool:
-    """Whether a figure is worth a sentence: that nothing is in a bad place is not."""
-    return bool(figure.value) or figure.measure in LIMITS
+    """Whether a figure is worth a sentence: that no record is in a bad place is not."""
+    of_utility = MEASURES[figure.measure].part == "utility"
+    return bool(figure.value) or of_utility or figure.measure == "record linkage"
