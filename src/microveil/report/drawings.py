@@ -159,13 +159,13 @@ class Drawings:
             return []
         before, after = ([learnt[measure][c] for c in classes] for measure in _TRAINED)
         caption = (
-            "F-measure of a random forest on original records it has not seen: 1 is perfect. The "
-            f"mean over classes is {np.mean(before):.2f} when trained on the original and "
+            "F-measure of a model on original records it has not seen: 1 is perfect. The mean over "
+            f"classes is {np.mean(before):.2f} when trained on the original and "
             f"{np.mean(after):.2f} when trained on the release."
         )
         chart = bars(
             classes, before, after, title="F-measure", description=caption, format=".1f",
-            series=("trained on the original", "trained on the release"),
+            series=("original", "release"),
         )  # fmt: skip
         return [self._add(chart, "Learning", caption)]
 

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from decimal import ROUND_CEILING, Context
 from typing import Literal
 
 from microveil.certificate import Certificate
@@ -163,20 +164,22 @@ def _covered(certificate: Certificate | None) -> Card:
         if covers
         else "but with no bound"
     )
+    likely = (
+        "changing one person's values makes any set of masked values at most {} times more or less "
+        "likely"
+    )
     sentences = []
+    if released.epsilon is not None:
+        sentences.append(f"{likely.format(_factor(released.epsilon)).capitalize()}.")
+        sentences.append("No clusters are formed that would show through. Exact statements: below.")
+        return Card(question, "good", answer, tuple(sentences))
     if held.epsilon is not None:
-        sentences.append(
-            f"With clusters held, changing one person's values makes any masked value at most "
-            f"{_factor(held.epsilon)} times more or less likely."
-        )
-    sentences += [
-        f"If clusters are formed again: {_bound(again.epsilon)}. The table as released: "
-        f"{_bound(released.epsilon)}"
-        + (", only the protection of sharing values with a cluster." if released.epsilon is None
-           else "."),
-    ]  # fmt: skip
-    grade: Grade = "good" if len(covers) == 3 else "fair" if covers else "poor"
-    return Card(question, grade, answer, tuple(sentences))
+        sentences.append(f"With clusters held, {likely.format(_factor(held.epsilon))}.")
+    sentences.append(
+        f"If clusters are formed again: {_bound(again.epsilon)}. The table as released: no bound, "
+        "only the protection of sharing values with a cluster. Exact statements: below."
+    )
+    return Card(question, "fair" if covers else "poor", answer, tuple(sentences))
 
 
 def _bound(epsilon: float | None) -> str:
@@ -184,9 +187,11 @@ def _bound(epsilon: float | None) -> str:
 
 
 def _factor(epsilon: float) -> str:
+    """Write exp(ε) with three digits, never below what it is."""
     if epsilon > 13:
         return f"exp({rounded_up(epsilon)}), that is over 400,000,"
-    return f"{math.exp(epsilon):,.3g}" if epsilon < 7 else f"{math.exp(epsilon):,.0f}"
+    digits = Context(prec=3, rounding=ROUND_CEILING).create_decimal_from_float(math.exp(epsilon))
+    return f"{digits:,f}"
 
 
 def _plainly(reading: str) -> str:
