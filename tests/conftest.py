@@ -1,5 +1,6 @@
 import os
 import shlex
+import shutil
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -22,6 +23,16 @@ def paper_data() -> Path:
     if not directory:
         pytest.skip("MICROVEIL_DATA does not name a directory with census.csv")
     return Path(directory)
+
+
+@pytest.fixture(scope="session")
+def chromium() -> str:
+    """The path of a Chromium."""
+    names = ("chromium", "chromium-browser", "google-chrome")
+    found = next((path for path in map(shutil.which, names) if path), None)
+    if found is None:
+        pytest.skip(f"no browser: none of {', '.join(names)} is installed")
+    return found
 
 
 @pytest.fixture

@@ -10,6 +10,7 @@ HEAVY = [
     "adbc_driver_postgresql",
     "altair",
     "fastexcel",
+    "jinja2",
     "matplotlib",
     "numba",
     "pandas",
@@ -19,6 +20,7 @@ HEAVY = [
     "scipy",
     "sklearn",
     "streamlit",
+    "vl_convert",
     "xlsxwriter",
 ]
 

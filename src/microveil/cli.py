@@ -29,6 +29,7 @@ from microveil.options import (
     PartitionChoice,
     PostChoice,
     Quiet,
+    Report,
     Seed,
     parse_domains,
     parse_k,
@@ -128,6 +129,7 @@ def protect(
     ] = False,
     engine: Engine = EngineChoice.MEMORY,
     master: Master = None,
+    report: Report = None,
     seed: Seed = None,
     overwrite: Overwrite = False,
     quiet: Quiet = False,
@@ -143,9 +145,10 @@ def protect(
     from microveil.plan import Plan
     from microveil.terminal import show_release, show_stamp
 
+    _check_report(report, overwrite=overwrite, source=data.path)
     job = open_job(
         data, output, engine=engine.value, master=master, detail=detail, keep_order=keep_order,
-        overwrite=overwrite,
+        overwrite=overwrite, report=report,
     )  # fmt: skip
     settings: dict[str, Any] = {
         "epsilon": epsilon, "method": method and method.value, "k": parse_k(k),
@@ -174,17 +177,22 @@ def protect(
     _say(f"Protected   {written.protected}\nCertificate {written.certificate}", quiet=quiet)
     if written.detail:
         _say(f"Private     {written.detail} (do not publish)", quiet=quiet)
+    if report is not None:
+        _say(f"Report      {report} (do not publish)", quiet=quiet)
 
 
 @app.command()
 def certificate(
     file: Annotated[Path, typer.Argument(help="A certificate, e.g. protected.certificate.json.")],
+    html: Annotated[Path | None, typer.Option(help="A public page to write.")] = None,
+    overwrite: Overwrite = False,
 ) -> None:
     """Print a certificate for people, and check it against its file where that lies beside it."""
     from microveil.certificate import Certificate
     from microveil.formats import sha256_of
     from microveil.terminal import show_certificate
 
+    _check_report(html, overwrite=overwrite, source=file)
     read = Certificate.read(file)
     _say(show_certificate(read))
     protected = read.file and file.parent / read.file.name
@@ -194,6 +202,10 @@ def certificate(
                 f"{protected}: the file is not the one this certificate was written for"
             )
         _say(f"{protected}: matches the certificate.")
+    if html is not None:
+        from microveil.report import write_certificate_page
+
+        _say(f"Wrote {write_certificate_page(html, read, overwrite=overwrite)}")
 
 
 @app.command()
@@ -212,6 +224,8 @@ def evaluate(
         list[str] | None, typer.Option(help="A released column that others may know.")
     ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")] = False,
+    report: Report = None,
+    overwrite: Overwrite = False,
 ) -> None:
     """Measure how useful and how safe a release is, against its original.
 
@@ -222,20 +236,21 @@ def evaluate(
     from microveil.evaluate import evaluate
     from microveil.release import order_beside
 
+    _check_report(report, overwrite=overwrite, source=original.path)
     if detail is None and not aligned:
         detail, aligned = order_beside(protected)
-    outcome = evaluate(
-        original,
-        original.of_release(protected),
-        detail=detail,
-        aligned=aligned,
-        target=target,
-        quasi_identifiers=quasi_identifier or (),
-    )
+    files: dict[str, Any] = {"original": original, "release": original.of_release(protected),
+                             "detail": detail, "aligned": aligned}  # fmt: skip
+    outcome = evaluate(**files, target=target, quasi_identifiers=quasi_identifier or ())
     if json:
         typer.echo(dumps(outcome.to_dict(), indent=2, ensure_ascii=False))
     else:
         _say(outcome)
+    if report is not None:
+        from microveil.report import write_report
+
+        write_report(report, **files, evaluation=outcome, overwrite=overwrite)
+        _say(f"Report {report} (do not publish)", quiet=json)
 
 
 @app.command()
@@ -372,6 +387,15 @@ def page(
     check(port)
     _say(f"The page is at {address(port)}. {WHY}")
     serve(port, browser=not no_browser)
+
+
+def _check_report(path: Path | None, *, overwrite: bool, source: Path | None) -> None:
+    """Refuse a page that could not be written or drawn, before any work is done."""
+    if path is not None:
+        import microveil.report  # noqa: F401 - says what to install
+        from microveil.formats import check_output
+
+        check_output(path, overwrite=overwrite, source=source, suffixes=(".html",))
 
 
 @contextmanager

@@ -35,25 +35,29 @@ def open_job(
     detail: bool,
     keep_order: bool,
     overwrite: bool,
+    report: Path | None = None,
 ) -> Job:
     """Check where a table is and where its release goes, before any work is done."""
     files: dict[str, Any] = {"detail": detail, "keep_order": keep_order, "overwrite": overwrite}
     if engine == "spark":
+        if report is not None:
+            raise PlanError("a report holds the whole table, which Spark does not; leave it out")
         return _OnSpark(data, output, master, files)
     if master is not None:
         raise PlanError('master is for Spark; give the engine "spark" as well')
     path = Path(output)
     check_paths(release_paths(path, detail=detail), overwrite=overwrite, source=data.path)
-    return (
-        _Columnwise(data, path, files)
-        if is_columnwise(data, path)
-        else _InMemory(data, path, files)
-    )
+    if report is None and is_columnwise(data, path):  # a report holds the whole table
+        return _Columnwise(data, path, files)
+    return _InMemory(data, path, files, report)
 
 
 class _InMemory:
-    def __init__(self, data: Source, output: Path, files: dict[str, Any]) -> None:
+    def __init__(
+        self, data: Source, output: Path, files: dict[str, Any], report: Path | None
+    ) -> None:
         self._data, self._output, self._files = data, output, files
+        self._report = report
         self._table: Table | None = None
 
     def columns(self, verbatim: list[str]) -> list[str]:
@@ -63,9 +67,16 @@ class _InMemory:
     def run(
         self, plan: Plan, *, seed: int | None, progress: Progress | None
     ) -> tuple[Written, Certificate]:
-        table = self._data if self._table is None else self._table
+        table = self._table or load(self._data, verbatim=plan.verbatim)
         release = protect(table, plan, seed=seed, progress=progress)
-        return release.write(self._output, **self._files), release.certificate
+        written = release.write(self._output, **self._files)
+        certificate = Certificate.read(written.certificate)  # with the file's name and hash
+        if self._report is not None:
+            from microveil.report import write_report
+
+            overwrite = self._files["overwrite"]
+            write_report(self._report, table, release, certificate=certificate, overwrite=overwrite)
+        return written, certificate
 
 
 class _Columnwise:

@@ -6,6 +6,7 @@ from datetime import date
 from enum import StrEnum
 from functools import wraps
 from inspect import Parameter, signature
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -77,6 +78,12 @@ Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print only errors an
 Seed = Annotated[
     int | None,
     typer.Option(min=0, help="Repeatable noise for experiments: not for publication."),
+]
+Report = Annotated[
+    Path | None,
+    typer.Option(
+        help="Also write a private report, an HTML page with charts, for the data holder."
+    ),
 ]
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace files that exist.")]
 

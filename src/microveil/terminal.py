@@ -106,7 +106,8 @@ def _stamp(certificate: Certificate) -> Text:
     return Text(certificate.publication + "\n", style="green" if good else "bold red")
 
 
-def _facts(certificate: Certificate) -> RenderableType:
+def facts_of(certificate: Certificate) -> dict[str, str]:
+    """Say what a certificate holds besides attributes and levels, for people."""
     rows = {
         "software": certificate.software,
         "created": certificate.created,
@@ -129,9 +130,13 @@ def _facts(certificate: Certificate) -> RenderableType:
             "SHA-256": certificate.file.sha256,
             "row order": certificate.file.row_order,
         }
+    return {name: value or "none" for name, value in rows.items()}
+
+
+def _facts(certificate: Certificate) -> RenderableType:
     grid = Table.grid(padding=(0, 2))
-    for name, value in rows.items():
-        grid.add_row(Text(name, style="bold"), Text(value or "none", overflow="fold"))
+    for name, value in facts_of(certificate).items():
+        grid.add_row(Text(name, style="bold"), Text(value, overflow="fold"))
     return grid
 
 
@@ -143,12 +148,13 @@ def _masked(certificate: Certificate) -> RenderableType:
         grid.add_column(name, justify="right")
     for a in certificate.attributes:
         bound = "none" if a.level_2_bound is None else rounded_up(a.level_2_bound)
-        figures = (rounded_up(a.epsilon), _domain(a), bound)
-        grid.add_row(escape(a.name), a.method, _clusters(a), *figures)
+        figures = (rounded_up(a.epsilon), domain_of(a), bound)
+        grid.add_row(escape(a.name), a.method, clusters_of(a), *figures)
     return grid
 
 
-def _clusters(attribute: MaskedAttribute) -> str:
+def clusters_of(attribute: MaskedAttribute) -> str:
+    """Say how an attribute was clustered."""
     if attribute.k is None:
         return "none"
     chosen = " (from the data)" if attribute.k_from_data else ""
@@ -156,7 +162,8 @@ def _clusters(attribute: MaskedAttribute) -> str:
     return f"k = {attribute.k}{chosen}{shape}"
 
 
-def _domain(attribute: MaskedAttribute) -> str:
+def domain_of(attribute: MaskedAttribute) -> str:
+    """Say what values an attribute could take."""
     if attribute.domain == "data":
         return "from the data"
     if attribute.categories is not None:

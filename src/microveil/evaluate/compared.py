@@ -31,13 +31,14 @@ _LENGTHS = {"date": 86_400e6, "datetime": 1.0, "time": 1.0, None: None}
 class Categories:
     """An attribute of categories in an original and its release, as codes: places in a list.
 
-    The list is the declared one, of an ordinal attribute from the lowest to the highest; values
-    that are not declared come after. `paths` holds for every category the groups of the taxonomy
-    it is in. Missing categories are `MISSING`.
+    The list, `labels`, is the declared one, of an ordinal attribute from the lowest to the highest;
+    values that are not declared come after. `paths` holds for every category the groups of the
+    taxonomy it is in. Missing categories are `MISSING`.
     """
 
     name: str
     kind: CategoryKind
+    labels: tuple[str, ...]
     paths: tuple[tuple[str, ...], ...]
     original: Integers
     released: Integers
@@ -175,6 +176,7 @@ def _categories(
     return Categories(
         name=name,
         kind="ordinal" if declared.kind == "ordinal" else "nominal",
+        labels=tuple(labels),
         paths=paths + ((),) * (len(labels) - len(paths)),
         original=codes[0],
         released=codes[1],

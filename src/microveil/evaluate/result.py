@@ -114,6 +114,8 @@ def percent(share: float) -> str:
     """Write a share for people; what is not all is not called 100%."""
     if 0.9995 <= share < 1:
         return "more than 99.9%"
+    if share >= 10:
+        return f"{100 * share:,.0f}%"
     return f"{100 * share:.3g}%"
 
 

@@ -1,0 +1,235 @@
+"""Build the private report of a release and the public page of its certificate."""
+
+import shlex
+from collections.abc import Sequence
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+from microveil.certificate import FOR_PUBLICATION, Certificate
+from microveil.errors import FileError
+from microveil.evaluate import evaluate
+from microveil.evaluate.pairing import Pair, pair_up
+from microveil.evaluate.result import MEASURES, Evaluation, figures_to_show
+from microveil.formats import Table, check_output, moved_into_place, sha256_of, source_of
+from microveil.levels import rounded_up
+from microveil.plan import Plan
+from microveil.release import Detail, Release, release_paths
+from microveil.report.drawings import Drawings
+from microveil.report.page import render
+from microveil.report.words import RULES, cards, done, repeated
+from microveil.terminal import clusters_of, domain_of, facts_of
+
+
+def report(
+    original: Any,  # noqa: ANN401 - a table of the user's kind
+    release: Any,  # noqa: ANN401 - a Release, or a table of the user's kind
+    *,
+    evaluation: Evaluation | None = None,
+    detail: Detail | str | Path | None = None,
+    aligned: bool = False,
+    certificate: Certificate | None = None,
+    target: Any = None,  # noqa: ANN401 - a name, or classes of any kind
+    quasi_identifiers: Sequence[str] = (),
+) -> str:
+    """Return the private report of a release: one HTML page that needs nothing else.
+
+    It is for the data holder: its figures and charts are functions of the data that ε does not
+    cover. Charts hold counts and a few figures, not records.
+
+    Parameters
+    ----------
+    original
+        What was protected: a table, a path or a `Source`.
+    release
+        A `Release`, or a protected table or the path of one.
+    evaluation
+        What `evaluate` found of these two; by default it is run.
+    detail, aligned
+        As for `evaluate`: what tells the order of rows, without which records are not compared
+        one by one.
+    certificate
+        That of the release; by default its own, or the one beside the protected file.
+    target, quasi_identifiers
+        As for `evaluate`, if that is run.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> from microveil import Plan, protect
+    >>> people = pl.DataFrame({"age": [31, 35, 38, 52, 57, 58]})
+    >>> plan = Plan(epsilon=1.0, k=3, attributes={"age": "confidential"})
+    >>> page = report(people, protect(people, plan))
+    >>> "How risky is it?" in page
+    True
+    """
+    if isinstance(detail, str | Path):
+        detail = Detail.read(detail)
+    known: dict[str, Any] = {"detail": detail, "aligned": aligned}
+    if evaluation is None:
+        evaluation = evaluate(
+            original, release, target=target, quasi_identifiers=quasi_identifiers, **known
+        )
+    pair = pair_up(original, release, attributes=evaluation.attributes, target=None, **known)
+    if isinstance(release, Release):
+        detail = release.detail
+    certificate = certificate or _certificate_of(release)
+    seed = release.seed if isinstance(release, Release) else None
+    return _page(pair, evaluation, certificate, detail, seed, _name_of(original))
+
+
+def write_report(
+    path: str | Path,
+    original: Any,  # noqa: ANN401 - a table of the user's kind
+    release: Any,  # noqa: ANN401 - a Release, or a table of the user's kind
+    *,
+    overwrite: bool = False,
+    **given: Any,  # noqa: ANN401 - as for report
+) -> Path:
+    """Write the private report of a release to a file that only its owner can read.
+
+    Parameters
+    ----------
+    path
+        A file ending in .html.
+    original, release, given
+        As for `report`.
+    overwrite
+        Replace a file that exists.
+    """
+    return _write(path, report(original, release, **given), overwrite=overwrite, mode=0o600)
+
+
+def certificate_page(certificate: Certificate) -> str:
+    """Return a public page that says what a certificate says: plan facts only.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> from microveil import Plan, protect
+    >>> people = pl.DataFrame({"age": [31, 35, 38, 52, 57, 58]})
+    >>> plan = Plan(epsilon=1.0, k=3, attributes={"age": "confidential"})
+    >>> "for publication" in certificate_page(protect(people, plan).certificate)
+    True
+    """
+    return render("certificate.html.jinja", **_certified(certificate))
+
+
+def write_certificate_page(
+    path: str | Path, certificate: Certificate, *, overwrite: bool = False
+) -> Path:
+    """Write the public page of a certificate to a file ending in .html."""
+    return _write(path, certificate_page(certificate), overwrite=overwrite, mode=0o644)
+
+
+def _write(path: str | Path, page: str, *, overwrite: bool, mode: int) -> Path:
+    path = Path(path)
+    check_output(path, overwrite=overwrite, source=None, suffixes=(".html",))
+    with moved_into_place([path]) as temporary:
+        temporary[0].touch(mode=mode)
+        temporary[0].write_text(page, encoding="utf-8")
+    return path
+
+
+def _page(
+    pair: Pair,
+    evaluation: Evaluation,
+    certificate: Certificate | None,
+    detail: Detail | None,
+    seed: int | None,
+    original: str,
+) -> str:
+    drawings = Drawings(evaluation)
+    distributions, not_drawn = drawings.distributions(pair)
+    context = {
+        "title": original,
+        "subtitle": f"{evaluation.released:,} released records, {len(evaluation.attributes):,} "
+        "attributes compared with the original",
+        "cards": cards(evaluation, certificate),
+        "done": done(certificate) if certificate else [],
+        "losses": _losses(detail),
+        "attributes_said": "Shares of records, before (blue) and after (orange)." + not_drawn,
+        "distributions": distributions,
+        "matrices": drawings.correlations(pair),
+        "overviews": drawings.overviews(pair),
+        "parts_of_evaluation": [
+            (part, list(figures_to_show(part, figures)))
+            for part, figures in groupby(evaluation.figures, lambda f: MEASURES[f.measure].part)
+        ],
+        "evaluation": evaluation,
+        "not_computed": [f"{missing.measure}: {missing.reason}"
+                         for missing in evaluation.not_computed],
+        "rules": RULES,
+        "again": repeated(certificate, pair.plan, seed),
+        "command": _command(certificate, pair.plan, seed, original),
+        "plan": pair.plan.to_toml() if pair.plan else "",
+    }  # fmt: skip
+    certified = _certified(certificate) if certificate else {"certificate": None}
+    return render("report.html.jinja", drawings.charts, **certified, **context)
+
+
+def _certified(certificate: Certificate) -> dict[str, Any]:
+    return {
+        "certificate": certificate,
+        "public": certificate.publication == FOR_PUBLICATION,
+        "facts": facts_of(certificate),
+        "rounded_up": rounded_up,
+        "attributes": [
+            {
+                "name": a.name,
+                "method": a.method,
+                "clusters": clusters_of(a),
+                "epsilon": rounded_up(a.epsilon),
+                "domain": domain_of(a),
+                "bound": "none" if a.level_2_bound is None else rounded_up(a.level_2_bound),
+            }
+            for a in certificate.attributes
+        ],
+    }
+
+
+def _losses(detail: Detail | None) -> list[tuple[str, str, str]]:
+    if detail is None:
+        return []
+    return [
+        (name, rounded_up(held), "no bound" if again is None else rounded_up(again))
+        for name, _, held, again in detail.losses.iter_rows()
+    ]
+
+
+def _certificate_of(release: Any) -> Certificate | None:  # noqa: ANN401 - of any kind
+    """Return a release's certificate, or the one beside a file, which must belong to it."""
+    if isinstance(release, Release):
+        return release.certificate
+    source = source_of(release)
+    if source is None or source.path is None:
+        return None
+    beside = release_paths(source.path, detail=False).certificate
+    if not beside.is_file():
+        return None
+    certificate = Certificate.read(beside)
+    if certificate.file is None or certificate.file.sha256 != sha256_of(source.path):
+        raise FileError(f"{source.path}: the file is not the one {beside.name} was written for")
+    return certificate
+
+
+def _name_of(original: Any) -> str:  # noqa: ANN401 - of any kind
+    source = source_of(original)
+    if source is not None:
+        return source.name
+    path = original.meta.path if isinstance(original, Table) else None
+    return path.name if path else "a table"
+
+
+def _command(
+    certificate: Certificate | None, plan: Plan | None, seed: int | None, original: str
+) -> str:
+    """Write the command that repeats a release; empty where the plan is not known."""
+    if plan is None:
+        return ""
+    file = certificate.file if certificate else None
+    words = ["microveil", "protect", original if "." in original else "DATA"]
+    words += ["--plan", "plan.toml", "-o", file.name if file else "protected.parquet"]
+    words += ["--keep-order"] if file and file.row_order == "as in the original" else []
+    words += [] if seed is None else ["--seed", str(seed)]
+    return shlex.join(words)

@@ -1,0 +1,249 @@
+"""The first screen: whether a release is useful, how risky it is and what ε covers, in words."""
+
+import math
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from decimal import ROUND_CEILING, Context
+from typing import Literal
+
+from microveil.certificate import Certificate
+from microveil.evaluate.result import MEASURES, Evaluation, Figure, percent
+from microveil.evaluate.risk import NARROW
+from microveil.levels import exactly, rounded_up
+from microveil.methods import MethodName
+from microveil.plan import Plan
+
+Grade = Literal["good", "fair", "poor", "unknown"]
+
+LIMITS = {
+    "IL1s per cell": (0.1 / math.sqrt(2), 0.5 / math.sqrt(2)),
+    "difference in quantiles": (0.25, 1.0),
+    "difference in Pearson correlations": (0.1, 0.3),
+    "total variation distance": (0.05, 0.2),
+    "record linkage": (0.05, 0.2),
+    "unique records": (0.0, 0.05),
+}
+"""Rules of thumb: up to the first a figure is good, up to the second it is fair."""
+
+RULES = (
+    "Usefulness is called good while numbers move by 0.1 standard deviations or less on average, "
+    "no correlation changes by more than 0.1 and no more than 5% of records would have to change "
+    "category; fair up to 0.5, 0.3 and 20%. If the order of rows is not known, quantiles take the "
+    "place of values: 0.25 and 1 standard deviation. Risk is called low while 5% of records or "
+    "fewer can be linked and none is unique in the quasi-identifiers, and medium up to 20% and 5%. "
+    "These are rules of thumb: what is good enough depends on the use."
+)
+
+_ANSWERS: dict[str, dict[Grade, str]] = {
+    "useful": {"good": "Good: little is lost", "fair": "Fair: some is lost",
+               "poor": "Poor: much is lost", "unknown": "Not measured"},
+    "risky": {"good": "Low", "fair": "Medium", "poor": "High", "unknown": "Not measured"},
+}  # fmt: skip
+
+
+_CLUSTERED = "records were sorted into clusters, and each cluster's "
+_NUMBERS: dict[MethodName, str] = {
+    "DP": "every value got noise of its own, which follows the width of the domain",
+    "DP-UM": f"{_CLUSTERED}mean got noise that follows the width of the domain",
+    "iDP-LS": f"{_CLUSTERED}mean got noise that follows how far this table is from the ends of the "
+    "domain",
+    "iDP-CBLS": f"{_CLUSTERED}mean got noise that follows the cluster's own width",
+}
+_CHOSEN = f"{_CLUSTERED}category was drawn at random, the more typical the likelier"
+_STABLE = f"{_CHOSEN}; where one record cannot change which is most typical, that one was taken"
+_CATEGORIES: dict[MethodName, str] = {
+    "DP": "every value was kept or replaced by another category at random",
+    "DP-UM": _CHOSEN,
+    "iDP-LS": _STABLE,
+    "iDP-CBLS": _STABLE,
+}
+
+
+@dataclass(frozen=True)
+class Card:
+    """A question, a short answer and the sentences it rests on."""
+
+    question: str
+    grade: Grade
+    answer: str
+    sentences: tuple[str, ...]
+
+
+def cards(evaluation: Evaluation, certificate: Certificate | None) -> list[Card]:
+    """Answer the three questions a data holder has."""
+    return [_useful(evaluation), _risky(evaluation), _covered(certificate)]
+
+
+def worst(evaluation: Evaluation, measure: str) -> Figure | None:
+    """Return the figure of a measure that a steward should see first."""
+    found = [figure for figure in evaluation.figures if figure.measure == measure]
+    return max(found, key=lambda f: MEASURES[measure].badness(f.value), default=None)
+
+
+def _useful(evaluation: Evaluation) -> Card:
+    measures: dict[str, Callable[[Figure], str]] = {
+        "IL1s per cell": lambda f: (
+            f"A number moves by {math.sqrt(2) * f.value:.2g} standard deviations on average."
+        ),
+        "difference in quantiles": lambda f: (
+            f"The quantile that moves most, one of {f.attribute}, moves by "
+            f"{abs(f.value):.2g} standard deviations."
+        ),
+        "difference in Pearson correlations": lambda f: (
+            f"The correlation that changes most, {f.attribute}, changes by {abs(f.value):.2g}."
+        ),
+        "total variation distance": lambda f: (
+            f"Of categories, {f.attribute} changes most: {percent(f.value)} of records would have "
+            "to change theirs to restore the original shares."
+        ),
+    }
+    if worst(evaluation, "IL1s per cell"):
+        del measures["difference in quantiles"]
+    return _graded("How useful is it?", _ANSWERS["useful"], evaluation, measures)
+
+
+def _risky(evaluation: Evaluation) -> Card:
+    measures: dict[str, Callable[[Figure], str]] = {
+        "record linkage": lambda f: f"{_plainly(f.reading)}.",
+        "unique records": lambda f: f"{_plainly(f.reading)}.",
+        "records in narrow clusters": lambda f: (
+            f"{percent(f.value)} of records share their masked {f.attribute} with a cluster so "
+            f"narrow ({NARROW} standard deviations) that it tells the value closely."
+        ),
+        "records in clusters without noise": lambda f: (
+            f"The masked {f.attribute} of {percent(f.value)} of records is that of their cluster, "
+            "without noise."
+        ),
+    }
+    card = _graded("How risky is it?", _ANSWERS["risky"], evaluation, measures)
+    if worst(evaluation, "record linkage"):
+        return card
+    reason = "Which record is whose is not known here, so no attempt was made to link records."
+    sentences = (reason, *card.sentences)
+    return Card(card.question, "unknown", _ANSWERS["risky"]["unknown"], sentences)
+
+
+def _graded(
+    question: str,
+    answers: dict[Grade, str],
+    evaluation: Evaluation,
+    measures: dict[str, Callable[[Figure], str]],
+) -> Card:
+    figures = [figure for m in measures if (figure := worst(evaluation, m)) and _tells(figure)]
+    grade = _worst_grade(_grade(f) for f in figures if f.measure in LIMITS)
+    sentences = tuple(measures[f.measure](f) for f in figures)
+    return Card(question, grade, answers[grade], sentences)
+
+
+def _grade(figure: Figure) -> Grade:
+    good, fair = LIMITS[figure.measure]
+    value = abs(figure.value)
+    return "good" if value <= good else "fair" if value <= fair else "poor"
+
+
+def _worst_grade(grades: Iterable[Grade]) -> Grade:
+    order: list[Grade] = ["unknown", "good", "fair", "poor"]
+    return max(grades, key=order.index, default="unknown")
+
+
+def _covered(certificate: Certificate | None) -> Card:
+    question = "What does ε cover?"
+    if certificate is None:
+        return Card(
+            question,
+            "unknown",
+            "Not known",
+            ("There is no certificate beside the protected file that would say.",),
+        )
+    held, again, released = certificate.levels
+    covers = [level for level in certificate.levels if level.enforced]
+    answer = f"ε = {exactly(certificate.epsilon)}, " + (
+        {1: "with clusters held", 2: "with clusters formed again", 3: "the table as released"}[
+            covers[-1].level
+        ]
+        if covers
+        else "but with no bound"
+    )
+    likely = (
+        "changing one person's values makes any set of masked values at most {} times more or less "
+        "likely"
+    )
+    sentences = []
+    if released.epsilon is not None:
+        sentences.append(f"{likely.format(_factor(released.epsilon)).capitalize()}.")
+        sentences.append("No clusters are formed that would show through. Exact statements: below.")
+        return Card(question, "good", answer, tuple(sentences))
+    if held.epsilon is not None:
+        sentences.append(f"With clusters held, {likely.format(_factor(held.epsilon))}.")
+    sentences.append(
+        f"If clusters are formed again: {_bound(again.epsilon)}. The table as released: no bound, "
+        "only the protection of sharing values with a cluster. Exact statements: below."
+    )
+    return Card(question, "fair" if covers else "poor", answer, tuple(sentences))
+
+
+def _bound(epsilon: float | None) -> str:
+    return "no bound" if epsilon is None else f"ε of at most {rounded_up(epsilon)}"
+
+
+def _factor(epsilon: float) -> str:
+    """Write exp(ε) with three digits, never below what it is."""
+    if epsilon > 13:
+        return f"exp({rounded_up(epsilon)}), that is over 400,000,"
+    digits = Context(prec=3, rounding=ROUND_CEILING).create_decimal_from_float(math.exp(epsilon))
+    return f"{digits:,f}"
+
+
+def _plainly(reading: str) -> str:
+    return reading.removesuffix("; higher is riskier")
+
+
+def done(certificate: Certificate) -> list[str]:
+    """Say what was done to the table."""
+    sentences = []
+    for of_kind, what in ((False, _NUMBERS), (True, _CATEGORIES)):
+        masked = [
+            a for a in certificate.attributes if (a.kind in ("nominal", "ordinal")) == of_kind
+        ]
+        for method in dict.fromkeys(a.method for a in masked):
+            names = ", ".join(a.name for a in masked if a.method == method)
+            sentences.append(f"{names} ({method}): {what[method]}.")
+    for group in certificate.groups:
+        sentences.append(
+            f"{', '.join(group.attributes)} were clustered jointly: every combination of their "
+            f"masked values is shared by {group.smallest_class:,} records or more (k-anonymity "
+            f"with k = {group.k})."
+        )
+    if certificate.dropped:
+        sentences.append(f"Left out: {', '.join(certificate.dropped)}.")
+    if certificate.kept:
+        sentences.append(f"Published as they are: {', '.join(certificate.kept)}.")
+    return sentences
+
+
+def repeated(certificate: Certificate | None, plan: Plan | None, seed: int | None) -> list[str]:
+    """Say how to make the release again, and what then differs."""
+    if certificate is None and plan is None:
+        return ["That takes the plan, which the private detail holds; it was not given."]
+    made = [f"Made with {certificate.software} at {certificate.created}."] if certificate else []
+    if plan is None:
+        made.append("The plan is in the private detail, which was not given.")
+    elif seed is not None:
+        made.append("The random numbers were seeded: this command makes the same release again.")
+    elif certificate and certificate.randomness == "seeded":
+        made.append(
+            "The random numbers were seeded: with the same --seed this command makes the same "
+            "release again."
+        )
+    else:
+        made.append(
+            "The noise came from the operating system and cannot be drawn again: this command "
+            "makes another release by the same plan. Do not publish both; each spends the budget."
+        )
+    return made
+
+
+def _tells(figure: Figure) -> bool:
+    """Whether a figure is worth a sentence: that no record is in a bad place is not."""
+    of_utility = MEASURES[figure.measure].part == "utility"
+    return bool(figure.value) or of_utility or figure.measure == "record linkage"
