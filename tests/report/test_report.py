@@ -2,6 +2,7 @@
 
 import json
 import re
+import shlex
 import stat
 import subprocess
 import sys
@@ -147,6 +148,17 @@ def test_hostile_names_are_only_text() -> None:
         assert "49" not in {text.strip() for text in parsed.texts}
     shown = json.dumps(charts_of(page))
     assert all(json.dumps(name)[1:-1] in shown for name in hostile.NAMES)
+
+
+def test_a_hostile_file_name_is_only_text(tmp_path: Path) -> None:
+    file = tmp_path / "<img src=x onerror=alert(1)> '$(x)'.csv"
+    table = people(100).select("age", "children")
+    table.write_csv(file)
+    plan = Plan(epsilon=1.0, attributes={"age": "confidential", "children": "confidential"})
+    parsed = Page(report(file, protect(table, plan, seed=1)))
+    assert "img" not in {tag for tag, _ in parsed.elements}
+    assert f"Report on {file.name}" in parsed.text
+    assert f"microveil protect {shlex.quote(file.name)} --plan" in parsed.text
 
 
 def test_a_browser_draws_every_chart_and_runs_no_name(chromium: str, tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """Build the private report of a release and the public page of its certificate."""
 
+import math
 import shlex
 from collections.abc import Sequence
 from itertools import groupby
@@ -191,10 +192,11 @@ def _certified(certificate: Certificate) -> dict[str, Any]:
 def _losses(detail: Detail | None) -> list[tuple[str, str, str]]:
     if detail is None:
         return []
-    return [
-        (name, rounded_up(held), "no bound" if again is None else rounded_up(again))
-        for name, _, held, again in detail.losses.iter_rows()
-    ]
+    return [(name, _loss(held), _loss(again)) for name, _, held, again in detail.losses.iter_rows()]
+
+
+def _loss(loss: float | None) -> str:
+    return "no bound" if loss is None or math.isinf(loss) else rounded_up(loss)
 
 
 def _certificate_of(release: Any) -> Certificate | None:  # noqa: ANN401 - of any kind
