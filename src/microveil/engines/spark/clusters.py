@@ -185,7 +185,7 @@ def sum_totals(clusters: pa.RecordBatch, masking: Masking) -> pa.RecordBatch:
 
 
 def mask_clusters(
-    clusters: pa.RecordBatch, masking: Masking, totals: Totals | None, seed: int | None
+    clusters: pa.RecordBatch, masking: Masking, totals: Totals, seed: int | None
 ) -> pa.RecordBatch:
     """Mask the centroids of some clusters with this machine's randomness, or a seed's."""
     clusters = clusters.sort_by("cluster") if seed is not None else clusters
