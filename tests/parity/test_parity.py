@@ -231,8 +231,8 @@ ERRORS: dict[str, tuple[Any, Any]] = {
     "found numbers stored as text": (["3", "1", None], "confidential"),
     "so coarse that all values": ([1.0, 2, 3], Confidential(resolution=1e9)),
     "too large for its noise grid": ([1.0, 1e30, 3], Confidential(decimals=2)),
-    "epsilon is too small for its noise grid": ([0.0, 1e5, 2e5], Confidential(resolution=1e-13)),
-    "when 4 of them are added": ([0.0, 1e5, 1e5, 2e5], Confidential(resolution=2.0**-42, k=4)),
+    "epsilon is too small for its noise grid": ([0.0, 1e5, 2e5], Confidential(resolution=1e-12)),
+    "when 8 of them are added": ([0.0, 2e5] * 4, Confidential(resolution=2.0**-42, k=8)),
     "attribute 'z': .* no finite result in 3 of 3": ([1, 2, 3], Derived(expression="x / (x - x)")),
     "attribute 'z': its expression cannot be computed": ([1, 2, 3], Derived(expression=TEXT)),
 }

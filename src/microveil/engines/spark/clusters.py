@@ -189,7 +189,7 @@ def sum_totals(clusters: pa.RecordBatch, masking: NumericMasking) -> pa.RecordBa
 
 
 def mask_clusters(
-    clusters: pa.RecordBatch, masking: NumericMasking, totals: Totals | None, seed: int | None
+    clusters: pa.RecordBatch, masking: NumericMasking, totals: Totals, seed: int | None
 ) -> pa.RecordBatch:
     """Mask the centroids of some clusters with this machine's randomness, or a seed's."""
     clusters = clusters.sort_by("cluster") if seed is not None else clusters

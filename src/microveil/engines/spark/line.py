@@ -292,9 +292,10 @@ def _offsets(ranked: DataFrame) -> Integers:
     return np.append(0, ends[:-1])
 
 
-def _totals(clusters: _Clusters, masking: NumericMasking) -> Totals | None:
-    if masking.guarantee == "fixed-clusters":
-        return None
+def _totals(clusters: _Clusters, masking: NumericMasking) -> Totals:
+    """Add up what the noise of a cluster depends on in all others, where it does."""
+    if masking.guarantee == "fixed-clusters" or masking.method.promise == "DP":
+        return Totals(masking.records)
     parts = clusters.map(partial(workers.sum_totals, masking=masking), workers.TOTALS)
     return Totals(*_one(parts.agg(F.sum("records"), F.sum("up"), F.sum("down"))))
 
