@@ -2,7 +2,10 @@
 
 import subprocess
 import sys
+from importlib import import_module
 from types import ModuleType
+
+import pytest
 
 import microveil
 
@@ -26,15 +29,18 @@ HEAVY = [
 
 
 def test_public_names_are_exactly_what_is_exported() -> None:
-    public = {
-        name
-        for name, value in vars(microveil).items()
-        if not name.startswith("_") and not isinstance(value, ModuleType)
-    }
-    lazy = {"ProtectedEstimator"}
-    assert public | lazy | {"__version__"} == set(microveil.__all__)
-    assert all(hasattr(microveil, name) for name in lazy)
+    assert {*microveil._HOMES, "__version__"} == set(microveil.__all__) == set(dir(microveil))
+    for name, home in microveil._HOMES.items():
+        assert getattr(microveil, name) is getattr(import_module(f"microveil.{home}"), name)
     assert microveil.__all__ == sorted(microveil.__all__)
+    with pytest.raises(AttributeError, match="'microveil' has no attribute 'nothing'"):
+        microveil.nothing  # noqa: B018
+
+
+def test_functions_are_not_hidden_by_the_modules_of_their_names() -> None:
+    for name in ("audit", "evaluate", "explore", "protect"):
+        import_module(f"microveil.{name}")
+        assert not isinstance(getattr(microveil, name), ModuleType)
 
 
 def modules_after(code: str) -> set[str]:
@@ -46,8 +52,13 @@ def modules_after(code: str) -> set[str]:
 
 
 def test_importing_the_library_or_the_command_line_pulls_in_nothing_heavy() -> None:
-    for module in ("microveil", "microveil.cli"):
-        assert not modules_after(f"import {module}") & set(HEAVY)
+    names = set(microveil.__all__) - {"ProtectedEstimator"}  # which is a scikit-learn estimator
+    for code in ("import microveil.cli", f"from microveil import {', '.join(names)}"):
+        assert not modules_after(code) & set(HEAVY)
+
+
+def test_the_command_line_starts_at_once() -> None:
+    assert not modules_after("import microveil.cli") & {"numpy", "polars", "pydantic", "narwhals"}
 
 
 def test_the_command_line_starts_without_the_engine() -> None:

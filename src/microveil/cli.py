@@ -9,14 +9,13 @@ from contextlib import contextmanager
 from io import TextIOWrapper
 from json import dumps
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console, RenderableType
 from rich.progress import Progress
 
 from microveil.errors import MicroveilError, PlanError, defect
-from microveil.formats import Source
 from microveil.options import (
     Engine,
     EngineChoice,
@@ -35,6 +34,9 @@ from microveil.options import (
     parse_k,
     reads,
 )
+
+if TYPE_CHECKING:
+    from microveil.formats import Source
 
 app = typer.Typer(
     help="Protect a table of people before it is published.",
@@ -64,7 +66,7 @@ def version(
 @app.command()
 @reads("data")
 def plan(
-    data: Source,
+    data: "Source",
     output: Annotated[Path, typer.Option("--output", "-o", help="The plan to write.")],
     overwrite: Overwrite = False,
     quiet: Quiet = False,
@@ -84,7 +86,7 @@ def plan(
 @app.command()
 @reads("data", "A file, the address of a database, or for Spark any place with Parquet.")
 def protect(
-    data: Source,
+    data: "Source",
     output: OutputPlace,
     plan: Annotated[Path | None, typer.Option(help="A plan in TOML.")] = None,
     epsilon: Annotated[float | None, typer.Option(help="Privacy budget of a person.")] = None,
@@ -211,7 +213,7 @@ def certificate(
 @app.command()
 @reads("original", "The original file, or the address of a database.")
 def evaluate(
-    original: Source,
+    original: "Source",
     protected: Annotated[Path, typer.Argument(help="The protected file.")],
     detail: Annotated[
         Path | None, typer.Option(help="The private detail, which holds the order of rows.")
@@ -256,7 +258,7 @@ def evaluate(
 @app.command()
 @reads("data")
 def audit(
-    data: Source,
+    data: "Source",
     plan: Annotated[Path, typer.Option(help="A plan in TOML.")],
     runs: Annotated[int, typer.Option(help="How often the mechanism runs on each table.")] = 10_000,
     seconds: Annotated[float | None, typer.Option(help="Stop after so many seconds.")] = None,
@@ -281,7 +283,7 @@ def audit(
 @app.command()
 @reads("data")
 def explore(
-    data: Source,
+    data: "Source",
     plan: Annotated[
         Path | None, typer.Option(help="A plan in TOML, for its roles and domains.")
     ] = None,

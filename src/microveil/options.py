@@ -7,12 +7,14 @@ from enum import StrEnum
 from functools import wraps
 from inspect import Parameter, signature
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from microveil.errors import PlanError
-from microveil.roles import Bound
+
+if TYPE_CHECKING:
+    from microveil.roles import Bound
 
 
 class MethodChoice(StrEnum):
@@ -144,7 +146,7 @@ def parse_k(text: str | None) -> int | str | None:
         raise typer.BadParameter(message, param_hint="--k") from None
 
 
-def parse_domains(texts: list[str]) -> dict[str, tuple[Bound, Bound]]:
+def parse_domains(texts: list[str]) -> "dict[str, tuple[Bound, Bound]]":
     """Read domains written as NAME=LOWER:UPPER, of numbers or dates."""
     domains = [_parse_domain(text) for text in texts]
     twice = {name for name, _ in domains if [n for n, _ in domains].count(name) > 1}
@@ -153,7 +155,7 @@ def parse_domains(texts: list[str]) -> dict[str, tuple[Bound, Bound]]:
     return dict(domains)
 
 
-def _parse_domain(text: str) -> tuple[str, tuple[Bound, Bound]]:
+def _parse_domain(text: str) -> "tuple[str, tuple[Bound, Bound]]":
     name, equals, ends = text.rpartition("=")
     lower, colon, upper = ends.partition(":")
     readings: tuple[Callable[[str], Bound], ...] = (float, date.fromisoformat)
