@@ -60,25 +60,23 @@ def figures(spark: SparkSession) -> dict[str, int]:
     return {name: sum(getattr(stage, name)() for stage in every) for name in names}
 
 
-def measure(spark: SparkSession, directory: Path, records: int) -> float:
+def measure(spark: SparkSession, records: int) -> float:
     """Run both engines once and print their figures; return Spark's seconds."""
-    source = directory / f"{records}.parquet"
-    make(source, records)
-    memory = seconds(lambda: protect(source, PLAN).write(directory / "memory.parquet"))
-    before = figures(spark)
-    frame = spark.read.parquet(str(source))
-    cluster = seconds(lambda: protect(frame, PLAN).write(directory / f"spark-{records}.parquet"))
+    with tempfile.TemporaryDirectory() as directory:
+        source = Path(directory, "in.parquet")
+        make(source, records)
+        memory = seconds(lambda: protect(source, PLAN).write(f"{directory}/memory.parquet"))
+        before = figures(spark)
+        frame = spark.read.parquet(str(source))
+        cluster = seconds(lambda: protect(frame, PLAN).write(f"{directory}/spark.parquet"))
     used = {name: value - before[name] for name, value in figures(spark).items()}
-    cells = records * ATTRIBUTES
+    shuffled = used["shuffleWriteBytes"]
     print(f"{records:,} records × {ATTRIBUTES} attributes, iDP-CBLS, k = {K}")
     for name, took in (("memory", memory), ("Spark", cluster)):
-        print(f"  {name:<8}{took:8.1f} s {records / took / 1e6:8.2f} million records a second")
-    shuffled = used["shuffleWriteBytes"]
-    print(f"  shuffled{shuffled / MIB:8.0f} MiB, {shuffled / cells:.1f} bytes per value")
-    print(f"  spilled {used['diskBytesSpilled'] / MIB:8.0f} MiB")
-    print(f"  to driver{used['resultSize'] / MIB:7.1f} MiB from {used['numTasks']:,} tasks")
-    for path in (source, directory / "memory.parquet"):
-        path.unlink()
+        print(f"  {name:<10}{took:8.1f} s {records / took / 1e6:8.2f} million records a second")
+    print(f"  shuffled  {shuffled / MIB:8.0f} MiB, {shuffled / records / ATTRIBUTES:.1f} per value")
+    print(f"  spilled   {used['diskBytesSpilled'] / MIB:8.0f} MiB")
+    print(f"  to driver {used['resultSize'] / MIB:8.1f} MiB from {used['numTasks']:,} tasks")
     return cluster
 
 
@@ -87,10 +85,8 @@ def main() -> None:
     sizes = [int(size) for size in sys.argv[1:]] or [2_000_000, 20_000_000]
     os.environ.setdefault("PYSPARK_SUBMIT_ARGS", "--driver-memory 6g pyspark-shell")
     spark = open_session("local[2]")
-    with tempfile.TemporaryDirectory() as directory:
-        make(Path(directory, "warm.parquet"), 100_000)
-        protect(spark.read.parquet(f"{directory}/warm.parquet"), PLAN)
-        took = [measure(spark, Path(directory), size) for size in sizes]
+    measure(spark, 100_000)  # to warm up
+    took = [measure(spark, size) for size in sizes]
     spark.stop()
     print(f"{sizes[0]:,} → {sizes[-1]:,} records: {took[-1] / took[0]:.1f} times Spark's time")
 

@@ -55,15 +55,15 @@ def unpack(packed: pa.BinaryArray) -> tuple[Integers, Integers]:
 
 def together(batches: Batches) -> pa.RecordBatch | None:
     """Put batches together into one; None if there are no rows."""
-    return next(gathered(batches, None), None)
+    return next(gathered(batches), None)
 
 
-def gathered(batches: Batches, rows: int | None) -> Iterator[pa.RecordBatch]:
-    """Put batches together until they have so many rows."""
+def gathered(batches: Batches, least: float = np.inf) -> Iterator[pa.RecordBatch]:
+    """Put batches together until they have so many bytes."""
     held: list[pa.RecordBatch] = []
     for batch in batches:
         held += [batch] if batch.num_rows else []
-        if rows is not None and sum(part.num_rows for part in held) >= rows:
+        if sum(part.nbytes for part in held) >= least:
             yield pa.concat_batches(held)
             held = []
     if held:

@@ -112,7 +112,8 @@ def rank(batches: Batches) -> Iterator[pa.RecordBatch]:
     if table is None:
         return
     units, keys, tie = (longs(table[name]) for name in ("units", "key", "tie"))
-    order = np.lexsort((tie, units))
+    order = np.argsort(tie)
+    order = order[np.argsort(units[order], kind="stable")]
     one = np.array([len(units)])
     yield batch_of(
         RANKED,

@@ -31,26 +31,26 @@ DEALT = pa.schema(
 RECORDS = ""
 """The name under which whole records are dealt."""
 
-_DEALT_AT_ONCE = 2**20
+_AT_ONCE = 2**24
+"""Bytes that are dealt at once: with thousands of buckets, each still gets a handful."""
 
 
 def deal_values(batches: Batches, column: str, buckets: int) -> Iterator[pa.RecordBatch]:
     """Deal (key, masked value) of records that are masked by themselves."""
-    for batch in gathered(batches, _DEALT_AT_ONCE):
+    for batch in gathered(batches, _AT_ONCE):
         yield _deal(longs(batch["key"]), reals(batch["masked"]), column, buckets)
 
 
 def deal_clusters(batches: Batches, column: str, buckets: int) -> Iterator[pa.RecordBatch]:
     """Deal (key, masked value) of the members of clusters."""
-    for batch in batches:
-        if batch.num_rows:
-            keys, sizes = unpack(batch["members"])
-            yield _deal(keys, np.repeat(reals(batch["masked"]), sizes), column, buckets)
+    for batch in gathered(batches, _AT_ONCE):
+        keys, sizes = unpack(batch["members"])
+        yield _deal(keys, np.repeat(reals(batch["masked"]), sizes), column, buckets)
 
 
 def deal_records(batches: Batches, schema: pa.Schema, buckets: int) -> Iterator[pa.RecordBatch]:
     """Deal whole records, of which one column is the key."""
-    for batch in (found.cast(schema) for found in gathered(batches, _DEALT_AT_ONCE)):
+    for batch in (found.cast(schema) for found in gathered(batches, _AT_ONCE)):
         keys = longs(batch["key"])
         order, sizes = _by_bucket(keys, buckets)
         dealt, ends = batch.take(pa.array(order)), np.cumsum(sizes)
@@ -130,9 +130,11 @@ def _masked(keys: Integers, dealt: list[pa.RecordBatch]) -> Reals:
     """Return masked values in the order of the records' keys; NaN where a record has none."""
     values = np.full(len(keys), np.nan)
     if dealt:
-        owners = np.concatenate([unpack(one["keys"])[0] for one in dealt])
-        at = np.searchsorted(keys, owners)
-        values[at] = np.concatenate([unpack(one["values"])[0] for one in dealt]).view(np.float64)
+        owners, found = (
+            np.concatenate([unpack(one[name])[0] for one in dealt]) for name in ("keys", "values")
+        )
+        order = np.argsort(owners)
+        values[np.searchsorted(keys, owners[order])] = found[order].view(np.float64)
     return values
 
 
