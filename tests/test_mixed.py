@@ -219,6 +219,9 @@ def test_a_joint_group_is_k_anonymous(method: str) -> None:
     assert "On level, x, y together the release is k-anonymous with k = 5" in (
         release.certificate.levels[2].statement
     )
+    assert "and so in sex, smokes, code, born, seen between which values" in (
+        release.certificate.levels[2].statement
+    )
     by_name = {entry.name: entry for entry in release.certificate.attributes}
     assert by_name["x"].partition == "joint"
     assert by_name["x"].level_2_bound is None
@@ -238,6 +241,8 @@ def test_noise_in_a_joint_cluster_follows_its_own_summary() -> None:
         alone.detail.clusters.select(columns).sort(by),
     )
     assert joint.detail.losses["re_clustered"].to_list() == [None, None]
+    assert "between which values" not in joint.certificate.levels[2].statement
+    assert "person is in, and so between which" in alone.certificate.levels[2].statement
 
 
 def test_groups_have_a_k_of_their_own() -> None:

@@ -162,20 +162,28 @@ def _as_released(settled: Settled) -> Level:
     statement = (
         f"The table shows which records share a masked value in {_names(clustered)}, and noise "
         "does not hide that. Someone who knows every other record can tell which cluster a "
-        "person is in, and so between which values of the clusters beside it the true value "
-        "lies, whatever epsilon is. At this level the protection is that of "
-        f"microaggregation with clusters of {min(m.k for m in clustered)} records or more."
+        f"person is in, {_beside(clustered)}whatever epsilon is. At this level the protection is "
+        f"that of microaggregation with clusters of {min(m.k for m in clustered)} records or more."
         + _same_category(settled)
         + _joint(settled)
     )
     return Level(level=3, name="as released", enforced=False, epsilon=None, statement=statement)
 
 
+def _beside(clustered: list[Masking]) -> str:
+    """Say what clusters of consecutive values tell besides; joint ones have no order."""
+    ranked = [m for m in clustered if m.group is None]
+    if not ranked:
+        return ""
+    where = f"in {_names(ranked)} " if len(ranked) < len(clustered) else ""
+    return f"and so {where}between which values of the clusters beside it the true value lies, "
+
+
 def _same_category(settled: Settled) -> str:
-    names = _names(m for m in settled.categorical if m.method.clustered)
+    names = _names(m for m in settled.categorical if m.method.clustered and m.group is None)
     if not names:
         return ""
-    return f" In {names} all records of a cluster may be of one category, which is then known."
+    return f" In {names} a cluster between others of one category tells the category itself."
 
 
 def _joint(settled: Settled) -> str:
