@@ -10,9 +10,9 @@ import numpy as np
 
 from bench.paper import load
 from microveil import Plan, PrivacyWarning, protect
-from microveil.evaluate.learning import class_scores
-from microveil.evaluate.risk import record_linkage
-from microveil.evaluate.utility import mean_sse
+from microveil.evaluation.learning import class_scores
+from microveil.evaluation.risk import record_linkage
+from microveil.evaluation.utility import mean_sse
 from microveil.paper.datasets import CENSUS, WINE, DataSet
 from microveil.paper.datasets import load as load_table
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from bench.paper import load, log_mean_sse
 from microveil.paper.datasets import CENSUS, WINE
-from microveil.plan import Plan
+from microveil.plan.plan import Plan
 
 K = (50, 100, 200, 400)
 PUBLISHED_K = (3, 5, 10, 15, 25, 50, 100, 200, 400)

@@ -8,8 +8,8 @@ from multiprocessing import get_context
 
 import numpy as np
 
-from microveil.grid import Integers, Reals
-from microveil.mdav import joint_clusters, mdav, standardise
+from microveil.core.grid import Integers, Reals
+from microveil.core.mdav import joint_clusters, mdav, standardise
 from microveil.paper.datasets import CENSUS, load
 
 PUBLISHED = {3: 5.6922, 5: 9.0884, 10: 14.1559}

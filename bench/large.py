@@ -16,7 +16,7 @@ GIB = 2**30
 COMMAND = """
 import sys
 from microveil import Confidential, Plan
-from microveil.large import protect_file
+from microveil.release.protect_file import protect_file
 attribute = Confidential(lower=0, upper=100_000_000, decimals=2)
 plan = Plan(epsilon=1.0, attributes=dict.fromkeys(sys.argv[3:], attribute))
 protect_file(sys.argv[1], plan, sys.argv[2])

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 import opendp.prelude as dp
 
-from microveil.noise import SeededWords, SystemWords, add_discrete_laplace
+from microveil.core.noise import SeededWords, SystemWords, add_discrete_laplace
 
 DRAWS = 2_000_000
 SCALE = 2**30

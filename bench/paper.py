@@ -4,7 +4,7 @@ import numpy as np
 import polars as pl
 
 from microveil import Confidential, Plan, protect
-from microveil.evaluate.utility import mean_sse
+from microveil.evaluation.utility import mean_sse
 from microveil.paper.datasets import DataSet
 from microveil.paper.datasets import load as load_table
 

@@ -5,7 +5,7 @@ Census and Wine Quality, domains [0, 1.5·max], ten runs; log10 of mean SSE in s
 
 from bench.paper import load, log_mean_sse
 from microveil.paper.datasets import CENSUS, WINE
-from microveil.plan import Plan
+from microveil.plan.plan import Plan
 
 EPSILONS = (0.01, 0.1, 1.0)
 PUBLISHED_K = (3, 5, 7, 10, 15, 25, 50, 100, 200)

@@ -8,7 +8,7 @@ import sys
 from typer.main import get_command
 from typer.testing import CliRunner
 
-from microveil.cli import app
+from microveil.cli.commands import app
 
 WIDTH = 80
 HEAD = """# Commands

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-from microveil.cli import main
+from microveil.cli.commands import main
 
 Run = Callable[[str], tuple[int, str, str]]
 

@@ -5,10 +5,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from microveil.accounting import noise_scales, reclustered_loss
-from microveil.clusters import cluster_sizes, summarise
-from microveil.methods import METHODS, Guarantee, MethodName
-from microveil.sensitivity import DomainUnits
+from microveil.core.accounting import noise_scales, reclustered_loss
+from microveil.core.clusters import cluster_sizes, summarise
+from microveil.core.methods import METHODS, Guarantee, MethodName
+from microveil.core.sensitivity import DomainUnits
 
 PAGE = (Path(__file__).parent.parent / "docs" / "guarantees.md").read_text(encoding="utf-8")
 UNIT = 2**30  # grid units in one unit of the example: what rounding adds is out of sight

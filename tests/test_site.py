@@ -10,7 +10,7 @@ import pytest
 from typer.main import get_command
 
 import microveil
-from microveil.cli import app
+from microveil.cli.commands import app
 
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"

@@ -3,14 +3,11 @@
 Public names are imported when they are first used, so that the command line starts at once.
 """
 
-import sys
 from importlib import import_module
-from types import ModuleType
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from microveil.audit import Audit, audit
-    from microveil.certificate import Certificate
+    from microveil.auditing import Audit, audit
     from microveil.errors import (
         DataError,
         FileError,
@@ -19,16 +16,17 @@ if TYPE_CHECKING:
         PlanError,
         PrivacyWarning,
     )
-    from microveil.evaluate import Evaluation, evaluate
-    from microveil.evaluate.estimator import ProtectedEstimator
-    from microveil.expected import ExpectedError, expected_error
-    from microveil.explore import Exploration, explore
+    from microveil.evaluation import Evaluation, evaluate
+    from microveil.evaluation.estimator import ProtectedEstimator
+    from microveil.evaluation.expected import ExpectedError, expected_error
+    from microveil.exploration import Exploration, explore
     from microveil.formats import Source
-    from microveil.groups import Group
-    from microveil.plan import Plan
-    from microveil.protect import protect
-    from microveil.release import Detail, Release
-    from microveil.roles import Confidential, Derived, Identifier, Kept
+    from microveil.plan import Confidential, Derived, Group, Identifier, Kept, Plan
+    from microveil.release.certificate import Certificate
+    from microveil.release.detail import Detail
+    from microveil.release.protect import protect
+    from microveil.release.protect_file import protect_file
+    from microveil.release.release import Release
 
 __version__ = "0.1.0"
 
@@ -60,13 +58,13 @@ __all__ = [
     "expected_error",
     "explore",
     "protect",
+    "protect_file",
 ]
 
 _HOMES = {
     name: home
     for home, names in {
-        "audit": ("Audit", "audit"),
-        "certificate": ("Certificate",),
+        "auditing": ("Audit", "audit"),
         "errors": (
             "DataError",
             "FileError",
@@ -75,16 +73,17 @@ _HOMES = {
             "PlanError",
             "PrivacyWarning",
         ),
-        "evaluate": ("Evaluation", "evaluate"),
-        "evaluate.estimator": ("ProtectedEstimator",),
-        "expected": ("ExpectedError", "expected_error"),
-        "explore": ("Exploration", "explore"),
+        "evaluation": ("Evaluation", "evaluate"),
+        "evaluation.estimator": ("ProtectedEstimator",),
+        "evaluation.expected": ("ExpectedError", "expected_error"),
+        "exploration": ("Exploration", "explore"),
         "formats": ("Source",),
-        "groups": ("Group",),
-        "plan": ("Plan",),
-        "protect": ("protect",),
-        "release": ("Detail", "Release"),
-        "roles": ("Confidential", "Derived", "Identifier", "Kept"),
+        "plan": ("Confidential", "Derived", "Group", "Identifier", "Kept", "Plan"),
+        "release.certificate": ("Certificate",),
+        "release.detail": ("Detail",),
+        "release.protect": ("protect",),
+        "release.protect_file": ("protect_file",),
+        "release.release": ("Release",),
     }.items()
     for name in names
 }
@@ -99,14 +98,3 @@ def __getattr__(name: str) -> object:
 
 def __dir__() -> list[str]:
     return __all__
-
-
-class _Package(ModuleType):
-    """Keeps `microveil.audit` and the like the functions, not the modules of the same names."""
-
-    def __setattr__(self, name: str, value: object) -> None:
-        if not (name in _HOMES and isinstance(value, ModuleType)):
-            super().__setattr__(name, value)
-
-
-sys.modules[__name__].__class__ = _Package

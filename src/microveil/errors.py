@@ -3,7 +3,7 @@
 ::
 
     Exception
-    └── MicroveilError            anything a user can put right; one line, no data values
+    └── MicroveilError            anything a user can fix; one line, no data values
         ├── PlanError             the plan is wrong in itself (also a ValueError)
         ├── DataError             the table is wrong, or does not fit its plan (also a ValueError)
         └── FileError             a file cannot be read or written as asked (also an OSError)
@@ -19,7 +19,22 @@ from pathlib import Path
 
 
 class MicroveilError(Exception):
-    """Base of every error a user can put right."""
+    """Base of every error a user can fix.
+
+    Attributes
+    ----------
+    attribute
+        The attribute it is about, which then opens the message; None if it is about no single one.
+    setting
+        The setting of the plan or the option that would fix it; None if there is no single one.
+    """
+
+    def __init__(
+        self, message: str = "", *, attribute: str | None = None, setting: str | None = None
+    ) -> None:
+        super().__init__(message if attribute is None else f"attribute {attribute!r}: {message}")
+        self.attribute = attribute
+        self.setting = setting
 
 
 class PlanError(MicroveilError, ValueError):

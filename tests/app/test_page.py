@@ -8,7 +8,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 import microveil.app
-from microveil.sample import people
+from microveil.plan.sample import people
 
 PAGE = Path(microveil.app.__file__).with_name("page.py")
 SAMPLE = "A sample of made-up people"

@@ -32,9 +32,9 @@ from microveil.app.server import command
 from microveil.app.upload import Upload
 from microveil.app.words import headline, readings_of
 from microveil.formats import sha256_of
-from microveil.propose import propose_plan
-from microveil.roles import Derived, Kept
-from microveil.sample import people, people_plan
+from microveil.plan.propose import propose_plan
+from microveil.plan.roles import Derived, Kept
+from microveil.plan.sample import people, people_plan
 
 SCHEMA = people().schema
 

@@ -139,7 +139,7 @@ def test_a_query_is_protected(people: str) -> None:
     assert release.data.height == 200
     assert release.data["income"].n_unique() <= 40
     for piece in PIECES:
-        assert piece not in repr(source) + repr(release) + repr(release.meta)
+        assert piece not in repr(source) + repr(release) + repr(release.store.meta)
 
 
 def test_the_command_line_writes_the_password_nowhere(run: Run, people: str) -> None:

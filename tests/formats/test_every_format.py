@@ -127,7 +127,7 @@ def test_a_failure_while_writing_leaves_the_old_release(
     def full(*_: object, **__: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("microveil.release.sha256_of", full)
+    monkeypatch.setattr("microveil.release.store.sha256_of", full)
     with pytest.raises(FileError, match="cannot be written: No space left on device"):
         release.write(tmp_path / f"out{ending}", overwrite=True)
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
@@ -139,7 +139,7 @@ for name in ("pyreadstat", "fastexcel", "xlsxwriter", "adbc_driver_postgresql"):
     sys.modules[name] = None
 from microveil import Plan, Source, protect
 from microveil.errors import FileError
-from microveil.sample import people, people_plan
+from microveil.plan.sample import people, people_plan
 release = protect(people(50), people_plan())
 for attempt in (
     lambda: protect("in.sav", people_plan()),

@@ -175,7 +175,7 @@ def test_a_release_of_a_workbook(tmp_path: Path) -> None:
     path = workbook(tmp_path, ["person", "region", "income", "day"], *rows)
     roles = {"person": "identifier", "region": "kept", "income": "confidential", "day": "kept"}
     release = protect(path, Plan(epsilon=1, k=5, attributes=roles))
-    assert release.meta.path == path
+    assert release.store.meta.path == path
     written = release.write(tmp_path / "out.xlsx", keep_order=True)
     back = load(written.protected).data
     assert back.equals(release.data)

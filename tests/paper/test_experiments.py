@@ -5,12 +5,12 @@ import numpy as np
 import polars as pl
 import pytest
 
-from microveil.evaluate.utility import mean_sse
+from microveil.evaluation.utility import mean_sse
 from microveil.paper.datasets import CENSUS, WINE, DataSet, Table
 from microveil.paper.experiments import KS, QUICK_KS, SCHEMA, Task, perform, tasks
-from microveil.plan import Plan
-from microveil.protect import protect
-from microveil.roles import Confidential
+from microveil.plan.plan import Plan
+from microveil.plan.roles import Confidential
+from microveil.release.protect import protect
 
 
 @pytest.fixture(scope="module")

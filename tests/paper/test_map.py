@@ -14,7 +14,7 @@ NAMES = [
     name
     for name in QUOTED
     if re.fullmatch(r"[a-z_]+(\.\w+)+", name)
-    and (ROOT / "src" / "microveil" / f"{name.split('.')[0]}.py").exists()
+    and (ROOT / "src" / "microveil" / name.split(".")[0]).is_dir()
     and not name.endswith(".py")
 ]
 
@@ -26,8 +26,8 @@ def test_files_exist(name: str) -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_names_exist(name: str) -> None:
-    module, *attributes = name.split(".")
-    found = importlib.import_module(f"microveil.{module}")
+    package, module, *attributes = name.split(".")
+    found = importlib.import_module(f"microveil.{package}.{module}")
     for attribute in attributes:
         found = getattr(found, attribute)
 

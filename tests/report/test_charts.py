@@ -7,10 +7,10 @@ import polars as pl
 import pytest
 
 from microveil import evaluate, protect
-from microveil.evaluate.pairing import pair_up
+from microveil.evaluation.pairing import pair_up
+from microveil.plan.sample import people, people_plan
 from microveil.report import charts
 from microveil.report.shapes import correlations, shapes, widths
-from microveil.sample import people, people_plan
 from tests.report.hostile import KINDS, NAMES
 
 

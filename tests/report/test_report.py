@@ -19,9 +19,9 @@ import pytest
 
 from microveil import Certificate, Confidential, Plan, evaluate, protect
 from microveil.errors import FileError
+from microveil.plan.sample import people, people_plan
 from microveil.report import certificate_page, report, write_report
 from microveil.report.words import cards
-from microveil.sample import people, people_plan
 from tests.report import hostile
 
 Run = Callable[[str], tuple[int, str, str]]
@@ -305,7 +305,7 @@ def test_a_missing_library_is_named_before_any_work(missing: str, tmp_path: Path
     script = (
         f"import sys; sys.modules[{missing!r}] = None\n"
         "sys.argv = ['microveil', 'protect', 'x.csv', '-o', 'y.csv', '--report', 'r.html']\n"
-        "from microveil.cli import main; main()"
+        "from microveil.cli.commands import main; main()"
     )
     run = subprocess.run(  # noqa: S603
         [sys.executable, "-c", script], cwd=tmp_path, capture_output=True, text=True, check=False

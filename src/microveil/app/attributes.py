@@ -7,10 +7,10 @@ from typing import Any
 
 import polars as pl
 
+from microveil.core.attribute import Category
 from microveil.errors import PlanError
-from microveil.plan import Plan
-from microveil.roles import Bound, Confidential, Derived, Identifier, Kept, where
-from microveil.taxonomy import Category
+from microveil.plan.plan import Plan
+from microveil.plan.roles import Bound, Confidential, Derived, Identifier, Kept, where
 
 Row = dict[str, Any]
 """Cells by the names of `COLUMNS`; None where a cell is empty."""

@@ -6,7 +6,7 @@ import altair as alt
 import polars as pl
 
 from microveil.app.compare import AFTER, BEFORE, Comparison
-from microveil.explore.curves import COLOURS
+from microveil.exploration.curves import COLOURS
 
 Chart = Any
 """Altair's own, of which it does not tell type checkers enough."""

@@ -8,9 +8,9 @@ from microveil.app.session import Chosen, remember
 from microveil.app.upload import Upload, possible_options
 from microveil.errors import MicroveilError
 from microveil.formats import Table
-from microveil.plan import Plan
-from microveil.propose import propose_plan
-from microveil.sample import people, people_plan
+from microveil.plan.plan import Plan
+from microveil.plan.propose import propose_plan
+from microveil.plan.sample import people, people_plan
 
 LARGEST_UPLOAD = 4_000
 """In megabytes."""

@@ -5,7 +5,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 import polars as pl
 
-from microveil.release import Release
+from microveil.release.release import Release
 
 BEFORE, AFTER = "original", "release"
 _BINS = 24

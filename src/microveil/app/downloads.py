@@ -7,9 +7,9 @@ from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
 from microveil.app.upload import caught_warnings, named_without
-from microveil.evaluate import Evaluation
+from microveil.evaluation import Evaluation
 from microveil.formats import Table
-from microveil.release import Release
+from microveil.release.release import Release
 
 HAS_REPORT = all(find_spec(module) for module in ("microveil.report", "vl_convert"))
 

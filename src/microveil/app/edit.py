@@ -8,7 +8,7 @@ import streamlit as st
 from microveil.app.attributes import COLUMNS, Row, rows_of
 from microveil.app.markup import message
 from microveil.app.session import Chosen, Edited
-from microveil.methods import METHODS
+from microveil.core.methods import METHODS
 
 _MOST_ROWS = 16  # further ones are scrolled to
 _SCHEMA = {name: pl.Float64 if name == "weight" else pl.String for name in COLUMNS}

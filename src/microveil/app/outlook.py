@@ -8,12 +8,12 @@ import narwhals as nw
 import polars as pl
 
 from microveil.app.upload import caught_warnings
+from microveil.core.methods import METHODS
 from microveil.engines.memory import MemoryEngine
-from microveil.expected import ExpectedError, expected_error
-from microveil.explore.frontier import candidates, starting_plan
-from microveil.methods import METHODS
-from microveil.plan import Plan
-from microveil.settle import settle
+from microveil.evaluation.expected import ExpectedError, expected_error
+from microveil.exploration.frontier import candidates, starting_plan
+from microveil.plan.plan import Plan
+from microveil.release.resolve import resolve
 
 FRONTIER = {"epsilon": pl.Float64, "k": pl.Int64, "error": pl.Float64}
 EPSILONS = (0.01, 0.1, 1.0, 10.0)
@@ -38,7 +38,7 @@ class Outlook(NamedTuple):
 def check(table: pl.DataFrame, plan: Plan) -> list[str]:
     """Check the whole table against the plan; return what weakens the guarantee."""
     with caught_warnings() as notes:
-        settle(plan, MemoryEngine(table))
+        resolve(plan, MemoryEngine(table))
     return notes
 
 

@@ -12,12 +12,12 @@ from microveil.app.markup import items, message, readings
 from microveil.app.session import Chosen, Outcome, remember
 from microveil.app.upload import caught_warnings
 from microveil.app.words import Part, headline, readings_of, remarks
-from microveil.certificate import Certificate
 from microveil.errors import MicroveilError
-from microveil.evaluate import Evaluation, evaluate
+from microveil.evaluation import Evaluation, evaluate
 from microveil.formats import FORMATS, WRITABLE
-from microveil.plan import Plan
-from microveil.protect import protect
+from microveil.plan.plan import Plan
+from microveil.release.certificate import Certificate
+from microveil.release.protect import protect
 
 _QUESTIONS: dict[Part, str] = {"utility": "How useful is it?", "risk": "How risky is it?"}
 
@@ -47,7 +47,7 @@ def run(chosen: Chosen, plan: Plan | None) -> Outcome | None:
 
 
 def _protect(chosen: Chosen, plan: Plan, place: DeltaGenerator) -> Outcome:
-    bar = place.progress(0.0, text="Masking")
+    bar = place.progress(0.0, text="AttributeSettings")
     table = chosen.as_planned(plan)
 
     def show(_what: str, done: int, total: int) -> None:

@@ -11,8 +11,8 @@ from streamlit.delta_generator import DeltaGenerator
 from microveil.app.attributes import Row
 from microveil.app.upload import Upload
 from microveil.formats import Table
-from microveil.plan import Plan
-from microveil.release import Release
+from microveil.plan.plan import Plan
+from microveil.release.release import Release
 
 T = TypeVar("T")
 

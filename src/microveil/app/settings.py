@@ -12,7 +12,7 @@ from microveil.app.mistakes import is_about_settings
 from microveil.app.outlook import EPSILONS, check, frontier, outlook, some_records, why_unpredicted
 from microveil.app.session import Chosen, Edited, remember
 from microveil.errors import MicroveilError
-from microveil.plan import Plan
+from microveil.plan.plan import Plan
 
 _EPSILONS = [0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 1.0, 1.5, 2.0, 3.0, 5.0, 7.0, 10.0]
 _KS = [1, 2, 3, 4, 5, 7, 10, 15, 20, 25, 30, 40, 50, 75, 100, 150, 200, 300, 500, 1000]

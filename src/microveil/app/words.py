@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 from typing import Literal
 
-from microveil.evaluate import MEASURES, Evaluation
-from microveil.evaluate.result import figures_to_show
+from microveil.evaluation import MEASURES, Evaluation
+from microveil.evaluation.result import figures_to_show
 
 Part = Literal["utility", "risk"]
 

@@ -1,23 +1,27 @@
 """What an engine knows: tables. What it does not know: mathematics.
 
-An engine looks at columns, ranks an attribute into clusters and returns their summaries, and
-spreads one value per cluster back over the records. Every formula sees summaries only, so that
-every engine gives the same answers.
+An engine looks at columns and masks an attribute: it ranks the records into clusters, hands their
+summaries to `core.mask`, and spreads one value per cluster back over the records. Every formula
+sees summaries only, so that every engine gives the same answers.
 """
 
-from collections.abc import Callable
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
-from microveil.categories import CategorySummary
-from microveil.clusters import ClusterSummary
-from microveil.grid import Grid, Integers, Reals
-from microveil.noise import WordSource
-from microveil.roles import Derived, NumericKind
-from microveil.taxonomy import Category
+import polars as pl
 
-Cut = Callable[[Integers], Integers]
-"""Cuts ascending values into consecutive clusters and returns their sizes."""
+from microveil.core.attribute import (
+    AttributeSettings,
+    Category,
+    NumericKind,
+    NumericSettings,
+)
+from microveil.core.grid import Grid, Integers
+from microveil.plan.roles import Derived
+
+UserTable = Any
+"""A table of the user's kind: a Polars or pandas DataFrame, a PyArrow Table, a Spark DataFrame."""
 
 
 @dataclass(frozen=True)
@@ -57,7 +61,7 @@ class TextFacts:
     not_numbers: int
 
 
-Holds = Literal["text", "whole numbers", "truth values", "other values"]
+Holds = Literal["text", "whole numbers", "true/false values", "other values"]
 
 
 @dataclass(frozen=True)
@@ -89,11 +93,11 @@ class Table(Protocol):
     def text_facts(self, attribute: str) -> TextFacts:
         """Look at a column that does not hold numbers."""
 
-    def drop_missing(self, attributes: list[str]) -> None:
+    def drop_missing(self, attributes: Sequence[str]) -> None:
         """Leave out the records with a null in any of these attributes."""
 
-    def facts(self, attribute: str, lower: float, upper: float) -> Facts:
-        """Look at a numeric column once; `outside` counts values not in [lower, upper]."""
+    def facts(self, domains: Mapping[str, tuple[float, float]]) -> dict[str, Facts]:
+        """Look at numeric columns once each; `outside` counts values not in their domain."""
 
     def category_facts(
         self, attribute: str, categories: tuple[Category, ...] | None
@@ -104,63 +108,61 @@ class Table(Protocol):
         """Grid of the last decimal seen in a numeric column."""
 
 
+class Released(Protocol):
+    """A released table, where its engine keeps it."""
+
+    @property
+    def data(self) -> UserTable:
+        """The table, of the kind and types that came in."""
+
+    @property
+    def positions(self) -> Integers | None:
+        """Where each of its records stood in the table that came in; None if that is not known."""
+
+    def arranged(self, *, keep_order: bool, seed: int | None) -> tuple[UserTable, Integers | None]:
+        """Return the table in its original or in random order, and where each record stood."""
+
+
 class Engine(Table, Protocol):
-    """A table that can be clustered one attribute at a time."""
+    """A table whose attributes can be masked one at a time."""
 
     @property
     def threads(self) -> int:
-        """How many attributes may be worked on at once."""
+        """How many attributes may be masked at once."""
 
-    def units(self, attribute: str, grid: Grid) -> Integers:
-        """Return the values in grid units, in record order, without missing ones."""
-
-    def ranked(self, attribute: str, grid: Grid) -> Integers:
+    def ranked(self, attribute: NumericSettings) -> Integers:
         """Return the values of an attribute in grid units, ascending."""
 
-    def summarise(
-        self, attribute: str, grid: Grid, cut: Cut | None, ties: WordSource
-    ) -> ClusterSummary:
-        """Rank an attribute and cut it into clusters; without a cut every record is a cluster.
+    def cluster_jointly(
+        self, groups: Sequence[Sequence[AttributeSettings]], seed: int | None
+    ) -> list[int]:
+        """Cluster the records on each group of attributes; return how many blocks that took.
+
+        Masking an attribute of a group then uses its joint clusters.
+        """
+
+    def mask(self, attribute: AttributeSettings, seed: int | None) -> pl.DataFrame:
+        """Mask an attribute; return its row of the table of losses.
 
         Records of equal value are put into clusters at random. Otherwise neighbours in the table
         would end up in one cluster wherever many values are equal, and the release would tell who
         stood beside whom, however its rows are shuffled.
         """
 
-    def codes(self, attribute: str, categories: tuple[Category, ...]) -> Integers:
-        """Return the number of each record's category, in record order, without missing ones."""
-
-    def summarise_categories(
-        self, attribute: str, categories: tuple[Category, ...], cut: Cut, ties: WordSource
-    ) -> CategorySummary:
-        """Rank an attribute by its categories' numbers and cut it into clusters, as above."""
-
-    def join(self, attributes: tuple[str, ...], clusters: Integers) -> None:
-        """Hold these clusters, one number for each record, for attributes clustered jointly.
-
-        Summaries of these attributes then have the clusters in the order of their numbers.
-        """
-
-    def spread(self, attribute: str, masked: Reals) -> None:
-        """Give every record of the clusters last summarised its cluster's masked value."""
-
-    def spread_categories(
-        self, attribute: str, masked: Integers, categories: tuple[Category, ...]
-    ) -> None:
-        """Do the same with numbers of categories; one for each record if none were summarised."""
+    def clusters(self, attributes: Sequence[str]) -> UserTable:
+        """Return the private description of the clusters of attributes that were masked."""
 
     def smallest_class(self, attributes: tuple[str, ...]) -> int:
         """Count the records of the rarest combination of masked values."""
 
-    def derive(self, attribute: str, derived: Derived) -> int:
-        """Recompute an attribute from masked ones; count records with no finite result.
+    def derive(self, derived: Mapping[str, Derived]) -> None:
+        """Recompute attributes, in this order, from masked ones.
 
-        The result of a record may not depend on where it stands in the table.
+        The result of a record may not depend on where it stands in the table, and must be finite.
         """
 
-    def finish(self, attributes: list[str]) -> Any:  # noqa: ANN401 - a table of the user's kind
-        """Return the masked table with these columns, of the kind and types that came in."""
+    def finish(self, attributes: Sequence[str]) -> Released:
+        """Return the masked table with these columns."""
 
-    @property
-    def positions(self) -> Integers:
-        """Where each record stood in the table that came in."""
+    def discard(self) -> None:
+        """Remove whatever was stored on the way, because no release came of it."""

@@ -1,6 +1,7 @@
 """The engine for tables larger than memory: columns in files, one of them in memory at a time."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -9,11 +10,14 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from microveil.engines.base import Column
-from microveil.engines.columns import column_like, describe
+from microveil.core.attribute import AttributeSettings
+from microveil.core.grid import Integers
+from microveil.core.mask import Masked
+from microveil.core.noise import WordSource, random_order
+from microveil.engines.base import Column, Released
+from microveil.engines.detail_rows import CLUSTERS, cluster_rows
+from microveil.engines.dtypes import column_like, describe
 from microveil.engines.memory import MemoryEngine
-from microveil.grid import Integers
-from microveil.noise import WordSource, random_order
 
 ROW_GROUP = 1_000_000
 
@@ -29,19 +33,26 @@ class ColumnwiseEngine(MemoryEngine):
         A directory for released columns.
     shuffle
         Where the order of the released records comes from; None keeps theirs.
+    described
+        Whether to keep the private description of clusters.
     """
 
     def __init__(
-        self, files: Mapping[str, Path], scratch: Path, shuffle: WordSource | None
+        self,
+        files: Mapping[str, Path],
+        scratch: Path,
+        shuffle: WordSource | None,
+        *,
+        described: bool,
     ) -> None:
         super().__init__(pl.DataFrame())
         self._files, self._scratch, self._shuffle = dict(files), scratch, shuffle
+        self._clusters: dict[str, Path] | None = {} if described else None
         types = {name: pl.read_parquet_schema(path)[name] for name, path in files.items()}
         self._empty = nw.from_native(pl.DataFrame(schema=types))
         first = next(iter(files.values()))
         self._records = int(pl.scan_parquet(first).select(pl.len()).collect().item())
         self._rows: NDArray[np.bool_] | None = None
-        self._order: NDArray[Any] | None = None
         self._parts: dict[str, Path] = {}
 
     @property
@@ -59,13 +70,7 @@ class ColumnwiseEngine(MemoryEngine):
         """Columns in table order."""
         return {name: describe(dtype) for name, dtype in self._empty.schema.items()}
 
-    @property
-    def positions(self) -> Integers:
-        """Where each record stood in the table that came in."""
-        rows = np.arange(self.records) if self._rows is None else np.flatnonzero(self._rows)
-        return rows if self._order is None else rows[self._order]
-
-    def drop_missing(self, attributes: list[str]) -> None:
+    def drop_missing(self, attributes: Sequence[str]) -> None:
         """Leave out the records with a null in any of these attributes."""
         present = np.ones(self.records, dtype=np.bool_)
         for attribute in attributes:
@@ -73,18 +78,31 @@ class ColumnwiseEngine(MemoryEngine):
         if not present.all():
             self._rows, self._records = present, int(np.count_nonzero(present))
 
-    def finish(self, attributes: list[str]) -> pl.LazyFrame:
+    def clusters(self, attributes: Sequence[str]) -> pl.LazyFrame:
+        """Return the private description of the clusters, to be written as it is read."""
+        if self._clusters is None:
+            return pl.LazyFrame(schema=CLUSTERS)
+        return pl.scan_parquet([self._clusters[attribute] for attribute in attributes])
+
+    def finish(self, attributes: Sequence[str]) -> Released:
         """Return the released columns, side by side, to be written as they are read."""
+        order: NDArray[Any] | None = None
         if self._shuffle is not None:
             order = random_order(self.records, self._shuffle)
-            self._order = order.astype(np.uint32) if self.records < 2**32 else order
+            order = order.astype(np.uint32) if self.records < 2**32 else order
         for attribute in attributes:
             released = self._released(attribute).to_polars()
-            if self._order is not None:
-                released = released.gather(self._order)
-            self._store(attribute, released)
+            self._store(attribute, released if order is None else released.gather(order))
         parts = [pl.scan_parquet(self._parts[attribute]) for attribute in attributes]
-        return pl.concat(parts, how="horizontal")
+        rows = np.arange(self.records) if self._rows is None else np.flatnonzero(self._rows)
+        positions = rows if order is None else rows[order]
+        return ReleasedInFiles(pl.concat(parts, how="horizontal"), positions)
+
+    def _keep_clusters(self, attribute: AttributeSettings, masked: Masked) -> None:
+        if self._clusters is not None:
+            path = self._scratch / f"clusters{len(self._clusters)}.parquet"
+            cluster_rows(attribute, masked.description).write_parquet(path)
+            self._clusters[attribute.name] = path
 
     def _column(self, attribute: str) -> nw.Series[Any]:
         path = self._files[attribute]
@@ -107,3 +125,20 @@ class ColumnwiseEngine(MemoryEngine):
             return self._column(attribute)
         column = pl.read_parquet(self._parts[attribute])[attribute].rechunk()
         return nw.from_native(column, series_only=True)
+
+
+@dataclass(frozen=True, eq=False)
+class ReleasedInFiles:
+    """A released table in files, in the order in which the engine was told to leave it."""
+
+    data: pl.LazyFrame
+    positions: Integers
+
+    def arranged(
+        self,
+        *,
+        keep_order: bool,  # noqa: ARG002 - the engine was told before
+        seed: int | None,  # noqa: ARG002
+    ) -> tuple[pl.LazyFrame, Integers]:
+        """Return the table as it is, and where each record stood."""
+        return self.data, self.positions

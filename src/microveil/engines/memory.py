@@ -1,6 +1,8 @@
 """The engine for tables in memory: Polars, pandas or PyArrow, through narwhals."""
 
 import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import narwhals as nw
@@ -9,10 +11,20 @@ import polars as pl
 import polars.selectors as cs
 from numpy.typing import NDArray
 
-from microveil.categories import CategorySummary, summarise_categories
-from microveil.clusters import ClusterSummary, singletons, summarise
-from microveil.engines.base import CategoryFacts, Column, Cut, Facts, TextFacts
-from microveil.engines.columns import (
+from microveil.core.attribute import (
+    AttributeSettings,
+    Category,
+    CategorySettings,
+    NumericSettings,
+)
+from microveil.core.grid import Grid, Integers, Reals, grid_of_observed
+from microveil.core.joint import cluster_points, coordinates
+from microveil.core.mask import Masked, mask_clusters, mask_singly, summary_of
+from microveil.core.noise import WordSource, draw_all, open_words, random_order
+from microveil.core.partition import cut
+from microveil.engines.base import CategoryFacts, Column, Facts, Released, TextFacts, UserTable
+from microveil.engines.detail_rows import cluster_rows, loss_row
+from microveil.engines.dtypes import (
     category_values,
     column_like,
     describe,
@@ -20,27 +32,24 @@ from microveil.engines.columns import (
     numbers,
 )
 from microveil.errors import DataError
-from microveil.grid import Grid, Integers, Reals, grid_of_observed
-from microveil.noise import WordSource, draw_all
-from microveil.roles import Derived
-from microveil.taxonomy import Category
+from microveil.plan.roles import Derived
 
 Number = TypeVar("Number", np.int64, np.float64)
 Order = NDArray[Any]
 """Positions of values in rank order, in 32 bits where that is enough."""
 
 _MOST_THREADS = 8  # each holds a few columns of temporary values
-_PYTHON: dict[str, type] = {"text": str, "whole numbers": int, "truth values": bool}
+_PYTHON: dict[str, type] = {"text": str, "whole numbers": int, "true/false values": bool}
 
 
 class MemoryEngine:
     """A table in memory."""
 
-    def __init__(self, data: Any) -> None:  # noqa: ANN401 - a table of the user's kind
+    def __init__(self, data: UserTable) -> None:
         self._frame = open_table(data)
         self._positions: Integers = np.arange(len(self._frame))
         self._joint: dict[str, Integers] = {}
-        self._clusters: dict[str, tuple[Order, Integers] | None] = {}
+        self._described: dict[str, pl.DataFrame] = {}
         self._masked: dict[str, nw.Series[Any]] = {}
 
     @property
@@ -54,11 +63,6 @@ class MemoryEngine:
         return min(os.cpu_count() or 1, _MOST_THREADS)
 
     @property
-    def positions(self) -> Integers:
-        """Where each record stood in the table that came in."""
-        return self._positions
-
-    @property
     def columns(self) -> dict[str, Column]:
         """Columns in table order."""
         return {name: describe(dtype) for name, dtype in self._frame.schema.items()}
@@ -69,7 +73,7 @@ class MemoryEngine:
         numbers = pl.Series(values, dtype=pl.String).cast(pl.Float64, strict=False)
         return TextFacts(nulls=self.records - len(values), not_numbers=numbers.null_count())
 
-    def drop_missing(self, attributes: list[str]) -> None:
+    def drop_missing(self, attributes: Sequence[str]) -> None:
         """Leave out the records with a null in any of these attributes."""
         present = np.ones(self.records, dtype=np.bool_)
         for attribute in attributes:
@@ -78,13 +82,15 @@ class MemoryEngine:
         self._frame = _without_index(self._frame.filter(mask))
         self._positions = self._positions[present]
 
-    def facts(self, attribute: str, lower: float, upper: float) -> Facts:
-        """Look at a numeric column once; `outside` counts values not in [lower, upper]."""
-        from microveil import column_kernels
+    def facts(self, domains: Mapping[str, tuple[float, float]]) -> dict[str, Facts]:
+        """Look at numeric columns once each; `outside` counts values not in their domain."""
+        return {attribute: self._look(attribute, *ends) for attribute, ends in domains.items()}
+
+    def _look(self, attribute: str, lower: float, upper: float) -> Facts:
+        from microveil.core.kernels import columns as kernels
 
         values = self._values(attribute)
-        counts = column_kernels.look(values, lower, upper)
-        not_finite, fractional, outside, smallest, largest = counts
+        not_finite, fractional, outside, smallest, largest = kernels.look(values, lower, upper)
         return Facts(
             nulls=self.records - len(values),
             not_finite=not_finite,
@@ -99,15 +105,21 @@ class MemoryEngine:
         single = self.columns[attribute].single_precision
         return grid_of_observed(self._values(attribute), single_precision=single)
 
-    def units(self, attribute: str, grid: Grid) -> Integers:
-        """Values of an attribute in grid units, in record order, without the missing ones."""
-        from microveil import column_kernels
-
-        return column_kernels.to_units(self._values(attribute), grid.step, grid.origin)
-
-    def ranked(self, attribute: str, grid: Grid) -> Integers:
+    def ranked(self, attribute: NumericSettings) -> Integers:
         """Return the values of an attribute in grid units, ascending."""
-        return _rank(self.units(attribute, grid))[1]
+        return _rank(self.units(attribute))[1]
+
+    def units(self, attribute: AttributeSettings) -> Integers:
+        """Return values in grid units, or codes of categories, in record order.
+
+        Missing ones are left out.
+        """
+        if isinstance(attribute, CategorySettings):
+            return self._codes(attribute.name, attribute.categories)
+        from microveil.core.kernels import columns as kernels
+
+        grid = attribute.grid
+        return kernels.to_units(self._values(attribute.name), grid.step, grid.origin)
 
     def category_facts(
         self, attribute: str, categories: tuple[Category, ...] | None
@@ -125,8 +137,7 @@ class MemoryEngine:
         unknown = 0 if listed is None else len(set(categories) - listed)
         return CategoryFacts(self.records - len(values), holds, outside, unknown, ())
 
-    def codes(self, attribute: str, categories: tuple[Category, ...]) -> Integers:
-        """Return the number of each record's category, in record order, without missing ones."""
+    def _codes(self, attribute: str, categories: tuple[Category, ...]) -> Integers:
         values, _ = category_values(self._column(attribute))
         codes = list(range(len(categories)))
         numbered = values.drop_nulls().replace_strict(
@@ -134,82 +145,86 @@ class MemoryEngine:
         )
         return numbered.to_numpy()
 
-    def join(self, attributes: tuple[str, ...], clusters: Integers) -> None:
-        """Hold these clusters, one number for each record, for attributes clustered jointly."""
-        self._joint |= dict.fromkeys(attributes, clusters)
+    def cluster_jointly(
+        self, groups: Sequence[Sequence[AttributeSettings]], seed: int | None
+    ) -> list[int]:
+        """Cluster the records on each group of attributes; return how many blocks that took."""
+        ties, blocks = open_words(seed, "ties"), []
+        for group in groups:
+            points = np.column_stack([coordinates(self.units(a), a) for a in group])
+            labels, parts = cluster_points(points, group[0].k, ties)
+            self._joint |= {attribute.name: labels for attribute in group}
+            blocks.append(parts)
+        return blocks
 
     def joint(self, attribute: str) -> Integers | None:
         """Return the joint cluster of each record; None if the attribute is clustered by itself."""
         return self._joint.get(attribute)
 
-    def summarise(
-        self, attribute: str, grid: Grid, cut: Cut | None, ties: WordSource
-    ) -> ClusterSummary:
-        """Rank an attribute and cut it into clusters; without a cut every record is a cluster."""
-        units = self.units(attribute, grid)
-        if cut is None:
-            self._clusters[attribute] = None
-            return singletons(units)
-        return summarise(*self._cluster(attribute, units, cut, ties))
-
-    def summarise_categories(
-        self, attribute: str, categories: tuple[Category, ...], cut: Cut, ties: WordSource
-    ) -> CategorySummary:
-        """Rank an attribute by its categories' numbers and cut it into clusters."""
-        codes = self.codes(attribute, categories)
-        ranked, sizes = self._cluster(attribute, codes, cut, ties)
-        return summarise_categories(ranked, sizes, len(categories))
+    def mask(self, attribute: AttributeSettings, seed: int | None) -> pl.DataFrame:
+        """Mask an attribute; return its row of the table of losses."""
+        words = open_words(seed, f"attribute {attribute.name}")
+        units = self.units(attribute)
+        if attribute.method.clustered:
+            order, ranked, sizes = self._cluster(attribute, units, seed)
+            masked = mask_clusters(summary_of(ranked, sizes, attribute), attribute, words)
+            values = _spread(masked.values, sizes, order)
+        else:
+            masked = mask_singly(units, attribute, words)
+            values = masked.values
+        if isinstance(attribute, CategorySettings):
+            codes = self._for_everyone(attribute.name, values, len(attribute.categories))
+            self._keep(attribute.name, pl.Series([*attribute.categories, None]).gather(codes))
+        else:
+            values = self._for_everyone(attribute.name, values, np.nan)
+            self._keep(attribute.name, pl.Series(values, nan_to_null=True))
+        self._keep_clusters(attribute, masked)
+        return loss_row(attribute, masked)
 
     def _cluster(
-        self, attribute: str, values: Integers, cut: Cut, ties: WordSource
-    ) -> tuple[Integers, Integers]:
-        """Form clusters; return the values, ascending within each, and the clusters' sizes."""
-        joint = self.joint(attribute)
-        if joint is None:
-            order, ranked = _rank(values)
-            sizes = cut(ranked)
-            _shuffle_ties(order, ranked, sizes, ties)
-        else:
-            order = np.lexsort((values, joint))
-            ranked, sizes = values[order], np.bincount(joint)
-        self._clusters[attribute] = order, sizes
-        return ranked, sizes
+        self, attribute: AttributeSettings, units: Integers, seed: int | None
+    ) -> tuple[Order, Integers, Integers]:
+        """Form clusters; return the order of records, their values in it, and clusters' sizes."""
+        joint = self.joint(attribute.name)
+        if joint is not None:
+            by_cluster = np.lexsort((units, joint))
+            return by_cluster, units[by_cluster], np.bincount(joint)
+        order, ranked = _rank(units)
+        sizes = cut(ranked, attribute)
+        _shuffle_ties(order, ranked, sizes, open_words(seed, f"ties {attribute.name}"))
+        return order, ranked, sizes
 
-    def spread(self, attribute: str, masked: Reals) -> None:
-        """Give every record of the clusters last summarised its cluster's masked value."""
-        values = self._spread(attribute, masked, np.nan)
-        self._keep(attribute, pl.Series(values, nan_to_null=True))
-
-    def spread_categories(
-        self, attribute: str, masked: Integers, categories: tuple[Category, ...]
-    ) -> None:
-        """Do the same with numbers of categories; one for each record if none were summarised."""
-        codes = self._spread(attribute, masked, len(categories))
-        labels = pl.Series([*categories, None])
-        self._keep(attribute, labels.gather(codes))
-
-    def _spread(self, attribute: str, masked: NDArray[Number], absent: float) -> NDArray[Number]:
+    def _for_everyone(
+        self, attribute: str, values: NDArray[Number], absent: float
+    ) -> NDArray[Number]:
         """Return one value for every record, `absent` where it has none."""
-        from microveil import column_kernels
-
-        clusters, values = self._clusters.pop(attribute, None), masked
-        if clusters is not None:
-            order, sizes = clusters
-            values = np.empty(len(order), dtype=masked.dtype)
-            column_kernels.spread(masked, sizes, order, values)
         if len(values) == self.records:
             return values
-        everyone = np.full(self.records, absent, dtype=masked.dtype)
+        everyone = np.full(self.records, absent, dtype=values.dtype)
         everyone[self.present(attribute)] = values
         return everyone
+
+    def _keep_clusters(self, attribute: AttributeSettings, masked: Masked) -> None:
+        self._described[attribute.name] = cluster_rows(attribute, masked.description)
+
+    def clusters(self, attributes: Sequence[str]) -> pl.DataFrame | pl.LazyFrame:
+        """Return the private description of the clusters of attributes that were masked."""
+        return pl.concat([self._described[attribute] for attribute in attributes])
 
     def smallest_class(self, attributes: tuple[str, ...]) -> int:
         """Count the records of the rarest combination of masked values."""
         masked = pl.DataFrame([self._released(name).to_polars() for name in attributes])
         return int(masked.group_by(*attributes).len()["len"].min())  # type: ignore[arg-type]
 
-    def derive(self, attribute: str, derived: Derived) -> int:
-        """Recompute an attribute from masked ones; count records with no finite result."""
+    def derive(self, derived: Mapping[str, Derived]) -> None:
+        """Recompute attributes, in this order, from masked ones."""
+        for attribute, recipe in derived.items():
+            undefined = self.derive_one(attribute, recipe)
+            if undefined:
+                raise no_finite_result(attribute, undefined, self.records)
+
+    def derive_one(self, attribute: str, derived: Derived) -> int:
+        """Recompute an attribute, unless some records, which are counted, have no finite result."""
         inputs = pl.DataFrame({name: self._released(name).to_polars() for name in derived.inputs})
         inputs = inputs.with_columns(cs.numeric().cast(pl.Float64))  # which does not wrap around
         known = inputs.select(~pl.any_horizontal(pl.all().is_null())).to_series()
@@ -217,8 +232,9 @@ class MemoryEngine:
             result = _evaluate(derived, inputs)
             if not result.equals(_evaluate(derived, inputs.reverse()).reverse()):
                 raise DataError(
-                    f"attribute {attribute!r}: its expression depends on the order of records; "
-                    "compute it record by record"
+                    "its expression depends on the order of records; compute it record by record",
+                    attribute=attribute,
+                    setting="expression",
                 )
             valid = result.is_not_null()
             if result.dtype.is_numeric():
@@ -230,14 +246,20 @@ class MemoryEngine:
             if isinstance(error, DataError):
                 raise
             raise DataError(
-                f"attribute {attribute!r}: its expression cannot be computed from these column "
-                f"types, or does not give {self.columns[attribute].type_name}; change it"
+                "its expression cannot be computed from these column types, or does not give "
+                f"{self.columns[attribute].type_name}; change it",
+                attribute=attribute,
+                setting="expression",
             ) from None
         return undefined
 
-    def finish(self, attributes: list[str]) -> Any:  # noqa: ANN401 - a table of the user's kind
+    def finish(self, attributes: Sequence[str]) -> Released:
         """Return the masked table with these columns, of the kind and types that came in."""
-        return self._frame.select(*map(self._released, attributes)).to_native()
+        data = self._frame.select(*map(self._released, attributes)).to_native()
+        return ReleasedInMemory(data, self._positions)
+
+    def discard(self) -> None:
+        """Nothing is stored."""
 
     def _column(self, attribute: str) -> nw.Series[Any]:
         return self._frame[attribute]
@@ -256,33 +278,69 @@ class MemoryEngine:
         return numbers(self._column(attribute).drop_nulls())
 
 
+@dataclass(frozen=True, eq=False)
+class ReleasedInMemory:
+    """A released table in memory, in its original order; `positions` are those that came in."""
+
+    data: UserTable
+    positions: Integers
+
+    def arranged(self, *, keep_order: bool, seed: int | None) -> tuple[UserTable, Integers]:
+        """Return the table in its original or in random order, and where each record stood."""
+        if keep_order:
+            return self.data, self.positions
+        order = random_order(len(self.positions), open_words(seed, "row order"))
+        shuffled = nw.from_native(self.data, eager_only=True)[order]
+        # A pandas index would tell the old order.
+        return nw.maybe_reset_index(shuffled).to_native(), self.positions[order]
+
+
 def _rank(values: Integers) -> tuple[Order, Integers]:
     """Return the order of ascending values, and the values in it."""
-    from microveil import column_kernels
+    from microveil.core.kernels import columns as kernels
 
     small = np.uint32 if len(values) < 2**32 else np.int64
     order, spare = np.empty(len(values), small), np.empty(len(values), small)
-    ranked = column_kernels.rank(values, order, spare)
+    ranked = kernels.rank(values, order, spare)
     return order, ranked
 
 
 def _shuffle_ties(order: Order, ranked: Integers, sizes: Integers, source: WordSource) -> None:
     """Put records of equal value into clusters at random."""
-    from microveil import column_kernels
+    from microveil.core.kernels import columns as kernels
 
     ends, inside = np.cumsum(sizes), np.zeros(1, dtype=np.bool_)
-    tied = column_kernels.tied_across(ranked, ends)
+    tied = kernels.tied_across(ranked, ends)
     if not tied:
         return
     draw_all(
         len(order),
         source,
-        lambda words, done: column_kernels.shuffle_ties(order, ranked, ends, inside, words, done),
+        lambda words, done: kernels.shuffle_ties(order, ranked, ends, inside, words, done),
         words_per_draw=tied / len(order),
     )
 
 
-def open_table(data: Any) -> nw.DataFrame[Any]:  # noqa: ANN401 - a table of the user's kind
+def _spread(masked: NDArray[Number], sizes: Integers, order: Order) -> NDArray[Number]:
+    """Give every record its cluster's masked value."""
+    from microveil.core.kernels import columns as kernels
+
+    values = np.empty(len(order), dtype=masked.dtype)
+    kernels.spread(masked, sizes, order, values)
+    return values
+
+
+def no_finite_result(attribute: str, undefined: int, records: int) -> DataError:
+    """Say that a derived attribute cannot be computed everywhere."""
+    return DataError(
+        f"its expression has no finite result in {undefined:,} of {records:,} records (a division "
+        "by zero?); change the expression",
+        attribute=attribute,
+        setting="expression",
+    )
+
+
+def open_table(data: UserTable) -> nw.DataFrame[Any]:
     """Open a Polars or pandas DataFrame or a PyArrow Table, without its index."""
     try:
         frame = nw.from_native(data, eager_only=True)

@@ -10,7 +10,7 @@ from microveil.formats.files import (
     source_of,
     write_table,
 )
-from microveil.formats.places import (
+from microveil.formats.paths import (
     digest_of_directory,
     moved_into_place,
     scratch_directory,

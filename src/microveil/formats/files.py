@@ -11,8 +11,10 @@ import narwhals as nw
 import polars as pl
 
 from microveil.errors import FileError, FileWarning
-from microveil.formats import columnar, database, delimited, excel, labelled, relabelled
-from microveil.formats.places import check_place, check_readable, is_disk_error
+from microveil.formats import columnar, csv, database, excel
+from microveil.formats.paths import check_place, check_readable, is_disk_error
+from microveil.formats.statistical import read as statistical_read
+from microveil.formats.statistical import write as statistical_write
 from microveil.formats.table import Source, Table, TableMeta, refuse_address, require
 
 Reader = Callable[[Source, Collection[str]], Table]
@@ -39,16 +41,23 @@ _DATABASE = {"adbc_driver_postgresql": "database", "pyarrow": "database"}
 _ENCODED = ("encoding",)
 
 FORMATS = {
-    ".csv": _Format("CSV", delimited.read, delimited.write, ("delimiter", "encoding", "decimal")),
+    ".csv": _Format("CSV", csv.read, csv.write, ("delimiter", "encoding", "decimal")),
     ".parquet": _Format("Parquet", columnar.read_parquet, columnar.write_parquet),
     ".arrow": _Format("Arrow", columnar.read_arrow, columnar.write_arrow),
     ".feather": _Format("Arrow", columnar.read_arrow, columnar.write_arrow),
     ".xlsx": _Format("Excel", excel.read, excel.write, ("sheet",), _EXCEL),
-    ".sav": _Format("SPSS", labelled.read, relabelled.write_spss, _ENCODED, _STATS, labelled=True),
-    ".dta": _Format(
-        "Stata", labelled.read, relabelled.write_stata, _ENCODED, _STATS, labelled=True
+    ".sav": _Format(
+        "SPSS", statistical_read.read, statistical_write.write_spss, _ENCODED, _STATS, labelled=True
     ),
-    ".sas7bdat": _Format("SAS", labelled.read, None, _ENCODED, _STATS, labelled=True),
+    ".dta": _Format(
+        "Stata",
+        statistical_read.read,
+        statistical_write.write_stata,
+        _ENCODED,
+        _STATS,
+        labelled=True,
+    ),
+    ".sas7bdat": _Format("SAS", statistical_read.read, None, _ENCODED, _STATS, labelled=True),
 }
 _DATABASE_RESULT = _Format("the database", database.read, None, ("query",), _DATABASE)
 READABLE = tuple(FORMATS)
@@ -112,7 +121,7 @@ def write_table(data: Any, path: Path, meta: TableMeta = TableMeta()) -> None:  
             f"{path.suffix} cannot hold these column types ({type(error).__name__}); "
             "drop or convert the column, or write Parquet"
         ) from None
-    lost += [] if format_.labelled else relabelled.lost_with_labels(meta)
+    lost += [] if format_.labelled else statistical_write.lost_with_labels(meta)
     if lost:
         warnings.warn(
             f"{format_.name} files cannot hold everything; lost: {'; '.join(lost)}",

@@ -9,8 +9,8 @@ from typing import Any, Literal, NamedTuple
 
 import polars as pl
 
+from microveil.core.grid import Integers
 from microveil.errors import DataError, FileError
-from microveil.grid import Integers
 
 Code = float | str
 """A declared missing value: a number or text in SPSS, a letter (.a to .z) in Stata and SAS."""

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 import numpy as np
 import polars as pl
 
-from microveil.evaluate.utility import Scale
-from microveil.grid import Reals
+from microveil.core.grid import Reals
+from microveil.evaluation.utility import Scale
 from microveil.paper.experiments import ALPHAS, CONSTANT, MICROVEIL, NOISELESS, ORIGINAL
 
 _CLASSES = ("f_first_class", "f_second_class")

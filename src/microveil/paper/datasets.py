@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from microveil.errors import FileError
 from microveil.formats import moved_into_place
 from microveil.paper.download import download
-from microveil.protect import Progress
+from microveil.release.protect import Progress
 
 ENVIRONMENT = "MICROVEIL_DATA"
 _TOLERANCE = 1e-6  # copies of Wine Quality differ in how they write 10.0333333333333

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from microveil.clusters import cluster_sizes, summarise
-from microveil.grid import grid_of_observed
+from microveil.core.clusters import cluster_sizes, summarise
+from microveil.core.grid import grid_of_observed
 from microveil.paper.datasets import CENSUS, Table
 from microveil.paper.experiments import (
     ALPHAS,

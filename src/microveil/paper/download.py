@@ -4,7 +4,7 @@ import http.client
 import urllib.request
 
 from microveil.errors import FileError
-from microveil.protect import Progress
+from microveil.release.protect import Progress
 
 _CHUNK = 2**16
 _LARGEST_FILE = 2**26

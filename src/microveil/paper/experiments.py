@@ -13,13 +13,13 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from microveil.evaluate.utility import mean_sse
-from microveil.grid import Reals
+from microveil.core.grid import Reals
+from microveil.evaluation.utility import mean_sse
 from microveil.paper.datasets import CENSUS, WINE, Table
-from microveil.plan import Plan
-from microveil.protect import protect
-from microveil.release import Release
-from microveil.roles import Confidential
+from microveil.plan.plan import Plan
+from microveil.plan.roles import Confidential
+from microveil.release.protect import protect
+from microveil.release.release import Release
 
 ALPHAS = (1.5, 3.0)
 EPSILONS = (0.01, 0.1, 1.0)

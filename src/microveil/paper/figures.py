@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import polars as pl
 
+from microveil.core.grid import Reals
 from microveil.formats import moved_into_place
-from microveil.grid import Reals
 from microveil.paper.curves import Curves
 from microveil.paper.datasets import CENSUS, DATA_SETS, WINE
 from microveil.paper.experiments import ALPHAS, EPSILONS, MICROVEIL

@@ -15,7 +15,7 @@ from microveil.paper.datasets import DATA_SETS, load, make_directory
 from microveil.paper.diagnosis import Diagnosis, diagnose
 from microveil.paper.experiments import KS, QUICK_KS, QUICK_RUNS, RUNS, tasks
 from microveil.paper.runner import run
-from microveil.protect import Progress
+from microveil.release.protect import Progress
 
 
 @dataclass(frozen=True)

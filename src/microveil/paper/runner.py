@@ -15,7 +15,7 @@ import polars as pl
 from microveil.formats import moved_into_place
 from microveil.paper.datasets import CENSUS, Table
 from microveil.paper.experiments import Task, perform
-from microveil.protect import Progress
+from microveil.release.protect import Progress
 
 
 def run(

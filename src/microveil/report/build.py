@@ -7,19 +7,21 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from microveil.certificate import FOR_PUBLICATION, Certificate
+from microveil.cli.terminal import clusters_of, domain_of, facts_of
 from microveil.errors import FileError
-from microveil.evaluate import evaluate
-from microveil.evaluate.pairing import Pair, pair_up
-from microveil.evaluate.result import MEASURES, Evaluation, figures_to_show
+from microveil.evaluation import evaluate
+from microveil.evaluation.pairing import Pair, pair_up
+from microveil.evaluation.result import MEASURES, Evaluation, figures_to_show
 from microveil.formats import Table, check_output, moved_into_place, sha256_of, source_of
-from microveil.levels import rounded_up
-from microveil.plan import Plan
-from microveil.release import Detail, Release, release_paths
+from microveil.plan.plan import Plan
+from microveil.release.certificate import FOR_PUBLICATION, Certificate
+from microveil.release.detail import Detail
+from microveil.release.guarantees import rounded_up
+from microveil.release.release import Release
+from microveil.release.store import places_of
 from microveil.report.drawings import Drawings
 from microveil.report.page import render
 from microveil.report.words import RULES, cards, done, repeated
-from microveil.terminal import clusters_of, domain_of, facts_of
 
 
 def report(
@@ -206,7 +208,7 @@ def _certificate_of(release: Any) -> Certificate | None:  # noqa: ANN401 - of an
     source = source_of(release)
     if source is None or source.path is None:
         return None
-    beside = release_paths(source.path, detail=False).certificate
+    beside = places_of(source.path, detail=False).certificate
     if not beside.is_file():
         return None
     certificate = Certificate.read(beside)

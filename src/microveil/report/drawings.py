@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from microveil.evaluate.pairing import Pair
-from microveil.evaluate.result import Evaluation
-from microveil.evaluate.risk import NARROW
+from microveil.evaluation.pairing import Pair
+from microveil.evaluation.result import Evaluation
+from microveil.evaluation.risk import NARROW
 from microveil.report.charts import amounts, bars, heat_map, histogram, spans
 from microveil.report.shapes import Shape, correlations, shapes, widths
 

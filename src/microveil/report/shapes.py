@@ -7,11 +7,11 @@ from datetime import UTC, datetime, timedelta
 import numpy as np
 import polars as pl
 
-from microveil.engines.columns import describe
-from microveil.evaluate.compared import MISSING, Categories
-from microveil.evaluate.pairing import Pair, complete, deviation, present
-from microveil.evaluate.result import duration
-from microveil.grid import Integers, Reals
+from microveil.core.grid import Integers, Reals
+from microveil.engines.dtypes import describe
+from microveil.evaluation.compared import MISSING, Categories
+from microveil.evaluation.pairing import Pair, complete, deviation, present
+from microveil.evaluation.result import duration
 from microveil.report.charts import Clock
 
 MOST_BINS = 40

@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from decimal import ROUND_CEILING, Context
 from typing import Literal
 
-from microveil.certificate import Certificate
-from microveil.evaluate.result import MEASURES, Evaluation, Figure, percent
-from microveil.evaluate.risk import NARROW
-from microveil.levels import exactly, rounded_up
-from microveil.methods import MethodName
-from microveil.plan import Plan
+from microveil.core.methods import MethodName
+from microveil.evaluation.result import MEASURES, Evaluation, Figure, percent
+from microveil.evaluation.risk import NARROW
+from microveil.plan.plan import Plan
+from microveil.release.certificate import Certificate
+from microveil.release.guarantees import exactly, rounded_up
 
 Grade = Literal["good", "fair", "poor", "unknown"]
 

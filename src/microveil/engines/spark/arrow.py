@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from microveil.grid import Integers, Reals
+from microveil.core.grid import Integers, Reals
 
 Batches = Iterable[pa.RecordBatch]
 

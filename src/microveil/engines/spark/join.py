@@ -11,12 +11,12 @@ import numpy as np
 import polars as pl
 import pyarrow as pa
 
+from microveil.core.attribute import Category
+from microveil.core.grid import Integers, Reals
 from microveil.engines.memory import MemoryEngine
 from microveil.engines.spark.arrow import Batches, batch_of, gathered, longs, pack, reals, unpack
 from microveil.errors import DataError
-from microveil.grid import Integers, Reals
-from microveil.roles import Derived
-from microveil.taxonomy import Category
+from microveil.plan.roles import Derived
 
 DEALT = pa.schema(
     [
@@ -187,5 +187,5 @@ def _derived(inputs: pa.Table, name: str, derived: Derived) -> tuple[pa.Array, i
 
 def _by_memory(inputs: pa.Table, name: str, derived: Derived) -> tuple[pa.Array, int]:
     engine = MemoryEngine(inputs)
-    undefined = engine.derive(name, derived)
-    return engine.finish([name])[name].combine_chunks(), undefined
+    undefined = engine.derive_one(name, derived)
+    return engine.finish([name]).data[name].combine_chunks(), undefined

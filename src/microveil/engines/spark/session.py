@@ -11,22 +11,8 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 
-def open_table(
-    data: str, output: str, master: str | None, *, detail: bool, overwrite: bool
-) -> "DataFrame":
-    """Open a Parquet table for a release that will be written to `output`."""
-    spark = open_session(master).newSession()  # whose settings are its own
-    from microveil.engines.spark.hadoop import SCRATCH, place
-    from microveil.engines.spark.release import check_places, places_of
-
-    written = places_of(place(spark, output), detail=detail)
-    check_places(spark, written, overwrite=overwrite, source=place(spark, data))
-    if spark.conf.get(SCRATCH, None) is None:
-        spark.conf.set(SCRATCH, written.protected.rpartition("/")[0] or ".")
-    return _read(spark, place(spark, data))
-
-
-def _read(spark: "SparkSession", path: str) -> "DataFrame":
+def read_parquet(spark: "SparkSession", path: str) -> "DataFrame":
+    """Open a Parquet table."""
     from py4j.protocol import Py4JError
     from pyspark.errors import PySparkException
 

@@ -1,6 +1,7 @@
 """The engine for Spark: a table on a cluster, looked at by aggregation only."""
 
 import math
+from collections.abc import Mapping, Sequence
 from functools import cached_property, partial
 
 import narwhals as nw
@@ -10,28 +11,26 @@ from pyspark.sql import DataFrame, Row
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own custom
 from pyspark.sql.types import StructField
 
+from microveil.core.attribute import AttributeSettings, Category, CategorySettings
+from microveil.core.grid import Grid, Integers, grid_of_last_decimal
+from microveil.core.noise import open_words
 from microveil.engines.base import CategoryFacts, Column, Facts, Holds, TextFacts
-from microveil.engines.columns import describe
-from microveil.engines.spark import clusters
+from microveil.engines.dtypes import describe
+from microveil.engines.spark import workers
 from microveil.engines.spark.hadoop import Scratch
 from microveil.errors import DataError
-from microveil.grid import Grid, Integers, grid_of_last_decimal
-from microveil.noise import open_words
-from microveil.plan import Plan
-from microveil.roles import Confidential
-from microveil.taxonomy import Category
-from microveil.temporal import number_of
+from microveil.plan.plan import Plan
 
 _HOLDS: dict[str, Holds] = {
-    "string": "text", "boolean": "truth values", "tinyint": "whole numbers",
+    "string": "text", "boolean": "true/false values", "tinyint": "whole numbers",
     "smallint": "whole numbers", "int": "whole numbers", "bigint": "whole numbers",
 }  # fmt: skip
-_HOLDS_OF: dict[type, Holds] = {str: "text", int: "whole numbers", bool: "truth values"}
+_HOLDS_OF: dict[type, Holds] = {str: "text", int: "whole numbers", bool: "true/false values"}
 _MOST_CATEGORIES = 10_000
 
 
-class SparkEngine:
-    """A Spark table and its plan.
+class SparkTable:
+    """A Spark table that a plan can be checked against.
 
     The table is read once: it is written to the scratch directory, without identifiers and with a
     number and a random key for every record, and everything after that reads this copy. The key
@@ -40,7 +39,7 @@ class SparkEngine:
 
     def __init__(self, frame: DataFrame, plan: Plan, scratch: Scratch, seed: int | None) -> None:
         self._frame = frame
-        self._plan = plan
+        self._staged = [*plan.confidential, *plan.names("kept")]
         self._scratch = scratch
         self._dropped: list[str] = []
         self._secrets = open_words(seed, "ties").words(4).view("int64").tolist()
@@ -65,10 +64,9 @@ class SparkEngine:
 
     @cached_property
     def _table(self) -> DataFrame:
-        wanted = [*self._plan.confidential, *self._plan.names("kept")]
         numbered = (
             self._frame.toDF(*self.places.values())
-            .select(*(self.places[name] for name in wanted))
+            .select(*(self.places[name] for name in self._staged))
             .withColumn("id", F.monotonically_increasing_id())
             .withColumn("key", _keyed(F.col("id"), self._secrets[:3]))
         )
@@ -87,15 +85,15 @@ class SparkEngine:
         """What decides between records of equal value: random, and not the order of the release."""
         return _keyed(F.col("key"), self._secrets[3:])
 
-    @property
+    @cached_property
     def records(self) -> int:
         """Number of records."""
-        return int(self._facts["records"])
+        return self.table.count()
 
-    def drop_missing(self, attributes: list[str]) -> None:
+    def drop_missing(self, attributes: Sequence[str]) -> None:
         """Leave out the records with a null in any of these attributes."""
-        self._dropped = attributes
-        self.__dict__.pop("_facts", None)
+        self._dropped = list(attributes)
+        self.__dict__.pop("records", None)
 
     def text_facts(self, attribute: str) -> TextFacts:
         """Look at a column that does not hold numbers."""
@@ -105,16 +103,6 @@ class SparkEngine:
             F.count_if(text.isNotNull() & text.try_cast("double").isNull()).alias("texts"),
         ).collect()[0]
         return TextFacts(nulls=counts.nulls, not_numbers=counts.texts)
-
-    @cached_property
-    def _facts(self) -> Row:
-        """All that a plan needs to know, from one job."""
-        wanted = [F.count(F.lit(1)).alias("records")]
-        for name, attribute in self._plan.confidential.items():
-            if self.columns[name].kind is not None and not attribute.is_category:
-                ends = _ends(name, attribute, self.columns[name])
-                wanted += _aggregates(self.places[name], self._number(name), *ends)
-        return self.table.agg(*wanted).collect()[0]
 
     def _number(self, attribute: str) -> Expression:
         """Return a column as doubles: dates as days, times as microseconds."""
@@ -128,45 +116,36 @@ class SparkEngine:
             value = F.expr(f"timestampdiff(MICROSECOND, TIMESTAMP_NTZ '1970-01-01', {place})")
         return value.cast("double")
 
-    def facts(self, attribute: str, lower: float, upper: float) -> Facts:  # noqa: ARG002
-        """Look at a numeric column; the plan told its bounds when all columns were looked at."""
-        place, facts = self.places[attribute], self._facts
-        smallest, largest = facts[f"{place} smallest"], facts[f"{place} largest"]
+    def facts(self, domains: Mapping[str, tuple[float, float]]) -> dict[str, Facts]:
+        """Look at numeric columns, all of them in one job."""
+        wanted = [
+            aggregate
+            for name, ends in domains.items()
+            for aggregate in _aggregates(self.places[name], self._number(name), *ends)
+        ]
+        found = self.table.agg(*wanted).collect()[0] if wanted else Row()
+        return {name: self._facts(self.places[name], found) for name in domains}
+
+    def _facts(self, place: str, found: Row) -> Facts:
+        smallest, largest = found[f"{place} smallest"], found[f"{place} largest"]
         return Facts(
-            nulls=facts["records"] - facts[f"{place} present"],
-            not_finite=facts[f"{place} not_finite"],
-            fractional=facts[f"{place} fractional"],
+            nulls=self.records - found[f"{place} present"],
+            not_finite=found[f"{place} not_finite"],
+            fractional=found[f"{place} fractional"],
             smallest=math.inf if smallest is None else smallest,
             largest=-math.inf if largest is None else largest,
-            outside=facts[f"{place} outside"],
+            outside=found[f"{place} outside"],
         )
 
     def observed_grid(self, attribute: str) -> Grid:
         """Grid of the last decimal seen in a numeric column."""
-        facts = self.facts(attribute, -math.inf, math.inf)
-        largest = max(abs(facts.smallest), abs(facts.largest))
-        return grid_of_last_decimal(self._decimals[self.places[attribute]], largest)
-
-    @cached_property
-    def _decimals(self) -> Row:
-        """Decimals seen in every column whose grid the plan does not declare, from one job."""
-        undeclared = [
-            name
-            for name, attribute in self._plan.confidential.items()
-            if self.columns[name].kind == "real"
-            and not attribute.has_domain
-            and attribute.resolution is None
-            and attribute.decimals is None
-        ]
-        places = [self.places[name] for name in undeclared]
-        count = partial(
-            clusters.decimals_seen,
-            single=[self.columns[name].single_precision for name in undeclared],
+        place, single = self.places[attribute], self.columns[attribute].single_precision
+        value = F.col(place).cast("double").alias(place)
+        seen = self.table.select(value).mapInArrow(
+            partial(workers.decimals_seen, single=single), "decimals int, largest double"
         )
-        seen = self.table.select(*(F.col(place).cast("double") for place in places)).mapInArrow(
-            count, ", ".join(f"{place} int" for place in places)
-        )
-        return seen.agg(*(F.max(place).alias(place) for place in places)).collect()[0]
+        found = seen.agg(F.max("decimals"), F.max("largest")).collect()[0]
+        return grid_of_last_decimal(found[0], found[1])
 
     def category_facts(
         self, attribute: str, categories: tuple[Category, ...] | None
@@ -203,27 +182,19 @@ class SparkEngine:
         )
         return np.array([found.get(number, 0) for number in range(len(categories))])
 
-    def codes(self, attribute: str, categories: tuple[Category, ...]) -> DataFrame:
-        """Numbers of categories, without the missing ones, with their keys, as `units`."""
-        code = _code(self.places[attribute], categories)
-        return self.table.where(code.isNotNull()).select(code.cast("long").alias("units"), "key")
+    def units(self, attribute: AttributeSettings) -> DataFrame:
+        """Return values in grid units, or codes of categories, with the keys of their records.
 
-    def units(self, attribute: str, grid: Grid) -> DataFrame:
-        """Values of an attribute in grid units, without the missing ones, with their keys.
-
-        The same double-precision arithmetic as `Grid.to_units`, without a way through Python.
+        Missing ones are left out. The same double-precision arithmetic as `Grid.to_units`, without
+        a way through Python.
         """
-        value = self._number(attribute)
-        units = F.rint((value - F.lit(grid.origin)) / F.lit(grid.step)).cast("long")
-        return self.table.where(value.isNotNull()).select(units.alias("units"), "key")
-
-
-def _ends(name: str, attribute: Confidential, column: Column) -> tuple[float, float]:
-    lower, upper = attribute.lower, attribute.upper
-    return (
-        -math.inf if lower is None else number_of(name, lower, column),
-        math.inf if upper is None else number_of(name, upper, column),
-    )
+        if isinstance(attribute, CategorySettings):
+            units = _code(self.places[attribute.name], attribute.categories)
+        else:
+            value, grid = self._number(attribute.name), attribute.grid
+            units = F.rint((value - F.lit(grid.origin)) / F.lit(grid.step))
+        units = units.cast("long").alias("units")
+        return self.table.where(units.isNotNull()).select(units, "key")
 
 
 def _code(place: str, categories: tuple[Category, ...]) -> Expression:

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import numpy as np
 import polars as pl
 
-from microveil.grid import Reals
+from microveil.core.grid import Reals
 from microveil.paper.claims.claim import Case, Claim, Evidence
 from microveil.paper.claims.statistics import rank_correlation, share
 from microveil.paper.curves import Curves

@@ -5,7 +5,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from microveil.grid import Reals
+from microveil.core.grid import Reals
 from microveil.paper.claims.claim import Case, Claim, Evidence
 from microveil.paper.claims.statistics import alpha_ratio, cases_of, rank_correlation, share
 from microveil.paper.curves import Curves

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
-from microveil.grid import Reals
+from microveil.core.grid import Reals
 from microveil.paper.claims.claim import Case
 from microveil.paper.curves import Curves
 from microveil.paper.experiments import EPSILONS

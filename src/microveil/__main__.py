@@ -1,0 +1,5 @@
+"""`python -m microveil` is the command line."""
+
+from microveil.cli.commands import main
+
+main()

@@ -1,0 +1,155 @@
+"""What can be attacked: one attribute, whose clusters are held or formed again."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Generic, Self, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from microveil.core.attribute import AttributeSettings
+from microveil.core.grid import Integers, Reals
+from microveil.core.noise import WordSource
+from microveil.core.partition import cut
+
+Summary = TypeVar("Summary")
+Published = NDArray[Any]
+
+
+@dataclass(frozen=True, eq=False)
+class Target(ABC, Generic[Summary]):
+    """One attribute under attack.
+
+    Attributes
+    ----------
+    values
+        Grid units or numbers of categories, in record order, without missing ones.
+    present
+        Which records have a value.
+    joint
+        The joint cluster of each record; None if the attribute is clustered by itself.
+    """
+
+    settings: AttributeSettings
+    values: Integers
+    present: NDArray[np.bool_]
+    joint: Integers | None
+
+    @cached_property
+    def order(self) -> Integers:
+        """Positions of the values in rank order, within joint clusters one after the other."""
+        if self.joint is None:
+            return np.argsort(self.values, kind="stable")
+        return np.lexsort((self.values, self.joint))
+
+    @cached_property
+    def sizes(self) -> Integers:
+        """Sizes of the clusters."""
+        if self.joint is None:
+            return cut(self.values[self.order], self.settings)
+        return np.bincount(self.joint)
+
+    @cached_property
+    def summary(self) -> Summary:
+        """Summary of the table as it is."""
+        return self.summarise(self.values[self.order] if self.clustered else self.values)
+
+    @property
+    def clustered(self) -> bool:
+        """Whether the method forms clusters."""
+        return self.settings.method.clustered
+
+    def position(self, record: int) -> int | None:
+        """Where a record's value stands among those present; None where it is missing."""
+        return int(np.count_nonzero(self.present[:record])) if self.present[record] else None
+
+    def record(self, rank: int) -> int:
+        """Return the record of a rank."""
+        return int(np.flatnonzero(self.present)[self.order[rank]])
+
+    def changed(self, record: int, value: int, *, held: bool) -> Summary:
+        """Summarise the table with one value changed, clusters held or formed again."""
+        position = self.position(record)
+        if position is None:
+            return self.summary
+        if not self.clustered:
+            values = self.values.copy()
+            values[position] = value
+            return self.summarise(values)
+        ranked = self.values[self.order]
+        rank = int(np.flatnonzero(self.order == position)[0])
+        if not held:
+            others = np.delete(ranked, rank)
+            return self.summarise(np.insert(others, np.searchsorted(others, value), value))
+        ranked[rank] = value
+        ends = np.cumsum(self.sizes)
+        cluster = int(np.searchsorted(ends, rank, side="right"))
+        members = slice(int(ends[cluster] - self.sizes[cluster]), int(ends[cluster]))
+        ranked[members] = np.sort(ranked[members])
+        return self.summarise(ranked)
+
+    def furthest(self, record: int, *, held: bool) -> tuple[Summary, Summary]:
+        """Summarise the table with one value changed: where most is likelier here, or there."""
+        most, furthest = [-1.0, -1.0], [self.summary, self.summary]
+        for value in self.telling_values:
+            there = self.changed(record, value, held=held)
+            for way, loss in enumerate(self.losses(there)):
+                if loss > most[way]:
+                    most[way], furthest[way] = loss, there
+        return furthest[0], furthest[1]
+
+    def watching(self, there: Summary) -> tuple[Self, Summary]:
+        """Leave out of this target and of a neighbour what cannot tell them apart."""
+        return self, there
+
+    def loss(self, there: Summary) -> float:
+        """Loss between the table as it is and another one, exactly."""
+        return max(self.losses(there))
+
+    @property
+    @abstractmethod
+    def cells(self) -> int:
+        """How many numbers the mechanism sees in one run."""
+
+    @property
+    @abstractmethod
+    def telling_values(self) -> Iterable[int]:
+        """The values to which a record's change can tell most."""
+
+    @abstractmethod
+    def summarise(self, values: Integers) -> Summary:
+        """Summarise clusters of ranked values, or every value by itself where there are none."""
+
+    @abstractmethod
+    def losses(self, there: Summary) -> tuple[float, float]:
+        """How much likelier anything can be here than there, and there than here: logarithms."""
+
+    @abstractmethod
+    def closed_form(self, *, held: bool) -> float | None:
+        """Loss of this very table; None where there is no closed form."""
+
+    @abstractmethod
+    def telling_records(self, *, held: bool) -> Sequence[int]:
+        """Return the records whose change can tell most about this target."""
+
+    def suspects(self) -> Sequence[Summary]:
+        """Further neighbours, clusters held, on which a broken mechanism would betray itself."""
+        return ()
+
+    @abstractmethod
+    def release(self, source: WordSource) -> Published:
+        """Run the mechanism once, as it is released."""
+
+    @abstractmethod
+    def run(self, summary: Summary, runs: int, source: WordSource) -> Published:
+        """Run the mechanism many times; one row of published values per run."""
+
+    @abstractmethod
+    def statistics(self, there: Summary, published: Published) -> Reals:
+        """Compute four numbers per run, each large where this table is likelier than the other."""
+
+    @abstractmethod
+    def is_off_grid(self, published: Published) -> bool:
+        """Whether published values have bits below the grid, which tell of floating-point noise."""

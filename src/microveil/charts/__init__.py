@@ -1,0 +1,1 @@
+"""Every chart, drawn once."""

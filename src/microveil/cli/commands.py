@@ -1,0 +1,449 @@
+"""The command line: commands call the library and hold no logic."""
+
+import os
+import signal
+import sys
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from io import TextIOWrapper
+from json import dumps
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.console import Console, RenderableType
+from rich.progress import Progress
+
+from microveil.cli.options import (
+    Engine,
+    EngineChoice,
+    GuaranteeChoice,
+    Master,
+    MethodChoice,
+    MissingChoice,
+    OutputPlace,
+    Overwrite,
+    PartitionChoice,
+    PostChoice,
+    Quiet,
+    Report,
+    Seed,
+    parse_domains,
+    parse_k,
+    reads,
+)
+from microveil.errors import MicroveilError, PlanError, defect
+
+if TYPE_CHECKING:
+    from microveil.formats import Source
+
+app = typer.Typer(
+    help="Protect a table of people before it is published.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+_errors = Console(stderr=True, soft_wrap=True, highlight=False)
+
+DEFECT = 3
+"""Exit code for a defect of microveil, after 0 (done), 1 (the user's mistake) and 2 (usage)."""
+
+
+@app.callback(invoke_without_command=True)
+def version(
+    show: Annotated[bool, typer.Option("--version", help="Show the version.")] = False,
+) -> None:
+    """Protect a table of people before it is published."""
+    if show:
+        from microveil import __version__
+
+        typer.echo(f"microveil {__version__}")
+        raise typer.Exit
+
+
+@app.command()
+@reads("data")
+def plan(
+    data: "Source",
+    output: Annotated[Path, typer.Option("--output", "-o", help="The plan to write.")],
+    overwrite: Overwrite = False,
+    quiet: Quiet = False,
+) -> None:
+    """Look at a file and write a commented plan that a person can edit."""
+    from microveil.formats import check_output, moved_into_place, read_table
+    from microveil.plan.propose import propose_plan
+
+    check_output(output, overwrite=overwrite, source=data.path, suffixes=(".toml",))
+    text = propose_plan(read_table(data), data.name)
+    with moved_into_place([output]) as temporary:
+        temporary[0].write_text(text, encoding="utf-8")
+    _say(f"Wrote {output}. Read it, edit it, then: microveil protect {data.path or 'DATA'} "
+         f"--plan {output} -o protected.parquet", quiet=quiet)  # fmt: skip
+
+
+@app.command()
+@reads("data", "A file, the address of a database, or for Spark any place with Parquet.")
+def protect(
+    data: "Source",
+    output: OutputPlace,
+    plan: Annotated[Path | None, typer.Option(help="A plan in TOML.")] = None,
+    epsilon: Annotated[float | None, typer.Option(help="Privacy budget of a person.")] = None,
+    method: Annotated[
+        MethodChoice | None, typer.Option(help="Method, by default iDP-CBLS.")
+    ] = None,
+    k: Annotated[
+        str | None, typer.Option("--k", help='Records in a cluster, by default 10; or "auto".')
+    ] = None,
+    partition: Annotated[
+        PartitionChoice | None, typer.Option(help="Where clusters end, by default fixed.")
+    ] = None,
+    post: Annotated[
+        PostChoice | None, typer.Option(help="What becomes of masked values, by default auto.")
+    ] = None,
+    guarantee: Annotated[
+        GuaranteeChoice | None,
+        typer.Option(help="What epsilon covers, by default fixed-clusters."),
+    ] = None,
+    missing: Annotated[
+        MissingChoice | None, typer.Option(help="Missing values: by default an error.")
+    ] = None,
+    records_per_person: Annotated[
+        int | None, typer.Option(help="The most records one person has, by default 1.")
+    ] = None,
+    domain_from_data: Annotated[
+        bool, typer.Option("--domain-from-data", help="Read undeclared domains from the data.")
+    ] = False,
+    drop: Annotated[list[str] | None, typer.Option(help="An identifier to drop.")] = None,
+    keep: Annotated[list[str] | None, typer.Option(help="A column to publish as it is.")] = None,
+    domain: Annotated[
+        list[str] | None, typer.Option(metavar="NAME=LOWER:UPPER", help="A declared domain.")
+    ] = None,
+    nominal: Annotated[
+        list[str] | None, typer.Option(help="A column of categories, read from the data.")
+    ] = None,
+    detail: Annotated[
+        bool, typer.Option("--detail", help="Also write the private detail.")
+    ] = False,
+    keep_order: Annotated[
+        bool, typer.Option("--keep-order", help="Keep the order of rows, instead of a random one.")
+    ] = False,
+    engine: Engine = EngineChoice.MEMORY,
+    master: Master = None,
+    report: Report = None,
+    seed: Seed = None,
+    overwrite: Overwrite = False,
+    quiet: Quiet = False,
+) -> None:
+    """Protect a file by a plan, by flags, or by a plan that flags override.
+
+    With flags alone, every column that is not dropped, kept or nominal is a confidential attribute
+    of numbers, dates or times.
+    Writes the protected file and beside it its public certificate.
+    """
+    from microveil.cli.job import open_job
+    from microveil.cli.terminal import show_release, show_stamp
+    from microveil.plan.flags import override, plan_for_columns
+    from microveil.plan.plan import Plan
+
+    _check_report(report, overwrite=overwrite, source=data.path)
+    job = open_job(
+        data, output, engine=engine.value, master=master, detail=detail, keep_order=keep_order,
+        overwrite=overwrite, report=report,
+    )  # fmt: skip
+    settings: dict[str, Any] = {
+        "epsilon": epsilon, "method": method and method.value, "k": parse_k(k),
+        "partition": partition and partition.value, "post": post and post.value,
+        "guarantee": guarantee and guarantee.value, "missing": missing and missing.value,
+        "records_per_person": records_per_person, "domain_from_data": domain_from_data or None,
+    }  # fmt: skip
+    settings = {name: value for name, value in settings.items() if value is not None}
+    roles: dict[str, Any] = {
+        "drop": drop or [], "keep": keep or [], "nominal": nominal or [],
+        "domains": parse_domains(domain or []),
+    }  # fmt: skip
+    if plan is not None:
+        base = Plan.read(plan)
+        chosen = base.replace(attributes=override(base.attributes, **roles), **settings)
+    else:
+        if epsilon is None:
+            raise PlanError("give a plan with --plan, or a privacy budget with --epsilon")
+        chosen = plan_for_columns(job.columns(roles["keep"]), **roles, **settings)
+    with _progress(quiet=quiet) as progress:
+        written = job.run(chosen, seed=seed, progress=progress)
+    certificate = written.certified
+    stamp = show_stamp(certificate)
+    if stamp:
+        _errors.print(stamp, end="")
+    _say(show_release(certificate), quiet=quiet)
+    _say(f"Protected   {written.protected}\nCertificate {written.certificate}", quiet=quiet)
+    if written.detail:
+        _say(f"Private     {written.detail} (do not publish)", quiet=quiet)
+    if report is not None:
+        _say(f"Report      {report} (do not publish)", quiet=quiet)
+
+
+@app.command()
+def certificate(
+    file: Annotated[Path, typer.Argument(help="A certificate, e.g. protected.certificate.json.")],
+    html: Annotated[Path | None, typer.Option(help="A public page to write.")] = None,
+    overwrite: Overwrite = False,
+) -> None:
+    """Print a certificate for people, and check it against its file where that lies beside it."""
+    from microveil.cli.terminal import show_certificate
+    from microveil.formats import sha256_of
+    from microveil.release.certificate import Certificate
+
+    _check_report(html, overwrite=overwrite, source=file)
+    read = Certificate.read(file)
+    _say(show_certificate(read))
+    protected = read.file and file.parent / read.file.name
+    if read.file and protected and protected.exists():
+        if sha256_of(protected) != read.file.sha256:
+            raise MicroveilError(
+                f"{protected}: the file is not the one this certificate was written for"
+            )
+        _say(f"{protected}: matches the certificate.")
+    if html is not None:
+        from microveil.report import write_certificate_page
+
+        _say(f"Wrote {write_certificate_page(html, read, overwrite=overwrite)}")
+
+
+@app.command()
+@reads("original", "The original file, or the address of a database.")
+def evaluate(
+    original: "Source",
+    protected: Annotated[Path, typer.Argument(help="The protected file.")],
+    detail: Annotated[
+        Path | None, typer.Option(help="The private detail, which holds the order of rows.")
+    ] = None,
+    aligned: Annotated[
+        bool, typer.Option("--aligned", help="The release was written with --keep-order.")
+    ] = False,
+    target: Annotated[str | None, typer.Option(help="A column of classes to learn.")] = None,
+    quasi_identifier: Annotated[
+        list[str] | None, typer.Option(help="A released column that others may know.")
+    ] = None,
+    json: Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")] = False,
+    report: Report = None,
+    overwrite: Overwrite = False,
+) -> None:
+    """Measure how useful and how safe a release is, against its original.
+
+    Measures that compare records one by one need the private detail, or a release written with
+    --keep-order; either is found if it lies beside the protected file. What is printed is a
+    function of the data: keep it private.
+    """
+    from microveil.evaluation import evaluate
+    from microveil.release.release import order_beside
+
+    _check_report(report, overwrite=overwrite, source=original.path)
+    if detail is None and not aligned:
+        detail, aligned = order_beside(protected)
+    files: dict[str, Any] = {"original": original, "release": original.of_release(protected),
+                             "detail": detail, "aligned": aligned}  # fmt: skip
+    outcome = evaluate(**files, target=target, quasi_identifiers=quasi_identifier or ())
+    if json:
+        typer.echo(dumps(outcome.to_dict(), indent=2, ensure_ascii=False))
+    else:
+        _say(outcome)
+    if report is not None:
+        from microveil.report import write_report
+
+        write_report(report, **files, evaluation=outcome, overwrite=overwrite)
+        _say(f"Report {report} (do not publish)", quiet=json)
+
+
+@app.command()
+@reads("data")
+def audit(
+    data: "Source",
+    plan: Annotated[Path, typer.Option(help="A plan in TOML.")],
+    runs: Annotated[int, typer.Option(help="How often the mechanism runs on each table.")] = 10_000,
+    seconds: Annotated[float | None, typer.Option(help="Stop after so many seconds.")] = None,
+    seed: Seed = None,
+) -> None:
+    """Attack the mechanism on your own table: what can be told apart, and what is pinned down.
+
+    What it prints is a function of the data: keep it private.
+    """
+    from microveil.auditing import audit
+    from microveil.plan.plan import Plan
+
+    with _progress(quiet=False) as progress:
+        outcome = audit(
+            data, Plan.read(plan), runs=runs, seconds=seconds, seed=seed, progress=progress
+        )
+    _say(outcome)
+    if outcome.broken:
+        raise MicroveilError("the mechanism loses more than it should; please report this")
+
+
+@app.command()
+@reads("data")
+def explore(
+    data: "Source",
+    plan: Annotated[
+        Path | None, typer.Option(help="A plan in TOML, for its roles and domains.")
+    ] = None,
+    target: Annotated[str | None, typer.Option(help="A column of classes to learn.")] = None,
+    epsilon: Annotated[
+        list[float] | None,
+        typer.Option(help="A privacy budget to try, by default 0.01, 0.1 and 1."),
+    ] = None,
+    runs: Annotated[int, typer.Option(help="How often the measured points are run.")] = 3,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="The recommended plan to write.")
+    ] = None,
+    svg: Annotated[Path | None, typer.Option(help="The chart to write.")] = None,
+    overwrite: Overwrite = False,
+    quiet: Quiet = False,
+) -> None:
+    """Compare methods, clusters and budgets on a file, and recommend a plan.
+
+    What it prints and draws is a function of the data: keep it private.
+    """
+    from microveil.exploration import explore
+    from microveil.formats import check_output, moved_into_place
+    from microveil.plan.plan import Plan
+
+    wanted = {path: ending for path, ending in ((output, ".toml"), (svg, ".svg")) if path}
+    for path, ending in wanted.items():
+        check_output(path, overwrite=overwrite, source=data.path, suffixes=(ending,))
+    with _progress(quiet=quiet) as progress:
+        found = explore(
+            data,
+            None if plan is None else Plan.read(plan),
+            epsilons=epsilon or (0.01, 0.1, 1.0),
+            target=target,
+            runs=runs,
+            progress=progress,
+        )
+    contents = {".toml": found.plan.to_toml(), ".svg": found.to_svg()}
+    if wanted:
+        with moved_into_place(list(wanted)) as temporary:
+            for path, ending in zip(temporary, wanted.values(), strict=True):
+                path.write_text(contents[ending], encoding="utf-8")
+    _say(found, quiet=quiet)
+    for path in wanted:
+        _say(f"Wrote {path}", quiet=quiet)
+
+
+@app.command()
+def reproduce(
+    data: Annotated[
+        Path | None, typer.Option(help="The directory with the paper's data sets.")
+    ] = None,
+    out: Annotated[Path, typer.Option(help="The directory to write to.")] = Path("microveil-paper"),
+    runs: Annotated[int, typer.Option(help="How often every experiment is repeated.")] = 10,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="At most three runs and few values of k.")
+    ] = False,
+    quiet: Quiet = False,
+) -> None:
+    """Repeat every experiment of the paper and check every claim it makes of its results.
+
+    Writes results.parquet, four figures and claims.md. Goes on where it was stopped.
+    """
+    from microveil.paper import reproduce
+
+    with _progress(quiet=quiet) as progress:
+        written = reproduce(data, out, runs, quick, progress)
+    verdicts = ", ".join(f"{count} {verdict}" for verdict, count in written.verdicts.items())
+    _say(f"Claims of the paper: {verdicts}. See {written.claims}", quiet=quiet)
+    for figure in written.figures:
+        _say(f"Figure {figure}", quiet=quiet)
+
+
+@app.command()
+def demo(
+    output: Annotated[
+        Path, typer.Option("--output", "-o", help="The directory to write to.")
+    ] = Path("microveil-demo"),
+    epsilon: Annotated[float, typer.Option(help="Privacy budget of a person.")] = 1.0,
+    overwrite: Overwrite = False,
+) -> None:
+    """Protect a bundled sample of made-up people and show it before and after."""
+    from microveil.cli.demo import run_demo
+
+    with _progress(quiet=False) as progress:
+        parts = run_demo(output, epsilon=epsilon, overwrite=overwrite, progress=progress)
+    for part in parts:
+        _say(part)
+
+
+@app.command("app")
+def page(
+    port: Annotated[int, typer.Option(help="The port to listen on.")] = 8501,
+    no_browser: Annotated[
+        bool, typer.Option("--no-browser", help="Do not open the browser.")
+    ] = False,
+) -> None:
+    """Open a page in the browser that goes from a file to its release.
+
+    It listens on 127.0.0.1 only, so that nobody else on the network can reach the data.
+    """
+    from microveil.app.server import WHY, address, check, serve
+
+    check(port)
+    _say(f"The page is at {address(port)}. {WHY}")
+    serve(port, browser=not no_browser)
+
+
+def _check_report(path: Path | None, *, overwrite: bool, source: Path | None) -> None:
+    """Refuse a page that could not be written or drawn, before any work is done."""
+    if path is not None:
+        import microveil.report  # noqa: F401 - says what to install
+        from microveil.formats import check_output
+
+        check_output(path, overwrite=overwrite, source=source, suffixes=(".html",))
+
+
+@contextmanager
+def _warnings_shown() -> Iterator[None]:
+    """Show warnings about privacy and files, a line each, once the work is done."""
+    with warnings.catch_warnings(record=True, action="always", category=UserWarning) as caught:
+        try:
+            yield
+        finally:
+            for warning in caught:
+                _errors.print(f"warning: {warning.message}", markup=False)
+
+
+@contextmanager
+def _progress(*, quiet: bool) -> Iterator[Any]:
+    """Give a function that moves a progress bar on, which is shown on a terminal only."""
+    if quiet or not _errors.is_terminal:
+        yield None
+        return
+    with Progress(console=_errors, transient=True) as bar:
+        task = bar.add_task("starting", total=None)
+        yield lambda what, done, total: bar.update(
+            task, description=what, completed=done, total=total
+        )
+
+
+def _say(what: RenderableType, *, quiet: bool = False) -> None:
+    if not quiet:
+        Console(soft_wrap=isinstance(what, str), highlight=False, markup=False).print(what)
+
+
+def main() -> None:
+    """Run the command line; a user's mistake is one line and exit code 1."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="replace")
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))  # and clean up
+    try:
+        with _warnings_shown():
+            app()
+    except MicroveilError as error:
+        _errors.print(f"error: {error}", markup=False)
+        sys.exit(1)
+    except Exception as error:
+        if os.environ.get("MICROVEIL_DEBUG"):
+            raise
+        _errors.print(defect(error), markup=False)
+        sys.exit(DEFECT)

@@ -1,0 +1,51 @@
+"""The main job on a bundled sample: file, plan, release, certificate, before and after."""
+
+from pathlib import Path
+
+from rich.console import RenderableType
+
+from microveil.cli.terminal import show_before_and_after, show_release, show_rows
+from microveil.errors import FileError
+from microveil.formats import check_output, moved_into_place
+from microveil.plan.sample import people, people_plan
+from microveil.release.protect import Progress, protect
+
+
+def run_demo(
+    directory: Path,
+    *,
+    epsilon: float = 1.0,
+    overwrite: bool = False,
+    progress: Progress | None = None,
+) -> list[RenderableType]:
+    """Write the sample, its plan and its release to a directory; return what to show."""
+    before, plan = people(), people_plan(epsilon)
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise FileError(f"{directory}: cannot be made: {error.strerror}") from None
+    release = protect(before, plan, progress=progress)
+    inputs = [directory / "people.csv", directory / "plan.toml"]
+    for path in inputs:
+        check_output(path, overwrite=overwrite, source=None, suffixes=(path.suffix,))
+    written = release.write(directory / "protected.parquet", detail=True, overwrite=overwrite)
+    with moved_into_place(inputs) as temporary:
+        before.write_csv(temporary[0])
+        temporary[1].write_text(plan.to_toml(), encoding="utf-8")
+    files = {
+        "people.csv": "the sample",
+        "plan.toml": "what was done to each attribute",
+        written.protected.name: "publish this ...",
+        written.certificate.name: "... together with this",
+        "protected.detail.zip": "private: clusters and noise scales",
+    }
+    return [
+        show_rows(before.head(4), "People as collected"),
+        show_rows(release.data.head(4), "The same people as released"),
+        show_before_and_after(before, release.data),
+        show_release(release.certificate),
+        "",
+        f"Written to {directory}:",
+        *(f"  {name:<28}{what}" for name, what in files.items()),
+        f"Next: microveil certificate {written.certificate}",
+    ]

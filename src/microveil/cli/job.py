@@ -1,0 +1,137 @@
+"""The job of `microveil protect`: from where a table is to where its release goes."""
+
+from pathlib import Path
+from typing import Literal, Protocol
+
+from microveil.errors import PlanError
+from microveil.formats import Source, Table, TableMeta, load
+from microveil.plan.plan import Plan
+from microveil.release.protect import Progress, protect
+from microveil.release.protect_file import column_names, is_columnwise, protect_file
+from microveil.release.release import Written
+from microveil.release.store import LocalStore
+
+EngineName = Literal["memory", "spark"]
+
+
+class Job(Protocol):
+    """A table to be protected; nothing is read before it must be."""
+
+    def columns(self, verbatim: list[str]) -> list[str]:
+        """Return the names of the table's columns."""
+
+    def run(self, plan: Plan, *, seed: int | None, progress: Progress | None) -> Written:
+        """Protect the table and write its release; return where to."""
+
+
+def open_job(
+    data: Source,
+    output: str,
+    *,
+    engine: EngineName,
+    master: str | None,
+    detail: bool,
+    keep_order: bool,
+    overwrite: bool,
+    report: Path | None = None,
+) -> Job:
+    """Check where a table is and where its release goes, before any work is done."""
+    if engine == "spark":
+        if report is not None:
+            raise PlanError("a report holds the whole table, which Spark does not; leave it out")
+        return _OnSpark(data, output, master, detail, keep_order, overwrite)
+    if master is not None:
+        raise PlanError('master is for Spark; give the engine "spark" as well')
+    path = Path(output)
+    if report is None and is_columnwise(data, path):  # a report holds the whole table
+        return _Columnwise(data, path, detail, keep_order, overwrite)
+    return _InMemory(data, path, detail, keep_order, overwrite, report)
+
+
+class _InMemory:
+    def __init__(
+        self,
+        data: Source,
+        output: Path,
+        detail: bool,
+        keep_order: bool,
+        overwrite: bool,
+        report: Path | None,
+    ) -> None:
+        store = LocalStore(TableMeta(data.path))
+        self._places = store.places(output, detail=detail)
+        store.check(self._places, overwrite=overwrite)
+        self._data, self._keep_order = data, keep_order
+        self._report = report
+        self._table: Table | None = None
+
+    def columns(self, verbatim: list[str]) -> list[str]:
+        self._table = load(self._data, verbatim=verbatim)
+        return list(self._table.data.columns)
+
+    def run(self, plan: Plan, *, seed: int | None, progress: Progress | None) -> Written:
+        table = self._table or load(self._data, verbatim=plan.verbatim)
+        release = protect(table, plan, seed=seed, progress=progress)
+        written = release.write_to(self._places, keep_order=self._keep_order)
+        if self._report is not None:
+            from microveil.report import write_report
+
+            write_report(
+                self._report, table, release, certificate=written.certified, overwrite=True
+            )
+        return written
+
+
+class _Columnwise:
+    def __init__(
+        self, data: Source, output: Path, detail: bool, keep_order: bool, overwrite: bool
+    ) -> None:
+        self._data, self._output = data, output
+        self._detail, self._keep_order, self._overwrite = detail, keep_order, overwrite
+
+    def columns(self, verbatim: list[str]) -> list[str]:  # noqa: ARG002 - Parquet has types
+        return column_names(self._data)
+
+    def run(self, plan: Plan, *, seed: int | None, progress: Progress | None) -> Written:
+        return protect_file(
+            self._data,
+            plan,
+            self._output,
+            detail=self._detail,
+            keep_order=self._keep_order,
+            overwrite=self._overwrite,
+            seed=seed,
+            progress=progress,
+        )
+
+
+class _OnSpark:
+    def __init__(
+        self,
+        data: Source,
+        output: str,
+        master: str | None,
+        detail: bool,
+        keep_order: bool,
+        overwrite: bool,
+    ) -> None:
+        from microveil.engines.spark.session import open_session, read_parquet
+
+        spark = open_session(master).newSession()  # whose settings are its own
+        from microveil.engines.spark.hadoop import SCRATCH, place
+        from microveil.release.spark_store import SparkStore
+
+        source = place(spark, str(data.location))
+        store = SparkStore(spark, source)
+        self._places, self._keep_order = store.places(output, detail=detail), keep_order
+        store.check(self._places, overwrite=overwrite)
+        if spark.conf.get(SCRATCH, None) is None:
+            spark.conf.set(SCRATCH, self._places.protected.rpartition("/")[0] or ".")
+        self._table = read_parquet(spark, source)
+
+    def columns(self, verbatim: list[str]) -> list[str]:  # noqa: ARG002 - Parquet has types
+        return list(self._table.columns)
+
+    def run(self, plan: Plan, *, seed: int | None, progress: Progress | None) -> Written:
+        release = protect(self._table, plan, seed=seed, progress=progress)
+        return release.write_to(self._places, keep_order=self._keep_order)

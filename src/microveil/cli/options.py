@@ -1,0 +1,165 @@
+"""Options that commands share, and what may stand in them."""
+
+from collections.abc import Callable
+from contextlib import suppress
+from datetime import date
+from enum import StrEnum
+from functools import wraps
+from inspect import Parameter, signature
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from microveil.errors import PlanError
+
+if TYPE_CHECKING:
+    from microveil.plan.roles import Bound
+
+
+class MethodChoice(StrEnum):
+    """The paper's methods."""
+
+    DP = "DP"
+    DP_UM = "DP-UM"
+    IDP_LS = "iDP-LS"
+    IDP_CBLS = "iDP-CBLS"
+
+
+class PartitionChoice(StrEnum):
+    """Where one cluster ends and the next begins."""
+
+    FIXED = "fixed"
+    NOISE_OPTIMAL = "noise-optimal"
+    LEAST_SQUARES = "least-squares"
+    JOINT = "joint"
+
+
+class PostChoice(StrEnum):
+    """What becomes of masked values."""
+
+    AUTO = "auto"
+    NONE = "none"
+    ISOTONIC = "isotonic"
+    PENALISED_ISOTONIC = "penalised-isotonic"
+
+
+class GuaranteeChoice(StrEnum):
+    """Whether epsilon covers that clusters are formed again."""
+
+    FIXED_CLUSTERS = "fixed-clusters"
+    RE_CLUSTERED = "re-clustered"
+
+
+class MissingChoice(StrEnum):
+    """What to do with missing values."""
+
+    ERROR = "error"
+    KEEP = "keep"
+    DROP = "drop"
+
+
+class EngineChoice(StrEnum):
+    """Where the work is done."""
+
+    MEMORY = "memory"
+    SPARK = "spark"
+
+
+OutputPlace = Annotated[
+    str,
+    typer.Option(
+        "--output", "-o", metavar="PATH", help="The protected file to write; for Spark a directory."
+    ),
+]
+Engine = Annotated[EngineChoice, typer.Option(help="Where the work is done.")]
+Master = Annotated[
+    str | None, typer.Option(help="For Spark: its master, e.g. local[2]; by default as configured.")
+]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print only errors and warnings.")]
+Seed = Annotated[
+    int | None,
+    typer.Option(min=0, help="Repeatable noise for experiments: not for publication."),
+]
+Report = Annotated[
+    Path | None,
+    typer.Option(
+        help="Also write a private report, an HTML page with charts, for the data holder."
+    ),
+]
+Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace files that exist.")]
+
+
+_DATA = "A CSV, Parquet, Arrow, Excel, SPSS, Stata or SAS file, or postgresql://user@host/database."
+_READING = {
+    "delimiter": "What separates columns in CSV, by default detected.",
+    "encoding": "The encoding of CSV, SPSS, Stata or SAS files, by default detected.",
+    "decimal": "The decimal mark in CSV, by default detected.",
+    "sheet": "The sheet of an Excel workbook, by default the first.",
+    "query": "The SQL query to read from a database.",
+}
+
+
+def reads(name: str, text: str = _DATA) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Give a command an argument that names a table, and the options that say how to read it.
+
+    The command itself takes one parameter of this name, a `Source`.
+    """
+    argument = Annotated[str, typer.Argument(metavar=name.upper(), help=text)]
+    options = [
+        Parameter(
+            option,
+            Parameter.KEYWORD_ONLY,
+            default=None,
+            annotation=Annotated[str | None, typer.Option(help=help_)],
+        )
+        for option, help_ in _READING.items()
+    ]
+
+    def decorate(command: Callable[..., None]) -> Callable[..., None]:
+        @wraps(command)
+        def run(**given: Any) -> None:  # noqa: ANN401 - whatever the command takes
+            from microveil.formats import Source
+
+            reading = {option: given.pop(option) for option in _READING}
+            command(**{**given, name: Source(given[name], **reading)})
+
+        own = signature(command).parameters
+        changed = [p.replace(kind=Parameter.KEYWORD_ONLY) for p in own.values()]
+        changed = [p.replace(annotation=argument) if p.name == name else p for p in changed]
+        seen = signature(command).replace(parameters=[*changed, *options])
+        run.__annotations__ = {p.name: p.annotation for p in seen.parameters.values()}
+        vars(run)["__signature__"] = seen  # which typer looks at
+        return run
+
+    return decorate
+
+
+def parse_k(text: str | None) -> int | str | None:
+    """Read a number of records, or "auto"."""
+    if text is None or text == "auto":
+        return text
+    try:
+        return int(text)
+    except ValueError:
+        message = f'expected a number or "auto", got {text!r}'
+        raise typer.BadParameter(message, param_hint="--k") from None
+
+
+def parse_domains(texts: list[str]) -> "dict[str, tuple[Bound, Bound]]":
+    """Read domains written as NAME=LOWER:UPPER, of numbers or dates."""
+    domains = [_parse_domain(text) for text in texts]
+    twice = {name for name, _ in domains if [n for n, _ in domains].count(name) > 1}
+    if twice:
+        raise PlanError(f"domain {min(twice)!r}: declared twice; give one domain")
+    return dict(domains)
+
+
+def _parse_domain(text: str) -> "tuple[str, tuple[Bound, Bound]]":
+    name, equals, ends = text.rpartition("=")
+    lower, colon, upper = ends.partition(":")
+    readings: tuple[Callable[[str], Bound], ...] = (float, date.fromisoformat)
+    for read in readings if equals and colon else ():
+        with suppress(ValueError):
+            return name, (read(lower), read(upper))
+    raise typer.BadParameter(f"expected NAME=LOWER:UPPER, got {text!r}", param_hint="--domain")

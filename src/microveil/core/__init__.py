@@ -1,0 +1,1 @@
+"""The mathematics: NumPy and numba only, no tables."""

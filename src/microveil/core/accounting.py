@@ -1,0 +1,206 @@
+"""Budget: shares of ε, noise scales, and what is lost when clusters are formed again."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from microveil.core.clusters import ClusterSummary
+from microveil.core.grid import Integers, Reals
+from microveil.core.methods import Guarantee, Method, Reach
+from microveil.core.sensitivity import DomainUnits, Reaches
+from microveil.errors import PlanError
+
+
+def budget_shares(epsilon: float, weights: Sequence[float]) -> list[float]:
+    """Split ε in proportion to weights into floats whose sum is ε exactly, in any order.
+
+    Every share is a whole number of units in the last place of ε, so no addition rounds. The
+    few units that remain go to the first attributes, one each.
+
+    Examples
+    --------
+    >>> shares = budget_shares(0.1, [1, 1, 1])
+    >>> sum(shares) == 0.1
+    True
+    >>> budget_shares(1, [3, 1])
+    [0.75, 0.25]
+    """
+    unit = Fraction(math.ulp(epsilon))
+    units = Fraction(epsilon) / unit
+    exact = [Fraction(weight) for weight in weights]
+    shares = [math.floor(units * weight / sum(exact)) for weight in exact]
+    for first in range(int(units) - sum(shares)):
+        shares[first] += 1
+    if 0 in shares:
+        raise PlanError("plan: epsilon is too small, or the weights too unequal, to be shared")
+    return [float(share * unit) for share in shares]
+
+
+@dataclass(frozen=True)
+class Totals:
+    """What the noise of one cluster depends on in all others, when clusters are formed again.
+
+    `up` and `down` are Σ_j d_j/s_j over the moves d_j in one direction, with s_j the cluster's
+    scale before all scales are multiplied by one factor. Totals of parts add up.
+    """
+
+    records: int = 0
+    up: float = 0.0
+    down: float = 0.0
+
+    def __add__(self, other: "Totals") -> "Totals":
+        return Totals(self.records + other.records, self.up + other.up, self.down + other.down)
+
+
+def totals_of(method: Method, summary: ClusterSummary, domain: DomainUnits) -> Totals:
+    """Compute what scales depend on in all clusters of an attribute, or in a part of them."""
+    up, down, unscaled = _unscaled(method.reclustered(summary, domain), summary.size)
+    return Totals(int(summary.size.sum()), _total_loss(up, unscaled), _total_loss(down, unscaled))
+
+
+def noise_scales(
+    method: Method,
+    summary: ClusterSummary,
+    domain: DomainUnits,
+    epsilon: float,
+    guarantee: Guarantee = "fixed-clusters",
+    totals: Totals | None = None,
+) -> Integers:
+    """Scales in grid units that keep the guarantee; 0 where no record moves the cluster.
+
+    Of a part of the clusters, `totals` are those of all of them.
+    """
+    if guarantee == "fixed-clusters" or not method.clustered:
+        return fixed_scales(method.calibration(summary, domain).largest, summary.size, epsilon)
+    totals = totals or totals_of(method, summary, domain)
+    if method.promise == "DP":
+        reach = method.calibration(summary, domain).largest
+        return fixed_scales(reach, summary.size, epsilon / _rounding(totals.records, domain))
+    return reclustered_scales(method.reclustered(summary, domain), summary.size, epsilon, totals)
+
+
+def fixed_scales(reach: Integers, size: Integers, epsilon: float) -> Integers:
+    """Scales t_j = ⌈(Δ_j + g)/(ε g)⌉ in grid units, with Δ_j = reach_j/n_j; 0 where nothing moves.
+
+    Guarantee
+    ---------
+    A rounded centroid moves by at most d = ⌈reach/n⌉ ≤ (reach + n − 1)/n grid units, so
+    d/t ≤ ε. The quotient is computed in floating point with a relative error below 2^−51; up to a
+    reach of 2^51 the numerator's spare unit outweighs it, beyond it is padded.
+    """
+    quotient = np.maximum((reach + size) / size / epsilon, 1.0)
+    padded = np.where(reach < 2**51, quotient, quotient * (1 + 2.0**-50))
+    return _whole(np.where(reach > 0, padded, 0))
+
+
+def reclustered_scales(
+    reaches: Reaches, size: Integers, epsilon: float, totals: Totals | None = None
+) -> Integers:
+    """Scales of least total squared noise for which re-clustering loses at most ε.
+
+    With w_j the larger shift of centroid j, b_j = (w_j/n_j)^(1/3) Σ_i w_i^(2/3) n_i^(1/3) / ε
+    minimises Σ n_j b_j² subject to Σ w_j/b_j ≤ ε. No neighbour moves every centroid by the larger
+    of its two shifts, so all scales shrink until the worst neighbour loses ε: what remains is
+    b_j = s_j max(Σ up_i/s_i, Σ down_i/s_i)/ε with s_j = (w_j/n_j)^(1/3).
+
+    Guarantee
+    ---------
+    Σ_j d_j/t_j ≤ ε for the rounded centroids' moves d_j in either direction: rounding adds at most
+    one grid unit to each that moves, which is part of w_j.
+    """
+    up, down, unscaled = _unscaled(reaches, size)
+    if totals is None:
+        totals = Totals(0, _total_loss(up, unscaled), _total_loss(down, unscaled))
+    return _whole(unscaled * (max(totals.up, totals.down) / epsilon) * (1 + 2.0**-40))
+
+
+def _unscaled(reaches: Reaches, size: Integers) -> tuple[Reals, Reals, Reals]:
+    up, down = (shift / size + (shift > 0) for shift in reaches)
+    return up, down, np.cbrt(np.maximum(up, down) / size)
+
+
+def fixed_loss(
+    method: Method, summary: ClusterSummary, domain: DomainUnits, scales: Integers
+) -> float:
+    """Exact loss of one attribute when one record changes and keeps its cluster."""
+    return float(np.max(fixed_losses(method, summary, domain, scales)))
+
+
+def fixed_losses(
+    method: Method, summary: ClusterSummary, domain: DomainUnits, scales: Integers
+) -> Reals:
+    """Exact loss of each cluster when one of its records changes and keeps its cluster."""
+    up, down = _moves(method, method.fixed, summary, domain)
+    return np.maximum(_ratios(up, scales), _ratios(down, scales))
+
+
+def reclustered_loss(
+    method: Method, summary: ClusterSummary, domain: DomainUnits, scales: Integers
+) -> float:
+    """Exact loss of one attribute when one record changes and clusters are formed again.
+
+    With scales held, the worst neighbour takes a record from one end beyond the other, and every
+    centroid moves the same way: max(Σ up_j/b_j, Σ down_j/b_j).
+    """
+    if not method.clustered:
+        return fixed_loss(method, summary, domain, scales)
+    return max(
+        float(np.sum(losses)) for losses in reclustered_losses(method, summary, domain, scales)
+    )
+
+
+def reclustered_losses(
+    method: Method, summary: ClusterSummary, domain: DomainUnits, scales: Integers
+) -> tuple[Reals, Reals]:
+    """Exact loss of each cluster when a record passes all of them, upwards and downwards."""
+    up, down = _moves(method, method.reclustered, summary, domain)
+    return _ratios(up, scales), _ratios(down, scales)
+
+
+def reclustered_bound(
+    method: Method, epsilon: float, *, clusters: int, records: int, domain: DomainUnits
+) -> float:
+    """Bound the re-clustered loss of published noise without looking at the data.
+
+    With scales held, and for any table of the method's domain: p·ε for iDP-CBLS, where every one
+    of p clusters may lose ε; for DP-UM and iDP-LS the shifts n_j·|Δc_j| add up to at most hi − lo,
+    while n_j·b_j is at least (hi − lo)/ε and half of that, which gives ε and 2ε. Rounding each
+    centroid to the grid adds at most n/R, with R the domain's width in grid units (2^40 or more).
+    """
+    if not method.clustered:
+        return epsilon
+    if not method.needs_domain:
+        return clusters * epsilon
+    published = epsilon if method.promise == "DP" else 2 * epsilon
+    return published * _rounding(records, domain)
+
+
+def _rounding(records: int, domain: DomainUnits) -> float:
+    return 1 + records / (domain.upper - domain.lower)
+
+
+def _moves(
+    method: Method, reach: Reach, summary: ClusterSummary, domain: DomainUnits
+) -> tuple[Integers, Integers]:
+    """How far the rounded centroids move when their sums move by these reaches."""
+    reaches, here = reach(summary, domain), method.centroid(summary, 0)
+    up = method.centroid(summary, reaches.up) - here
+    return up, here - method.centroid(summary, -reaches.down)
+
+
+def _ratios(moves: Integers | Reals, scales: Integers | Reals) -> Reals:
+    """Loss of each cluster: 0/0 = 0, and a cluster that moves without noise loses everything."""
+    unmasked = np.where(moves > 0, np.inf, 0.0)
+    return np.divide(moves, scales, out=unmasked, where=np.asarray(scales) > 0)
+
+
+def _total_loss(moves: Integers | Reals, scales: Integers | Reals) -> float:
+    return float(np.sum(_ratios(moves, scales)))
+
+
+def _whole(scales: Reals) -> Integers:
+    """Round scales up; what is more than the sampler takes stays more, but fits 64 bits."""
+    return np.minimum(np.ceil(scales), 2.0**62 + 2.0**61).astype(np.int64)

@@ -1,0 +1,109 @@
+"""Everything that is resolved about a confidential attribute before clusters are formed."""
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Literal
+
+from microveil.core.grid import Grid
+from microveil.core.methods import Guarantee, Method
+from microveil.core.sensitivity import DomainUnits
+
+NumericKind = Literal["integer", "real"]
+CategoryKind = Literal["nominal", "ordinal"]
+Kind = NumericKind | CategoryKind
+Category = str | bool | int
+Partition = Literal["fixed", "noise-optimal", "least-squares", "joint"]
+Post = Literal["auto", "none", "isotonic", "penalised-isotonic"]
+Unit = Literal["day", "hour", "minute", "second", "microsecond"]
+DomainSource = Literal["declared", "data", "none"]
+GridSource = Literal["declared", "data", "default"]
+
+
+@dataclass(frozen=True)
+class _Settings:
+    """What numbers and categories have in common; `group` is the joint group an attribute is in."""
+
+    name: str
+    kind: Kind
+    method: Method
+    guarantee: Guarantee
+    partition: Partition
+    group: int | None
+    post: Post
+    k: int
+    k_chosen: bool
+    records: int
+    epsilon: float
+    epsilon_per_record: float
+    domain_source: DomainSource
+
+    @property
+    def clusters(self) -> int:
+        """Number of clusters of k; every record is one where the method forms none."""
+        return self.records // self.k
+
+    @property
+    def chosen_from_data(self) -> bool:
+        """Whether the data decided where clusters begin and end."""
+        return self.method.clustered and (self.partition != "fixed" or self.k_chosen)
+
+
+@dataclass(frozen=True)
+class NumericSettings(_Settings):
+    """A numeric attribute.
+
+    `lower` and `upper` are infinite where there is no domain. `published_lower` and
+    `published_upper` also respect whole numbers and the column's type. Published whole numbers are
+    multiples of `quantum`, which is 1 but for times, counted in days or microseconds.
+    """
+
+    cap: int
+    lower: float
+    upper: float
+    published_lower: float
+    published_upper: float
+    decimals: int | None
+    quantum: float
+    unit: Unit | None
+    grid: Grid
+    grid_source: GridSource
+
+    @property
+    def domain_units(self) -> DomainUnits:
+        """The domain in grid units; (0, 0) for a method that needs none."""
+        if not self.method.needs_domain:
+            return DomainUnits(0, 0)
+        step, origin = self.grid.step, self.grid.origin
+        return DomainUnits(round((self.lower - origin) / step), round((self.upper - origin) / step))
+
+
+@dataclass(frozen=True)
+class CategorySettings(_Settings):
+    """An attribute of categories, in the order in which they are clustered.
+
+    `paths` holds for every category the groups of the taxonomy it is in; empty without one.
+    `persons` is the most records one person has.
+    """
+
+    categories: tuple[Category, ...]
+    paths: tuple[tuple[str, ...], ...]
+    persons: int
+
+    @property
+    def most_changing(self) -> int:
+        """How many clusters can change when one record does and clusters are formed again.
+
+        Every cluster between the old and the new place hands its first record on and gets the
+        next cluster's first. Along the way categories only rise, so they can differ r − 1 times.
+        """
+        return min(self.clusters, len(self.categories) - 1)
+
+    @property
+    def rate(self) -> Fraction:
+        """What a flip costs per count: half of ε, or of each changing cluster's part of it."""
+        formed_again = self.guarantee == "re-clustered" and self.method.clustered
+        parts = self.most_changing if formed_again else 1
+        return Fraction(self.epsilon) / self.persons / parts / 2
+
+
+AttributeSettings = NumericSettings | CategorySettings

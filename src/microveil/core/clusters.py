@@ -1,0 +1,117 @@
+"""Individual ranking: clusters of consecutive sorted values, and what is known of each."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from microveil.core.grid import Integers
+
+LARGEST_TOTAL = 2**62
+
+
+@dataclass(frozen=True, eq=False)
+class ClusterSummary:
+    """All the mathematics ever sees of the data: a few whole numbers per cluster, in grid units.
+
+    ``second_smallest`` and the like count repeats: in 3, 3, 3, 4 the third smallest is 3. In
+    clusters of fewer than three records they repeat the nearest value there is.
+
+    ``total`` is the sum modulo 2^64. It is only ever used as a difference from a multiple of the
+    cluster's own values, which fits 64 bits although the sum itself may not.
+    """
+
+    size: Integers
+    total: Integers
+    smallest: Integers
+    second_smallest: Integers
+    third_smallest: Integers
+    largest: Integers
+    second_largest: Integers
+    third_largest: Integers
+
+    def __len__(self) -> int:
+        return len(self.size)
+
+    def fits(self) -> bool:
+        """Whether every cluster's sum of distances from its smallest value fits 62 bits."""
+        widths = (self.largest - self.smallest).astype(np.float64)
+        return bool(np.all(self.size * widths < LARGEST_TOTAL))
+
+    def neighbours(self, lower: int, upper: int) -> tuple[Integers, Integers]:
+        """Return the values ranked just before and just after each cluster, and the given ends."""
+        return np.append(lower, self.largest[:-1]), np.append(self.smallest[1:], upper)
+
+    def mean(self, moved: Integers | int = 0) -> Integers:
+        """Return means, rounded to the grid (halves upwards), after the sums have moved."""
+        return _rounded_mean(self.total + moved, self.size, self.smallest)
+
+    def winsorised_mean(self, moved: Integers | int = 0) -> Integers:
+        """Return means after the paper's pre-processing, min := min′ and max := max′."""
+        total = self.total - self.smallest - self.largest
+        total = total + self.second_smallest + self.second_largest
+        return _rounded_mean(total + moved, self.size, self.second_smallest)
+
+
+NOTHING_BEFORE, NOTHING_AFTER = -(2**62), 2**62
+
+
+@dataclass(frozen=True, eq=False)
+class PartialSummary(ClusterSummary):
+    """Some clusters of an attribute, in any order, with the values ranked next to each of them."""
+
+    before: Integers
+    after: Integers
+
+    def neighbours(self, lower: int, upper: int) -> tuple[Integers, Integers]:
+        """Return the values ranked just before and just after each cluster, and the given ends."""
+        return (
+            np.where(self.before == NOTHING_BEFORE, lower, self.before),
+            np.where(self.after == NOTHING_AFTER, upper, self.after),
+        )
+
+
+def _rounded_mean(total: Integers, size: Integers, least: Integers) -> Integers:
+    above_least = total - size * least  # exact modulo 2^64, and small: see ClusterSummary.fits
+    rounded: Integers = least + (2 * above_least + size) // (2 * size)
+    return rounded
+
+
+def cluster_sizes(records: int, k: int) -> Integers:
+    """Sizes of ⌊n/k⌋ clusters of k records; the remainder joins the last.
+
+    Examples
+    --------
+    >>> cluster_sizes(11, 3)
+    array([3, 3, 5])
+    """
+    sizes = np.full(records // k, k, dtype=np.int64)
+    sizes[-1] += records % k
+    return sizes
+
+
+def summarise(ranked: Integers, size: Integers) -> ClusterSummary:
+    """Summarise consecutive clusters of the given sizes in ascending values.
+
+    Examples
+    --------
+    >>> summary = summarise(np.array([1, 2, 4, 4, 9, 9]), np.array([3, 3]))
+    >>> summary.mean(), summary.winsorised_mean()
+    (array([2, 7]), array([2, 9]))
+    """
+    end = np.cumsum(size)
+    start = end - size
+    return ClusterSummary(
+        size=size,
+        total=np.add.reduceat(ranked, start),
+        smallest=ranked[start],
+        second_smallest=ranked[np.minimum(start + 1, end - 1)],
+        third_smallest=ranked[np.minimum(start + 2, end - 1)],
+        largest=ranked[end - 1],
+        second_largest=ranked[np.maximum(end - 2, start)],
+        third_largest=ranked[np.maximum(end - 3, start)],
+    )
+
+
+def singletons(units: Integers) -> ClusterSummary:
+    """Summarise every record as a cluster of its own, in record order."""
+    return ClusterSummary(np.ones_like(units), *[units] * 7)

@@ -1,0 +1,33 @@
+"""Expected squared error without drawing noise: squares within clusters plus those of the noise."""
+
+import numpy as np
+
+from microveil.core.attribute import NumericSettings
+from microveil.core.clusters import ClusterSummary, singletons, summarise
+from microveil.core.grid import Integers, Reals
+from microveil.core.isotonic import expected_squares_of_noise
+from microveil.core.mask import calibrate
+from microveil.core.partition import cut
+
+
+def expected_squares(
+    ranked: Integers, settings: NumericSettings, *, clamped: bool
+) -> tuple[float, float]:
+    """Return the squares within clusters and the expected squares of noise, in grid units.
+
+    Clamped, noise is cut off at half the domain's width.
+    """
+    half_width = (settings.upper - settings.lower) / 2 / settings.grid.step
+    clustered = settings.method.clustered
+    summary = summarise(ranked, cut(ranked, settings)) if clustered else singletons(ranked)
+    scales = calibrate(summary, settings).astype(np.float64)
+    squares = expected_squares_of_noise(scales, half_width if clamped else np.inf)
+    noise = float(np.sum(summary.size * squares))
+    return float(np.sum(_within(ranked, summary, settings))), noise
+
+
+def _within(ranked: Integers, summary: ClusterSummary, settings: NumericSettings) -> Reals:
+    """Squares of records about the centroid of their cluster."""
+    away = ranked - np.repeat(settings.method.centroid(summary, 0), summary.size)
+    squares: Reals = away.astype(np.float64) ** 2
+    return squares

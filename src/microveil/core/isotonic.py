@@ -1,0 +1,71 @@
+"""Post-processing of masked centroids: it sees nothing but what was masked, so it is free."""
+
+import numpy as np
+
+from microveil.core.grid import Reals
+
+
+def isotonic(masked: Reals, scales: Reals, lower: float = -np.inf, upper: float = np.inf) -> Reals:
+    """Put masked centroids back in rising order, as the true ones are.
+
+    Masked values are first clamped to [lower, upper]; then weighted least squares, with weights
+    one over the noise's expected square, which clamping keeps below a bound: 1/(2b²) for a scale b
+    that is small against the domain. Centroids without noise keep their values. One pass over the
+    clusters.
+
+    Guarantee
+    ---------
+    A function of masked values, noise scales and the declared domain. Level 1 and level 2 hold the
+    scales as part of the mechanism, so nothing is spent at either.
+
+    Examples
+    --------
+    >>> isotonic(np.array([1.0, 5.0, 3.0, 9.0]), np.array([1.0, 1.0, 1.0, 1.0]))
+    array([1., 4., 4., 9.])
+    """
+    from microveil.core.kernels.isotonic import pool_adjacent_violators
+
+    squares = expected_squares_of_noise(scales, (upper - lower) / 2)
+    weights = np.divide(1.0, squares, out=np.full(len(scales), np.inf), where=squares > 0)
+    return pool_adjacent_violators(np.clip(masked, lower, upper), weights)
+
+
+def penalised_isotonic(
+    masked: Reals, scales: Reals, lower: float = -np.inf, upper: float = np.inf
+) -> Reals:
+    """Isotonic regression whose two ends are drawn in by one standard deviation of their noise.
+
+    Between two neighbours a masked centroid cannot stray far without being pooled with them, but
+    nothing holds the first from below and the last from above: isotonic regression spikes at its
+    ends, and the outermost clusters have the most noise. Raising the first value and lowering the
+    last before the regression is the same as adding to its squares a penalty that grows with the
+    last value of the result and falls with the first.
+
+    Guarantee
+    ---------
+    As for `isotonic`: post-processing of what was masked.
+
+    Examples
+    --------
+    >>> penalised_isotonic(np.array([1.0, 3.0, 9.0]), np.array([0.0, 0.0, 2.0])).round(2)
+    array([1.  , 3.  , 6.17])
+    """
+    deviations = np.sqrt(expected_squares_of_noise(scales, (upper - lower) / 2))
+    drawn_in = np.clip(masked, lower, upper)
+    drawn_in[0] += deviations[0]
+    drawn_in[-1] -= deviations[-1]
+    return isotonic(drawn_in, scales, lower, upper)
+
+
+def expected_squares_of_noise(scales: Reals, ceiling: float) -> Reals:
+    """E[min(N², R²)] = 2b² − exp(−R/b)(2b² + 2bR) for Laplace noise N of scale b.
+
+    Examples
+    --------
+    >>> expected_squares_of_noise(np.array([0.0, 1.0]), np.inf)
+    array([0., 2.])
+    """
+    ratios = np.divide(ceiling, scales, out=np.full(len(scales), np.inf), where=scales > 0)
+    near = np.minimum(ratios, 700.0)  # exp of less is 0 in double precision
+    squares: Reals = 2 * scales**2 * (1 - np.exp(-near) * (1 + near))
+    return squares

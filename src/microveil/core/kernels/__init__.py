@@ -1,0 +1,1 @@
+"""Compiled loops, imported only when they are run."""

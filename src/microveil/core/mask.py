@@ -1,0 +1,248 @@
+"""The mechanism on one attribute: from cluster summaries to published values.
+
+Pure: summaries, settings and random words in; published values, a private description of the
+clusters and their losses out. Every engine ends here, and so do the audit, the expected error and
+the exploration.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from microveil.core.accounting import Totals, fixed_losses, noise_scales, reclustered_losses
+from microveil.core.attribute import AttributeSettings, CategorySettings, NumericSettings
+from microveil.core.categories import (
+    CategorySummary,
+    leaders,
+    released_as_is,
+    representatives,
+    respond,
+    summarise_categories,
+)
+from microveil.core.clusters import ClusterSummary, singletons, summarise
+from microveil.core.grid import Integers, Reals
+from microveil.core.isotonic import isotonic, penalised_isotonic
+from microveil.core.noise import LARGEST_SCALE, WordSource, add_discrete_laplace
+from microveil.core.partition import cut
+from microveil.errors import DataError
+
+Description = dict[str, NDArray[Any]]
+"""Columns of the private detail, one row per cluster; columns that say nothing are left out."""
+
+
+@dataclass(frozen=True, eq=False)
+class Losses:
+    """What one record can lose in each cluster.
+
+    `fixed`: the record keeps its cluster. `up` and `down`: clusters are formed again, and the
+    record passes this one on its way up or down.
+    """
+
+    fixed: Reals
+    up: Reals
+    down: Reals
+
+
+@dataclass(frozen=True, eq=False)
+class Masked:
+    """What is published of each cluster, how it came about, and what a record can lose there.
+
+    `values` are numbers, or the codes of categories.
+    """
+
+    values: NDArray[Any]
+    description: Description
+    losses: Losses
+
+    def total_losses(self, settings: AttributeSettings) -> tuple[float, float | None]:
+        """Return what one record can lose with fixed clusters, and re-clustered."""
+        losses = self.losses
+        return total_losses(
+            settings, float(losses.fixed.max()), float(losses.up.sum()), float(losses.down.sum())
+        )
+
+
+def total_losses(
+    settings: AttributeSettings, fixed: float, up: float, down: float
+) -> tuple[float, float | None]:
+    """Return the losses of an attribute from the largest fixed and the sums of the others.
+
+    Where the data decided where clusters begin and end, the loss of re-clustering has no bound.
+    """
+    if settings.chosen_from_data:
+        return fixed, None
+    if not settings.method.clustered:
+        return fixed, fixed
+    again = max(up, down)
+    if isinstance(settings, CategorySettings):
+        again = min(again, settings.most_changing * float(2 * settings.rate))
+    return fixed, again
+
+
+def form_clusters(
+    ranked: Integers, settings: AttributeSettings
+) -> ClusterSummary | CategorySummary:
+    """Cut ascending values, or codes of categories, into clusters and summarise them."""
+    return summary_of(ranked, cut(ranked, settings), settings)
+
+
+def summary_of(
+    ranked: Integers, sizes: Integers, settings: AttributeSettings
+) -> ClusterSummary | CategorySummary:
+    """Summarise consecutive clusters of the given sizes in ascending values or codes."""
+    if isinstance(settings, CategorySettings):
+        return summarise_categories(ranked, sizes, len(settings.categories))
+    return summarise(ranked, sizes)
+
+
+def mask_clusters(
+    summary: ClusterSummary | CategorySummary,
+    settings: AttributeSettings,
+    words: WordSource,
+    totals: Totals | None = None,
+) -> Masked:
+    """Mask the clusters of one attribute, or a part of them whose `totals` are those of all.
+
+    Guarantee
+    ---------
+    That of `publish_centroids` for numbers and of `representatives` for categories.
+    """
+    if isinstance(summary, CategorySummary):
+        assert isinstance(settings, CategorySettings)  # noqa: S101 - for the type checker
+        return _mask_categories(summary, settings, words)
+    assert isinstance(settings, NumericSettings)  # noqa: S101 - for the type checker
+    scales = calibrate(summary, settings, totals)
+    return Masked(
+        publish_centroids(summary, scales, settings, words),
+        _describe_numbers(summary, settings, scales),
+        _numeric_losses(summary, settings, scales),
+    )
+
+
+def mask_singly(values: Integers, settings: AttributeSettings, words: WordSource) -> Masked:
+    """Mask every record by itself, for a method that forms no clusters; one row describes it."""
+    if isinstance(settings, CategorySettings):
+        spent = np.full(1, float(2 * settings.rate))
+        description = {"records": np.array([len(values)]), "sensitivity": np.ones(1)}
+        return Masked(respond(values, settings, words), description, Losses(spent, spent, spent))
+    summary = singletons(values)
+    scales = calibrate(summary, settings)
+    first = singletons(values[:1])
+    description = _describe_numbers(first, settings, scales[:1])
+    return Masked(
+        publish_centroids(summary, scales, settings, words),
+        {
+            "records": np.array([len(values)]),
+            "sensitivity": description["sensitivity"],
+            "scale": description["scale"],
+        },
+        _numeric_losses(summary, settings, scales),
+    )
+
+
+def calibrate(
+    summary: ClusterSummary, settings: NumericSettings, totals: Totals | None = None
+) -> Integers:
+    """Compute the noise scale of every cluster, in grid units.
+
+    Of a part of the clusters, `totals` are those of all of them.
+    """
+    if not summary.fits():
+        raise DataError(
+            f"values too large for its noise grid when {settings.k} of them are added; declare "
+            "lower and upper, a larger resolution, or a smaller k",
+            attribute=settings.name,
+        )
+    scales = noise_scales(
+        settings.method,
+        summary,
+        settings.domain_units,
+        settings.epsilon_per_record,
+        settings.guarantee,
+        totals,
+    )
+    if scales.max() > LARGEST_SCALE:
+        raise DataError(
+            "epsilon is too small for its noise grid; raise epsilon, or declare a narrower domain "
+            "or a larger resolution",
+            attribute=settings.name,
+            setting="epsilon",
+        )
+    return scales
+
+
+def publish_centroids(
+    summary: ClusterSummary, scales: Integers, settings: NumericSettings, words: WordSource
+) -> Reals:
+    """Mask the centroids of one attribute and return what is published of each cluster.
+
+    Guarantee
+    ---------
+    Centroids move by whole grid units, and discrete Laplace noise of scale t turns a move by d
+    into a loss of d/t. `accounting.noise_scales` keeps the loss of the one cluster that moves
+    (fixed clusters), or the sum over all that do (re-clustered), within ε. What follows
+    (leaving the grid, isotonic regression, clamping, rounding) is post-processing.
+    """
+    centroids = settings.method.centroid(summary, 0)
+    values = settings.grid.to_values(add_discrete_laplace(centroids, scales, words))
+    if settings.post != "none":
+        regression = isotonic if settings.post == "isotonic" else penalised_isotonic
+        bounds = settings.published_lower, settings.published_upper
+        values = regression(values, settings.grid.to_widths(scales), *bounds)
+    return publish(values, settings)
+
+
+def publish(values: Reals, settings: NumericSettings) -> Reals:
+    """Round values as the attribute asks and keep them within its domain and type."""
+    if settings.kind == "integer":
+        values = np.rint(values / settings.quantum) * settings.quantum
+    elif settings.decimals is not None:
+        exact = np.abs(values) < 2.0**53 / 10.0**settings.decimals  # beyond, doubles have no more
+        values = np.where(exact, np.round(np.where(exact, values, 0), settings.decimals), values)
+    return np.clip(values, settings.published_lower, settings.published_upper)
+
+
+def _describe_numbers(
+    summary: ClusterSummary, settings: NumericSettings, scales: Integers
+) -> Description:
+    grid, method = settings.grid, settings.method
+    reach = method.calibration(summary, settings.domain_units).largest
+    return {
+        "records": summary.size,
+        "smallest": grid.to_values(summary.smallest),
+        "largest": grid.to_values(summary.largest),
+        "centroid": grid.to_values(method.centroid(summary, 0)),
+        "sensitivity": grid.to_widths(reach / summary.size),
+        "scale": grid.to_widths(scales),
+    }
+
+
+def _numeric_losses(summary: ClusterSummary, settings: NumericSettings, scales: Integers) -> Losses:
+    case = settings.method, summary, settings.domain_units, scales
+    return Losses(fixed_losses(*case), *reclustered_losses(*case))
+
+
+def _mask_categories(
+    summary: CategorySummary, settings: CategorySettings, words: WordSource
+) -> Masked:
+    """Mask clusters of categories.
+
+    The sensitivity is that of the scores: 0 where one record cannot change the representative.
+    """
+    as_is = released_as_is(summary, settings)
+    scores = summary.scores(settings.kind)
+    ordered = np.sort(scores, axis=1)
+    labels = np.array([str(category) for category in settings.categories], dtype=object)
+    spent = np.where(as_is, 0.0, float(2 * settings.rate))
+    return Masked(
+        representatives(summary, as_is, settings, words),
+        {
+            "records": summary.size,
+            "sensitivity": np.where(as_is, 0.0, 1.0),
+            "category": labels[leaders(scores)],
+            "lead": ordered[:, -1] - ordered[:, -2],
+        },
+        Losses(spent, spent, spent),
+    )

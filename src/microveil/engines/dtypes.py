@@ -1,0 +1,128 @@
+"""Columns of the user's library as numbers or categories, and back again."""
+
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+import polars as pl
+
+from microveil.core.grid import Reals
+from microveil.engines.base import Column, Holds
+
+_DAYS = (-719_162.0, 2_932_896.0)  # the years 1 to 9999
+_MICROSECONDS = (-62_135_596_800_000_000.0, 253_402_300_799_999_999.0)
+_NANOSECONDS = (-9_223_372_036_854_775.0, 9_223_372_036_854_775.0)  # 64 bits of them, in µs
+_DAY = (0.0, 86_399_999_999.0)
+
+
+def describe(dtype: nw.dtypes.DType) -> Column:
+    """Describe a column from its type."""
+    words = _in_words(dtype)
+    if dtype.is_integer() and dtype not in (nw.Int128, nw.UInt128):
+        limits = np.iinfo(str(dtype).lower())
+        return Column("integer", words, _double(limits.min), _double(limits.max))
+    if dtype.is_float():
+        largest = float(np.finfo(str(dtype).lower()).max)
+        return Column("real", words, -largest, largest, single_precision=dtype == nw.Float32)
+    if dtype == nw.Date:
+        return Column("integer", "dates", *_DAYS, clock="date")
+    if isinstance(dtype, nw.Datetime):
+        ends = _NANOSECONDS if dtype.time_unit == "ns" else _MICROSECONDS
+        zone = str(dtype.time_zone) if dtype.time_zone else None
+        return Column("integer", "times", *ends, clock="datetime", zone=zone)
+    if dtype == nw.Time:
+        return Column("integer", "times of day", *_DAY, clock="time")
+    return Column(None, words)
+
+
+def numbers(series: nw.Series[Any]) -> Reals:
+    """Return the values of a numeric column, or of dates and times; missing ones must be gone."""
+    dtype = series.dtype
+    if dtype in (nw.Date, nw.Datetime, nw.Time):
+        column = series.to_polars()
+        if dtype == nw.Datetime:
+            column = column.dt.cast_time_unit("us")
+        physical = column.to_physical().to_numpy()
+        return (physical // 1_000 if dtype == nw.Time else physical).astype(np.float64)
+    return series.cast(nw.Float64).to_numpy()
+
+
+def category_values(series: nw.Series[Any]) -> tuple[pl.Series, Holds]:
+    """Return a column of categories as Polars has it, and what it holds."""
+    try:
+        column = series.to_polars()
+    except (TypeError, ValueError, pl.exceptions.PolarsError):  # values of several types
+        return pl.Series(series.to_list(), dtype=pl.Object), "other values"
+    if column.dtype in (pl.Categorical, pl.Enum):
+        column = column.cast(pl.String)
+    if column.dtype == pl.Null:
+        return column.cast(pl.String), "text"
+    if column.dtype == pl.String:
+        return column, "text"
+    if column.dtype == pl.Boolean:
+        return column, "true/false values"
+    if column.dtype.is_float() and column.drop_nulls().is_finite().all():
+        whole = column.cast(pl.Int64)  # pandas has codes with missing values as floats
+        column = whole if (whole.cast(column.dtype) == column).all() else column
+    if column.dtype.is_integer():
+        return column.cast(pl.Int64), "whole numbers"
+    return column, "other values"
+
+
+def listed_categories(series: nw.Series[Any]) -> set[str] | None:
+    """Return the only categories a column's type has a place for; None if it takes any."""
+    if isinstance(series.dtype, nw.Enum):
+        return set(series.dtype.categories)
+    if series.dtype == nw.Categorical and series.implementation.is_pandas_like():
+        return set(series.to_native().cat.categories)
+    return None
+
+
+def column_like(like: nw.Series[Any], values: pl.Series) -> nw.Series[Any]:
+    """Return the values as a column of the same library, name and exact type as another."""
+    if like.dtype.is_integer() and values.dtype.is_float():
+        values = values.round()
+    if values.dtype.is_numeric() and like.dtype in (nw.Date, nw.Datetime, nw.Time):
+        values = _clock(values.round().cast(pl.Int64), like.dtype)
+    native = _native_like(like.to_native(), values, like.implementation)
+    column: nw.Series[Any] = nw.from_native(native, series_only=True)
+    return column.alias(like.name)
+
+
+def _clock(numbers: pl.Series, dtype: nw.dtypes.DType) -> pl.Series:
+    """Turn days or microseconds back into dates and times."""
+    if dtype == nw.Date:
+        return numbers.cast(pl.Int32).cast(pl.Date)
+    if dtype == nw.Time:
+        return (numbers * 1_000).cast(pl.Time)
+    zone = dtype.time_zone if isinstance(dtype, nw.Datetime) else None
+    column = numbers.cast(pl.Datetime("us"))
+    return column.dt.replace_time_zone("UTC").dt.convert_time_zone(zone) if zone else column
+
+
+def _native_like(like: Any, values: pl.Series, library: nw.Implementation) -> Any:  # noqa: ANN401
+    if library is nw.Implementation.POLARS:
+        return values.cast(like.dtype)
+    if library is nw.Implementation.PYARROW:
+        import pyarrow as pa
+
+        return pa.chunked_array([values.to_arrow().cast(like.type)])
+    import pandas as pd
+
+    plain = values.to_numpy() if values.dtype.is_numeric() else values.to_list()
+    return pd.Series(plain).astype(like.dtype)
+
+
+def _double(limit: int) -> float:
+    """Return the double nearest to an integer type's limit that is still of that type."""
+    return float(limit) if abs(float(limit)) <= abs(limit) else float(np.nextafter(float(limit), 0))
+
+
+def _in_words(dtype: nw.dtypes.DType) -> str:
+    if dtype in (nw.String, nw.Object, nw.Categorical, nw.Enum):
+        return "text"
+    if dtype.is_integer() or dtype.is_float():
+        return "numbers"
+    if dtype == nw.Boolean:
+        return "true/false values"
+    return f"{dtype} values"

@@ -1,0 +1,340 @@
+"""The engine for Spark: rank → cut → mask on the workers, then join by key.
+
+Per attribute one shuffle by value, of (value, key), and one back by key, of (key, masked value);
+whole records are moved once. The driver sees counts and totals, never records or clusters.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial, reduce
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pyarrow as pa
+from pyspark.sql import Column, DataFrame, Row
+from pyspark.sql import functions as F  # noqa: N812 - Spark's own custom
+from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
+from pyspark.sql.types import LongType, StructField, StructType
+
+from microveil.core.accounting import Totals
+from microveil.core.attribute import AttributeSettings, CategorySettings, NumericSettings
+from microveil.core.grid import Integers
+from microveil.core.mask import mask_singly, total_losses
+from microveil.core.noise import SystemWords, open_words
+from microveil.engines.base import Released
+from microveil.engines.detail_rows import cluster_rows, losses_of
+from microveil.engines.memory import no_finite_result
+from microveil.engines.spark import join, workers
+from microveil.engines.spark.hadoop import Scratch
+from microveil.engines.spark.table import SparkTable
+from microveil.errors import DataError, PlanError
+from microveil.plan.plan import Plan
+from microveil.plan.roles import Derived
+
+VALUES_PER_TASK = 2**22
+"""A worker holds about so many values of eight bytes at a time, and works on copies of them."""
+
+_SEEDED_BLOCK = 1024
+
+
+class SparkEngine(SparkTable):
+    """A Spark table whose attributes can be masked."""
+
+    def __init__(self, frame: DataFrame, plan: Plan, seed: int | None) -> None:
+        _check(frame, plan)
+        open_words(seed, "")
+        super().__init__(frame, plan, Scratch(frame.sparkSession), seed)
+        self._seed = seed
+        self._masked: dict[str, AttributeSettings] = {}
+        self._dealt: list[DataFrame] = []
+        self._described: dict[str, DataFrame] = {}
+        self._derived: dict[str, Derived] = {}
+
+    @property
+    def threads(self) -> int:
+        """How many attributes may be masked at once: one, since each takes the whole cluster."""
+        return 1
+
+    def ranked(self, attribute: NumericSettings) -> Integers:
+        """Refuse: all values in one place are too many."""
+        raise PlanError('k = "auto" is not for Spark', attribute=attribute.name, setting="k")
+
+    def cluster_jointly(
+        self,
+        groups: Sequence[Sequence[AttributeSettings]],  # noqa: ARG002
+        seed: int | None,  # noqa: ARG002
+    ) -> list[int]:
+        """Refuse: all records in one place are too many."""
+        raise PlanError("joint clusters are not for Spark", setting="groups")
+
+    def smallest_class(self, attributes: tuple[str, ...]) -> int:  # noqa: ARG002
+        """Refuse: there are no joint clusters."""
+        raise PlanError("joint clusters are not for Spark", setting="groups")
+
+    def mask(self, attribute: AttributeSettings, seed: int | None) -> pl.DataFrame:  # noqa: ARG002
+        """Mask an attribute: for every record's key a masked value, written once.
+
+        The masked value of a category is its code.
+        """
+        place, self._masked[attribute.name] = self.places[attribute.name], attribute
+        if attribute.method.clustered:
+            masked, losses = self._mask_clusters(attribute, place)
+            masked = masked.select("members", "masked")
+            deal = partial(join.deal_clusters, column=place, buckets=self._buckets)
+        else:
+            masked, losses = self._mask_records(attribute, place)
+            masked = masked.select("key", "masked")
+            deal = partial(join.deal_values, column=place, buckets=self._buckets)
+        self._dealt.append(_map(masked, deal, join.DEALT))
+        return losses_of(attribute, *losses)
+
+    def clusters(self, attributes: Sequence[str]) -> DataFrame:
+        """Return the private description of the clusters; they stay on the cluster."""
+        return reduce(DataFrame.union, [self._described[name] for name in attributes])
+
+    def derive(self, derived: Mapping[str, Derived]) -> None:
+        """Recompute attributes when masked values are joined to their records."""
+        self._derived = dict(derived)
+
+    def discard(self) -> None:
+        """Remove the scratch directory."""
+        self._scratch.delete()
+
+    def _tasks(self, values: int) -> int:
+        least = self.table.sparkSession.sparkContext.defaultParallelism
+        return max(least, math.ceil(values / VALUES_PER_TASK))
+
+    @property
+    def _buckets(self) -> int:
+        return self._tasks(self.records * (len(self.places) + 1))
+
+    def _mask_clusters(
+        self, attribute: AttributeSettings, place: str
+    ) -> tuple[DataFrame, tuple[float, float | None]]:
+        ranked = self._rank(attribute, place)
+        cut = workers.Cut(_offsets(ranked), attribute.k, attribute.clusters - 1)
+        clusters = _Clusters(ranked, cut)
+        work = self._work(attribute, clusters)
+        if self._seed is None:
+            masked = clusters.map(work, workers.MASKED)
+        else:
+            block = F.floor(F.col("cluster") / _SEEDED_BLOCK)
+            masked = _map_groups(clusters.frame, block, work, workers.MASKED)
+        masked = self._scratch.write(masked, f"{place}/masked")
+        self._scratch.delete(f"{place}/ranked")
+        sums = (F.sum(name).alias(name) for name in ("records", "up", "down"))
+        found = _checked(masked, F.count("cluster").alias("clusters"), *sums)
+        if (found["clusters"], found["records"]) != (attribute.clusters, attribute.records):
+            raise _not_once(attribute)
+        name = F.lit(attribute.name).alias("attribute")
+        self._described[attribute.name] = masked.select(name, *workers.DESCRIBED.names)
+        return masked, total_losses(attribute, found["fixed"], found["up"], found["down"])
+
+    def _work(self, attribute: AttributeSettings, clusters: "_Clusters") -> workers.Work:
+        """Return what the workers do to clusters."""
+        summarised: Any = workers.numbers_of
+        totals = None
+        if isinstance(attribute, CategorySettings):
+            counts = self.counts(attribute.name, attribute.categories)
+            summarised = partial(workers.categories_of, counts=counts, k=attribute.k)
+        else:
+            totals = _totals(clusters, attribute)
+        return partial(
+            workers.mask_clusters,
+            settings=attribute,
+            summarised=summarised,
+            totals=totals,
+            seed=self._seed,
+        )
+
+    def _rank(self, attribute: AttributeSettings, place: str) -> DataFrame:
+        """Rank an attribute: ranges of ranks, sorted each by itself."""
+        units, tie = self.units(attribute), self.tie
+        parts = units.repartitionByRange(self._tasks(3 * attribute.records), "units", tie)
+        parts = parts.select("units", "key", tie.alias("tie"), F.spark_partition_id().alias("part"))
+        return self._scratch.write(_map(parts, workers.rank, workers.RANKED), f"{place}/ranked")
+
+    def _mask_records(
+        self, attribute: AttributeSettings, place: str
+    ) -> tuple[DataFrame, tuple[float, float | None]]:
+        units = self.units(attribute)
+        work = partial(workers.mask_records, settings=attribute, seed=self._seed)
+        block = F.pmod("key", F.lit(math.ceil(attribute.records / _SEEDED_BLOCK)))
+        if self._seed is None:
+            masked = _map(units, _each(work), workers.MASKED_RECORDS)
+        else:
+            masked = _map_groups(units, block, work, workers.MASKED_RECORDS)
+        masked = self._scratch.write(masked, f"{place}/masked")
+        found = _checked(masked, F.count("key").alias("records"))
+        if found["records"] != attribute.records:
+            raise _not_once(attribute)
+        alone = mask_singly(np.zeros(1, dtype=np.int64), attribute, SystemWords())
+        described = cluster_rows(attribute, alone.description).with_columns(
+            records=pl.lit(attribute.records, dtype=pl.Int64)
+        )
+        schema = pa.schema([pa.field("attribute", pa.string()), *workers.DESCRIBED])
+        rows = described.select(schema.names).rows()
+        self._described[attribute.name] = units.sparkSession.createDataFrame(
+            rows, from_arrow_schema(schema)
+        )
+        return masked, total_losses(attribute, found["fixed"], found["fixed"], found["fixed"])
+
+    def finish(self, attributes: Sequence[str]) -> Released:
+        """Join masked values to their records, in the order of their keys, which is random."""
+        untouched = [n for n in attributes if n not in self._masked and n not in self._derived]
+        records = self.table.select("key", "id", *(self.places[n] for n in untouched))
+        released = StructType([StructField("id", LongType())])
+        for name in attributes:
+            released.add(self.field(name))
+        released.add("problem", "string")
+        zone = records.sparkSession.conf.get("spark.sql.session.timeZone")
+        assembly = join.Assembly(
+            records=to_arrow_schema(records.schema, timezone=zone),
+            released=to_arrow_schema(released, timezone=zone),
+            masked={
+                self.places[a.name]: a.categories if isinstance(a, CategorySettings) else None
+                for a in self._masked.values()
+            },
+            names={self.places[name]: name for name in attributes},
+            derived={self.places[name]: recipe for name, recipe in self._derived.items()},
+        )
+        deal = partial(join.deal_records, schema=assembly.records, buckets=self._buckets)
+        dealt = reduce(DataFrame.union, self._dealt, _map(records, deal, join.DEALT))
+        buckets = dealt.repartitionById(self._buckets, "bucket")
+        together = buckets.mapInArrow(partial(join.assemble, assembly=assembly), released)
+        written = self._scratch.write(together, "release")
+        self._scratch.delete("records")
+        self._check_written(written)
+        columns = [F.col(self.places[n]).alias(n, metadata={}) for n in attributes]
+        return ReleasedOnSpark(written.select(*columns), written.orderBy("id").select(*columns))
+
+    def _check_written(self, written: DataFrame) -> None:
+        """Raise what workers complained of, and make sure that every value found its record."""
+        attributes = list(self._masked.values())
+        values = [F.count(self.places[attribute.name]) for attribute in attributes]
+        for problem, count, *found in (
+            written.groupBy("problem").agg(F.count("id"), *values).collect()
+        ):
+            name = next((n for n in self._derived if self.places[n] == problem), None)
+            if name is not None:
+                raise no_finite_result(name, count, self.records)
+            if problem is not None:
+                raise DataError(problem)
+            for attribute, number in zip(attributes, found, strict=True):
+                if (count, number) != (self.records, attribute.records):
+                    raise _not_once(attribute)
+
+
+@dataclass(frozen=True, eq=False)
+class ReleasedOnSpark:
+    """A released table on Spark.
+
+    It is read from files that were written once, so every action on it gives the same values. They
+    are in a private scratch directory until Spark ends.
+    """
+
+    data: DataFrame
+    in_order: DataFrame
+    positions: None = None
+
+    def arranged(
+        self,
+        *,
+        keep_order: bool,
+        seed: int | None,  # noqa: ARG002 - keys are random already
+    ) -> tuple[DataFrame, None]:
+        """Return the table in its original order, or in that of random keys."""
+        return (self.in_order if keep_order else self.data), None
+
+
+def _check(frame: DataFrame, plan: Plan) -> None:
+    """Refuse what needs all clusters in one place, before any work is done."""
+    if ".connect." in type(frame).__module__:
+        raise DataError("Spark Connect is not supported; use a session on the cluster itself")
+    instead = "; change the plan, or protect a table in memory"
+    if plan.partition != "fixed":
+        raise PlanError(
+            f'plan: partition = "{plan.partition}" is not for Spark, use "fixed"{instead}',
+            setting="partition",
+        )
+    if plan.groups:
+        raise PlanError(
+            f"plan: joint clusters are not for Spark, remove groups{instead}", setting="groups"
+        )
+    if "auto" in (plan.k_of(name) for name in plan.confidential):
+        raise PlanError(f'plan: k = "auto" is not for Spark, use a number{instead}', setting="k")
+    if plan.post not in ("auto", "none"):
+        raise PlanError(
+            f'plan: post = "{plan.post}" is not for Spark, use "none"{instead}', setting="post"
+        )
+
+
+class _Clusters:
+    """The clusters of an attribute: most lie within a range of ranks, a few across two."""
+
+    def __init__(self, ranked: DataFrame, cut: workers.Cut) -> None:
+        self._ranked = ranked
+        self._whole = partial(workers.whole_clusters, cut=cut)
+        pieces = _map(ranked, partial(workers.pieces_of_clusters, cut=cut), workers.CLUSTERS)
+        self._pieces = pieces.repartition("cluster")
+
+    @property
+    def frame(self) -> DataFrame:
+        """One row for each."""
+        whole = _map(self._ranked, self._whole, workers.CLUSTERS)
+        return whole.union(_map(self._pieces, workers.join_pieces, workers.CLUSTERS))
+
+    def map(self, work: workers.Work, schema: pa.Schema) -> DataFrame:
+        """Do the work on all of them, where they are cut or put together."""
+        whole = _map(self._ranked, _each(work, after=self._whole), schema)
+        return whole.union(_map(self._pieces, _each(work, after=workers.join_pieces), schema))
+
+
+def _each(work: workers.Work, **after: Any) -> Any:  # noqa: ANN401
+    return partial(workers.each_batch, work=work, **after)
+
+
+def _map(rows: DataFrame, work: Any, schema: pa.Schema) -> DataFrame:  # noqa: ANN401
+    return rows.mapInArrow(work, from_arrow_schema(schema))
+
+
+def _map_groups(rows: DataFrame, block: Column, work: workers.Work, schema: pa.Schema) -> DataFrame:
+    """Work on blocks that do not depend on where rows are, so that a seed repeats its noise."""
+    return rows.groupBy(block).applyInArrow(workers.on_groups(work), from_arrow_schema(schema))
+
+
+def _offsets(ranked: DataFrame) -> Integers:
+    """How many records come before each range of ranks: all the driver learns of them."""
+    lengths: dict[int, int] = dict(ranked.select("part", "records").collect())
+    ends = np.cumsum([lengths.get(number, 0) for number in range(max(lengths) + 1)])
+    return np.append(0, ends[:-1])
+
+
+def _totals(clusters: _Clusters, settings: NumericSettings) -> Totals:
+    """Add up what the noise of a cluster depends on in all others, where it does."""
+    if settings.guarantee == "fixed-clusters" or settings.method.promise == "DP":
+        return Totals(settings.records)
+    parts = clusters.map(partial(workers.sum_totals, settings=settings), workers.TOTALS)
+    return Totals(*_one(parts.agg(F.sum("records"), F.sum("up"), F.sum("down"))))
+
+
+def _checked(masked: DataFrame, *counts: Column) -> Row:
+    """Add up what a worker said of its clusters, and raise what it complained of."""
+    problem = F.max("problem").alias("problem")
+    found = _one(masked.agg(*counts, F.max("fixed").alias("fixed"), problem))
+    if found["problem"]:
+        raise DataError(found["problem"])
+    return found
+
+
+def _one(frame: DataFrame) -> Row:
+    return frame.collect()[0]
+
+
+def _not_once(settings: AttributeSettings) -> RuntimeError:
+    return RuntimeError(
+        f"attribute {settings.name!r}: masked values were not written exactly once; does the "
+        "scratch directory's file system commit tasks atomically?"
+    )

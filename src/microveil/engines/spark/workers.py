@@ -1,0 +1,296 @@
+"""What clusters and masks on Spark's workers: Arrow in, Arrow out, NumPy in between.
+
+Ranked records arrive as one table per range of ranks; clusters that lie across two ranges are put
+together in `join_pieces`. Errors leave a worker as a row with a `problem`, since an exception would
+be wrapped in Spark's own, with a trace that may show data.
+"""
+
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from microveil.core import mask as core
+from microveil.core.accounting import Totals, totals_of
+from microveil.core.attribute import AttributeSettings, NumericSettings
+from microveil.core.categories import CategorySummary, summarise_ranked
+from microveil.core.clusters import (
+    NOTHING_AFTER,
+    NOTHING_BEFORE,
+    ClusterSummary,
+    PartialSummary,
+    singletons,
+    summarise,
+)
+from microveil.core.grid import Integers, observed_decimals
+from microveil.core.noise import open_words
+from microveil.engines.spark.arrow import (
+    Batches,
+    batch_of,
+    fields,
+    longs,
+    pack,
+    reals,
+    together,
+    unpack,
+)
+from microveil.errors import DataError
+
+Work = Callable[[pa.RecordBatch], pa.RecordBatch]
+
+
+class Cut(NamedTuple):
+    """How ranked records are cut: clusters of k, the remainder in the last.
+
+    `offsets` say how many records come before each range of ranks.
+    """
+
+    offsets: Integers
+    k: int
+    last: int
+
+
+_SUMMARY = (
+    "size", "total", "smallest", "second_smallest", "third_smallest", "largest", "second_largest",
+    "third_largest",
+)  # fmt: skip
+
+_BESIDE = ("before", "after")
+
+
+RANKED = pa.schema(
+    fields(pa.int32(), "part")
+    + fields(pa.int64(), "records")
+    + fields(pa.binary(), "units", "keys")
+)
+"""A range of ranks: its records' values and keys, ascending and packed."""
+
+CLUSTERS = pa.schema(
+    fields(pa.int64(), "cluster", *_SUMMARY, *_BESIDE) + fields(pa.binary(), "members", "units")
+)
+"""A cluster with its records' keys, packed; `units` is null but in a piece of a cluster."""
+
+DESCRIBED = pa.schema(
+    fields(pa.int64(), "cluster", "records")
+    + fields(pa.float64(), "smallest", "largest", "centroid", "sensitivity", "scale")
+    + fields(pa.string(), "category")
+    + fields(pa.int64(), "lead")
+)
+MASKED = pa.schema(
+    [
+        *DESCRIBED,
+        *fields(pa.float64(), "fixed", "up", "down", "masked"),
+        *fields(pa.binary(), "members"),
+        *fields(pa.string(), "problem"),
+    ]
+)
+"""A cluster with what is published of it, what it may lose, and its records' keys."""
+
+MASKED_RECORDS = pa.schema(
+    fields(pa.int64(), "key")
+    + fields(pa.float64(), "masked", "fixed")
+    + fields(pa.string(), "problem")
+)
+SEEN = pa.schema(fields(pa.int32(), "decimals") + fields(pa.float64(), "largest"))
+TOTALS = pa.schema(fields(pa.int64(), "records") + fields(pa.float64(), "up", "down"))
+
+
+def decimals_seen(batches: Batches, single: bool) -> Iterator[pa.RecordBatch]:
+    """Count the decimals of a column, and find its largest magnitude, batch by batch."""
+    for batch in batches:
+        values = reals(batch.columns[0].drop_null())
+        decimals = observed_decimals(values, single_precision=single)
+        largest = float(np.abs(values).max(initial=0.0))
+        yield batch_of(SEEN, decimals=[decimals], largest=[largest])
+
+
+def rank(batches: Batches) -> Iterator[pa.RecordBatch]:
+    """Sort the records of one range by value, equal ones by their random tie."""
+    table = together(batches)
+    if table is None:
+        return
+    units, keys, tie = (longs(table[name]) for name in ("units", "key", "tie"))
+    order = np.argsort(tie)
+    order = order[np.argsort(units[order], kind="stable")]
+    one = np.array([len(units)])
+    yield batch_of(
+        RANKED,
+        part=table["part"][:1],
+        records=one,
+        units=pack(units[order], one),
+        keys=pack(keys[order], one),
+    )
+
+
+def whole_clusters(batches: Batches, cut: Cut) -> Iterator[pa.RecordBatch]:
+    """Cut ranges of ranks into clusters; leave out the first and the last, which may go on."""
+    for part in _ranges(batches, cut):
+        if len(part.size) > 2:
+            inner = slice(part.start[1], part.end[-2])
+            yield _clusters(
+                part.cluster[part.start[1:-1]],
+                summarise(part.units[inner], part.size[1:-1]),
+                before=part.units[part.start[1:-1] - 1],
+                after=part.units[part.end[1:-1]],
+                members=pack(part.keys[inner], part.size[1:-1]),
+            )
+
+
+def pieces_of_clusters(batches: Batches, cut: Cut) -> Iterator[pa.RecordBatch]:
+    """Return what `whole_clusters` left out, with its values.
+
+    The first and the last cluster of a range may go on in another one, and do not know what stands
+    beside them there, so each end of a range also leaves a word for the cluster beyond it.
+    """
+    for part in _ranges(batches, cut):
+        units, start, end = part.units, part.start, part.end
+        first, last, several = part.cluster[0], part.cluster[-1], len(start) > 1
+        rows = [(first - 1, NOTHING_BEFORE, units[0], 0, 0)]
+        rows += [(first, NOTHING_BEFORE, units[end[0]] if several else NOTHING_AFTER, 0, end[0])]
+        if several:
+            rows += [(last, units[start[-1] - 1], NOTHING_AFTER, start[-1], end[-1])]
+        rows += [(last + 1, units[-1], NOTHING_AFTER, end[-1], end[-1])]
+        number, before, after, begins, ends = np.array(rows, dtype=np.int64).T
+        here = np.concatenate([np.arange(*bounds) for bounds in zip(begins, ends, strict=True)])
+        yield _clusters(
+            number,
+            singletons(np.zeros_like(number)),
+            before,
+            after,
+            pack(part.keys[here], ends - begins),
+            pack(units[here], ends - begins),
+        )
+
+
+def join_pieces(batches: Batches) -> Iterator[pa.RecordBatch]:
+    """Put clusters together whose pieces, and words about their neighbours, all arrive here."""
+    table = together(batches)
+    if table is None:
+        return
+    owner, before, after = (longs(table[name]) for name in ("cluster", *_BESIDE))
+    (units, sizes), (keys, _) = (unpack(table[name]) for name in ("units", "members"))
+    cluster = np.repeat(owner, sizes)
+    if not len(cluster):
+        return
+    order = np.lexsort((units, cluster))
+    found, size = np.unique(cluster, return_counts=True)
+    at, known = np.searchsorted(found, owner), np.isin(owner, found)
+    ahead, behind = np.full(len(found), NOTHING_BEFORE), np.full(len(found), NOTHING_AFTER)
+    np.maximum.at(ahead, at[known], before[known])
+    np.minimum.at(behind, at[known], after[known])
+    yield _clusters(found, summarise(units[order], size), ahead, behind, pack(keys[order], size))
+
+
+def sum_totals(clusters: pa.RecordBatch, settings: NumericSettings) -> pa.RecordBatch:
+    """Add up what the noise of each cluster depends on in all others."""
+    totals = totals_of(settings.method, numbers_of(clusters), settings.domain_units)
+    return batch_of(TOTALS, records=[totals.records], up=[totals.up], down=[totals.down])
+
+
+def mask_clusters(
+    clusters: pa.RecordBatch,
+    settings: AttributeSettings,
+    summarised: Callable[[pa.RecordBatch], ClusterSummary | CategorySummary],
+    totals: Totals | None,
+    seed: int | None,
+) -> pa.RecordBatch:
+    """Mask some clusters with this machine's randomness, or a seed's."""
+    clusters = clusters.sort_by("cluster") if seed is not None else clusters
+    number = longs(clusters["cluster"])
+    words = open_words(seed, f"attribute {settings.name}, clusters from {number[0]}")
+    try:
+        masked = core.mask_clusters(summarised(clusters), settings, words, totals)
+    except DataError as error:
+        return batch_of(MASKED, problem=[str(error)])
+    return batch_of(
+        MASKED,
+        **masked.description,
+        **vars(masked.losses),
+        cluster=number,
+        masked=masked.values.astype(np.float64),
+        members=clusters["members"],
+    )
+
+
+def numbers_of(clusters: pa.RecordBatch) -> PartialSummary:
+    """Summarise clusters of numbers, with the values ranked next to each of them."""
+    return PartialSummary(*(longs(clusters[name]) for name in (*_SUMMARY, *_BESIDE)))
+
+
+def categories_of(clusters: pa.RecordBatch, counts: Integers, k: int) -> CategorySummary:
+    """Summarise clusters of categories, given how many records there are of each category."""
+    return summarise_ranked(counts, longs(clusters["size"]), longs(clusters["cluster"]) * k)
+
+
+def mask_records(
+    records: pa.RecordBatch, settings: AttributeSettings, seed: int | None
+) -> pa.RecordBatch:
+    """Mask some records, each by itself, with this machine's randomness, or a seed's."""
+    records = records.sort_by("key") if seed is not None else records
+    keys = longs(records["key"])
+    words = open_words(seed, f"attribute {settings.name}, records from {keys[0]}")
+    try:
+        masked = core.mask_singly(longs(records["units"]), settings, words)
+    except DataError as error:
+        return batch_of(MASKED_RECORDS, problem=[str(error)])
+    return batch_of(
+        MASKED_RECORDS,
+        key=keys,
+        masked=masked.values.astype(np.float64),
+        fixed=np.full(len(keys), masked.losses.fixed.max()),
+    )
+
+
+def each_batch(
+    batches: Batches, work: Work, after: Callable[[Batches], Batches] = iter
+) -> Iterator[pa.RecordBatch]:
+    """Do the work on every batch that is not empty, `after` something else was done to all."""
+    return (work(batch) for batch in after(batches) if batch.num_rows)
+
+
+def on_groups(work: Work) -> Callable[[pa.Table], pa.Table]:
+    """Make a function that does the work on a whole group of rows at once."""
+
+    def on_group(group: pa.Table) -> pa.Table:
+        return pa.Table.from_batches([work(group.combine_chunks().to_batches()[0])])
+
+    return on_group
+
+
+class _Range(NamedTuple):
+    """Ranked records with their clusters, and where in them each cluster starts and ends."""
+
+    units: Integers
+    keys: Integers
+    cluster: Integers
+    start: Integers
+    end: Integers
+    size: Integers
+
+
+def _ranges(batches: Batches, cut: Cut) -> Iterator[_Range]:
+    for batch in batches:
+        for row in range(batch.num_rows):
+            one = batch.slice(row, 1)
+            (units, size), (keys, _) = (unpack(one[name]) for name in ("units", "keys"))
+            rank = cut.offsets[one["part"][0].as_py()] + np.arange(size[0])
+            cluster = np.minimum(rank // cut.k, cut.last)
+            start = np.flatnonzero(np.diff(cluster, prepend=-1))
+            end = np.append(start[1:], len(units))
+            yield _Range(units, keys, cluster, start, end, end - start)
+
+
+def _clusters(
+    number: Integers,
+    summary: ClusterSummary,
+    before: Integers,
+    after: Integers,
+    members: pa.BinaryArray,
+    units: pa.BinaryArray | None = None,
+) -> pa.RecordBatch:
+    summaries = {name: getattr(summary, name) for name in _SUMMARY}
+    pieces = {} if units is None else {"units": units}
+    return batch_of(
+        CLUSTERS, cluster=number, before=before, after=after, members=members, **summaries, **pieces
+    )

@@ -1,0 +1,170 @@
+"""Measures of a release against its original: utility, risk and learning."""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from microveil.evaluation.category_figures import category_figures, unchanged_figures
+from microveil.evaluation.learning import learning_figures
+from microveil.evaluation.pairing import NOT_ALIGNED, Pair, complete_in, pair_up, without_constants
+from microveil.evaluation.result import (
+    MEASURES,
+    Evaluation,
+    Figure,
+    Items,
+    NotComputed,
+    in_order,
+)
+from microveil.evaluation.risk_figures import (
+    class_figures,
+    cluster_figures,
+    disclosure_figures,
+    group_figures,
+    linkage_figures,
+)
+from microveil.evaluation.utility import Scale
+from microveil.evaluation.utility_figures import (
+    distribution_figures,
+    error_figures,
+    propensity_figures,
+)
+from microveil.release.detail import Detail
+
+ONE_BY_ONE = "SSE, IL1s, share unchanged, record linkage and interval disclosure"
+
+__all__ = ["MEASURES", "Evaluation", "Figure", "NotComputed", "evaluate"]
+
+
+def evaluate(
+    original: Any,  # noqa: ANN401 - a table of the user's kind
+    release: Any,  # noqa: ANN401 - a Release, or a table of the user's kind
+    *,
+    target: Any = None,  # noqa: ANN401 - a name, or classes of any kind
+    detail: Detail | str | Path | None = None,
+    aligned: bool = False,
+    attributes: Sequence[str] | None = None,
+    quasi_identifiers: Sequence[str] = (),
+    scale: Scale = "std",
+    rank_percent: float = 1.0,
+    deviations: float = 0.1,
+    linkage_sample: int | None = 10_000,
+    estimator: Any = None,  # noqa: ANN401 - scikit-learn has no types
+    train: float = 0.66,
+    seed: int = 0,
+) -> Evaluation:
+    """Measure how useful and how safe a release is, against its original.
+
+    The figures are functions of the data that ε does not cover: do not publish them. What needs
+    to know which record is whose is computed from a `Release`, with `detail`, or with `aligned`;
+    otherwise the result says that it is not. A measure of one attribute uses the records in which
+    it is present; a measure of several uses complete records. Numbers that are constant in the
+    original are left out, and the result says so.
+
+    Dates and times are numbers. Errors, correlations, interval disclosure and cluster widths are
+    those of numbers; shares unchanged, total variation and Cramér's V those of categories; pMSE,
+    learning and record linkage take both: see `encoding` and `risk.record_linkage` for how.
+
+    Parameters
+    ----------
+    original
+        A Polars or pandas DataFrame, a PyArrow Table, or the path of a CSV or Parquet file.
+    release
+        A `Release`, or a protected table or the path of one.
+    target
+        For learning: the name of a column of the original that holds classes, or the classes
+        themselves, one for each original record. Both models are given the original's classes.
+    detail
+        The private detail that was written with the protected table, or its path.
+    aligned
+        The protected table has its rows in the order of the original.
+    attributes
+        What to compare; by default the plan's confidential attributes, or without a plan all
+        columns that both tables have: numbers, dates and times, and as categories text and truth
+        values with no more than 100 different ones. Codes that are numbers are categories only
+        if the plan says so.
+    quasi_identifiers
+        Columns of the release that others may know of a person.
+    scale
+        Of mean SSE: ``"std"``, or ``"variance"`` as the paper prints it.
+    rank_percent, deviations
+        How close a value must be to its masked value to count as disclosed: in percent of ranks,
+        and in standard deviations.
+    linkage_sample
+        How many records to try to link, chosen at random, each among all masked records; None
+        tries every one.
+    estimator, train
+        A scikit-learn classifier (by default a random forest), and the share of records, the first
+        ones, that train it; the others test it.
+    seed
+        Of the choice of records to link and of the random forest.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> from microveil import Plan, protect
+    >>> people = pl.DataFrame({"age": [31, 35, 38, 52, 57, 58]})
+    >>> plan = Plan(epsilon=1.0, k=3, attributes={"age": "confidential"})
+    >>> evaluation = evaluate(people, protect(people, plan, seed=1))
+    >>> round(evaluation.value("cluster width, median", "age"), 3)
+    0.505
+    """
+    name = target if isinstance(target, str) else None
+    given = pair_up(
+        original,
+        release,
+        detail=detail,
+        aligned=aligned,
+        attributes=[attributes] if isinstance(attributes, str) else attributes,
+        target=name,
+    )
+    if isinstance(quasi_identifiers, str):
+        quasi_identifiers = [quasi_identifiers]
+    pair, left_out = without_constants(given)
+
+    def items() -> Items:
+        yield from given.left_out
+        yield from left_out
+        yield from class_figures(pair, quasi_identifiers)
+        yield from group_figures(pair)
+        if not pair.attributes:
+            return
+        yield from distribution_figures(pair)
+        yield from category_figures(pair)
+        yield from propensity_figures(pair)
+        yield from cluster_figures(pair)
+        if pair.positions is None:
+            yield NotComputed(ONE_BY_ONE, NOT_ALIGNED)
+        else:
+            yield from error_figures(pair, scale)
+            yield from unchanged_figures(pair)
+            yield from linkage_figures(pair, sample=linkage_sample, seed=seed)
+            yield from disclosure_figures(pair, rank_percent=rank_percent, deviations=deviations)
+        if target is None:
+            yield NotComputed("F-measures", "no target was named")
+        else:
+            yield from learning_figures(pair, target, estimator=estimator, train=train, seed=seed)
+
+    found = list(items())
+    return Evaluation(
+        records=len(pair.original),
+        released=len(pair.released),
+        attributes=given.attributes,
+        figures=in_order(item for item in found if isinstance(item, Figure)),
+        not_computed=tuple(item for item in found if isinstance(item, NotComputed)),
+        notes=tuple(_notes(pair)),
+    )
+
+
+def _notes(pair: Pair) -> Iterator[str]:
+    left_out = len(pair.original) - len(pair.released)
+    if left_out:
+        yield f"{left_out:,} of {len(pair.original):,} original records are not in the release."
+    for where, complete in zip(("original", "release"), complete_in(pair), strict=True):
+        incomplete = int(np.count_nonzero(~complete))
+        if incomplete:
+            yield (
+                f"{incomplete:,} of {len(complete):,} records of the {where} have missing values; "
+                "measures of several attributes leave them out."
+            )

@@ -1,0 +1,203 @@
+"""Learning: train on the release, test on the original, as the paper does."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from microveil.core.grid import Reals
+from microveil.errors import DataError
+from microveil.evaluation.encoding import encoded
+from microveil.evaluation.pairing import NOT_ALIGNED, Pair
+from microveil.evaluation.result import Figure, Items, NotComputed
+from microveil.evaluation.utility import check_records
+
+MOST_CLASSES = 50
+
+
+@dataclass(frozen=True)
+class ClassScore:
+    """F-measures of one class: of a model trained on the release and of one on the original.
+
+    Both are None where no test record is of this class.
+    """
+
+    label: Any
+    protected: float | None
+    original: float | None
+
+
+def class_scores(
+    original: Reals,
+    masked: Reals,
+    target: NDArray[Any],
+    *,
+    estimator: Any = None,  # noqa: ANN401 - scikit-learn has no types
+    train: float = 0.66,
+    seed: int = 0,
+) -> list[ClassScore]:
+    """Train on masked and on original records, test on other original records.
+
+    The first 66% of the records train, the others test. The F-measure of a class is the harmonic
+    mean of precision and recall, and 0 for a class that is never predicted.
+
+    Parameters
+    ----------
+    original, masked
+        Records × attributes, in the same order.
+    target
+        The class of each record, which both models are given as it is.
+    estimator
+        A scikit-learn classifier; by default a random forest.
+    train
+        Share of the records to train on.
+    seed
+        Of the default estimator, the same for both models.
+
+    Examples
+    --------
+    >>> original = np.arange(100.0)[:, np.newaxis] % 10
+    >>> scores = class_scores(original, original + 0.25, original.ravel() > 4)
+    >>> [(str(score.label), score.protected, score.original) for score in scores]
+    [('False', 1.0, 1.0), ('True', 1.0, 1.0)]
+    """
+    from sklearn.base import clone
+    from sklearn.metrics import f1_score
+
+    check_records(original, masked)
+    first = _split(len(original), train)
+    classes = _classes(target, len(original), first)
+    model = _classifier(estimator, seed)
+
+    def scores(training: Reals) -> list[float]:
+        trained = clone(model).fit(training[:first], target[:first])
+        predicted = trained.predict(original[first:])
+        measured = f1_score(
+            target[first:], predicted, labels=classes, average=None, zero_division=0.0
+        )
+        return [float(score) for score in measured]
+
+    return [
+        ClassScore(label, protected, unprotected)
+        if np.any(target[first:] == label)
+        else ClassScore(label, None, None)
+        for label, protected, unprotected in zip(
+            classes, scores(masked), scores(original), strict=True
+        )
+    ]
+
+
+def learning_figures(
+    pair: Pair,
+    target: Any,  # noqa: ANN401 - a name, or classes of any kind
+    *,
+    estimator: Any,  # noqa: ANN401 - scikit-learn has no types
+    train: float,
+    seed: int,
+) -> Items:
+    """Compare a model trained on the release with one trained on the original, class by class."""
+    name, classes = open_target(pair.source, target)
+    if pair.positions is None:
+        yield NotComputed("F-measures", NOT_ALIGNED)
+        return
+    original, released = encoded(pair)
+    original = original[pair.positions]
+    usable = ~np.isnan(original).any(axis=1) & ~np.isnan(released).any(axis=1)
+    usable &= ~classes.is_null().to_numpy().astype(np.bool_)[pair.positions]
+    labels = classes.to_numpy()[pair.positions][usable]
+    scores = class_scores(
+        original[usable],
+        released[usable],
+        labels.astype(str) if labels.dtype == object else labels,
+        estimator=estimator,
+        train=train,
+        seed=seed,
+    )
+    for score in scores:
+        about = f"{name} = {score.label}"
+        if score.protected is None or score.original is None:
+            yield NotComputed(f"F-measures of {about}", "no test record is of this class")
+            continue
+        yield Figure(
+            "F-measure, trained on the release",
+            about,
+            score.protected,
+            f"trained on the release, a model recognises this class with {score.protected:.3g} "
+            f"(1 is perfect), trained on the original with {score.original:.3g}",
+        )
+        yield Figure(
+            "F-measure, trained on the original",
+            about,
+            score.original,
+            f"trained on the original, a model recognises this class with {score.original:.3g} "
+            "(1 is perfect): what a release can be expected to reach",
+        )
+
+
+def open_target(source: nw.DataFrame[Any], target: Any) -> tuple[str, nw.Series[Any]]:  # noqa: ANN401
+    """Return the name of a target, a column of the original or an array, and its classes."""
+    if isinstance(target, str):
+        if target not in source.columns:
+            raise DataError(
+                f"target {target!r} is not in the original (columns: {', '.join(source.columns)})"
+            )
+        return target, source[target]
+    series = nw.from_native(target, series_only=True, pass_through=True)
+    if not isinstance(series, nw.Series):
+        series = nw.from_native(pl.Series(np.asarray(target), nan_to_null=True), series_only=True)
+    if len(series) != len(source):
+        raise DataError(
+            f"target must hold one class for each of the {len(source):,} original records, "
+            f"found {len(series):,}"
+        )
+    return "class", series
+
+
+def _split(records: int, train: float) -> int:
+    if not 0 < train < 1:
+        raise DataError(f"train must be a share above 0 and below 1, got {train}")
+    first = int(records * train)
+    if first == 0 or first == records:
+        raise DataError(f"too few records to train on {train:.0%} of them: found {records:,}")
+    return first
+
+
+def check_number_of_classes(found: int) -> None:
+    """Refuse a target with too few or too many classes to learn."""
+    if not 2 <= found <= MOST_CLASSES:
+        raise DataError(
+            f"target must hold from 2 to {MOST_CLASSES} classes, found {found:,}; "
+            "group its values or choose another target"
+        )
+
+
+def _classes(target: NDArray[Any], records: int, first: int) -> NDArray[Any]:
+    if target.shape != (records,):
+        raise DataError(
+            f"target must hold one class for each of the {records:,} records, "
+            f"got an array of shape {target.shape}"
+        )
+    classes = np.unique(target)
+    check_number_of_classes(len(classes))
+    if len(np.unique(target[:first])) == 1:
+        raise DataError(
+            f"the first {first:,} records, which train, are all of one class; "
+            "shuffle the original before protecting it, or choose another target"
+        )
+    return classes
+
+
+def _classifier(estimator: Any, seed: int) -> Any:  # noqa: ANN401 - scikit-learn has no types
+    from sklearn.base import is_classifier
+    from sklearn.ensemble import RandomForestClassifier
+
+    if estimator is None:
+        return RandomForestClassifier(random_state=seed, n_jobs=-1)
+    if not is_classifier(estimator):
+        raise DataError(
+            f"estimator must be a scikit-learn classifier, got {type(estimator).__name__}"
+        )
+    return estimator

@@ -1,0 +1,144 @@
+"""Choose a point by a stated rule, and say in words what was chosen and what it covers."""
+
+from collections.abc import Callable, Sequence
+
+from microveil.evaluation.result import percent
+from microveil.exploration.result import Exploration, Measured, Point
+from microveil.plan.plan import Plan
+from microveil.release.guarantees import exactly
+
+LEARNING_LOSS = 0.02
+"""How much of the original's F-measure may be lost."""
+
+HARDLY_LEARNED = 0.5
+"""Below this F-measure of the original, comparing with it says little."""
+
+SPREAD_LOST = 0.1
+"""The largest error without a target, as a share of that of publishing only the means."""
+
+
+def advise(base: Plan, points: Sequence[Point], target: str | None) -> Exploration:
+    """Recommend the smallest ε that is good enough, with the settings of least measured error."""
+    good, rule = _rule(target)
+    measured = [(point, point.found) for point in points if point.found is not None]
+    passing = [(point, found) for point, found in measured if good(found)]
+    largest = max(point.epsilon for point in points)
+    smallest = min((point.epsilon for point, _ in passing), default=largest)
+    eligible = [pair for pair in passing or measured if pair[0].epsilon == smallest]
+    best, found = min(eligible, key=lambda pair: pair[1].mean_sse)
+    headline = f"{_settings(best)}: {_figures(found, target)}"
+    why = (
+        f"It is the smallest ε tried {rule}"
+        if passing
+        else f"No ε was tried {rule}, so this is the largest"
+    )
+    parts = [
+        f"{headline}.",
+        f"{why}; of the settings measured there{' that pass' if passing else ''}, these have the "
+        "least error.",
+        *_doubts(found),
+        *_on_categories(found),
+        "Linkable are records whose own masked record is the nearest, for someone who knows all "
+        "their values.",
+        _covered(best.plan),
+        *_on_groups(base),
+        "The choice looked at the data, which ε does not cover: keep these figures private, and "
+        "leave from_data in the plan, so that the certificate says so.",
+    ]
+    plan = best.plan.replace(from_data=_from_data(base, points))
+    return Exploration(tuple(points), best, plan, headline, " ".join(parts))
+
+
+def _rule(target: str | None) -> tuple[Callable[[Measured], bool], str]:
+    if target is None:
+        return _keeps_spread, (
+            f"whose error is at most {percent(SPREAD_LOST)} of that of publishing only the mean of "
+            "each attribute of numbers"
+        )
+    return _learns, f"whose F-measure is within {percent(LEARNING_LOSS)} of the original's"
+
+
+def _learns(found: Measured) -> bool:
+    return (found.f_measure or 0.0) >= (1 - LEARNING_LOSS) * (found.f_original or 0.0)
+
+
+def _keeps_spread(found: Measured) -> bool:
+    """Compare with the mean SSE of publishing only means, which is 1/m for m attributes."""
+    return found.mean_sse * found.attributes <= SPREAD_LOST
+
+
+def _settings(point: Point) -> str:
+    clusters = f"k = {point.k}" if point.partition == "fixed" else point.partition
+    return f"{point.method}, {clusters}, ε = {exactly(point.epsilon)}"
+
+
+def _figures(found: Measured, target: str | None) -> str:
+    learned = ""
+    if target is not None:
+        learned = f"F-measure of {target} {found.f_measure:.2f} of {found.f_original:.2f}, "
+    unchanged = ""
+    if found.unchanged is not None:
+        unchanged = f"{percent(found.unchanged)} of categories unchanged, "
+    linkable = f"{percent(found.linkage)} linkable"
+    return f"{learned}mean SSE {found.mean_sse:.2g}, {unchanged}{linkable}"
+
+
+def _doubts(found: Measured) -> list[str]:
+    if found.f_original is None or found.f_original >= HARDLY_LEARNED:
+        return []
+    return [
+        "But these classes are hardly learned from the original itself, so that rule says little: "
+        "look at the error too."
+    ]
+
+
+def _on_categories(found: Measured) -> list[str]:
+    if found.unchanged is None:
+        return []
+    return [
+        "Error is that of numbers. Someone who takes a released category for the true one is right "
+        "as often as categories are unchanged; where they must be hidden, give them DP or DP-UM as "
+        "a method of their own, which explore leaves as it is."
+    ]
+
+
+def _on_groups(base: Plan) -> list[str]:
+    if not base.groups:
+        return []
+    names = "; ".join(", ".join(group.attributes) for group in base.groups)
+    return [
+        f"Joint clusters ({names}) were not compared and are not in this plan, so its release is "
+        "not k-anonymous on them: add groups again where that is needed."
+    ]
+
+
+def _covered(plan: Plan) -> str:
+    """Say what ε covers; the certificate of a release says it in full."""
+    if plan.guarantee == "re-clustered":
+        return (
+            "This ε covers a person, by individual differential privacy, both while clusters are "
+            "held as they are (level 1) and when they are formed again for the same k (level 2)."
+        )
+    several = plan.records_per_person > 1
+    held = (
+        "This ε covers a person, by individual differential privacy, while clusters are held as "
+        f"they are{' and no two records of a person share one' if several else ''} (level 1)."
+    )
+    if plan.partition == "fixed" and not several:
+        return (
+            f"{held} When they are formed again (level 2) more can be lost: the certificate gives "
+            "a bound for this k, as if k had not been chosen from the data."
+        )
+    if plan.partition == "fixed":
+        return f"{held} When they are formed again (level 2) there is no bound."
+    return (
+        f"{held} When they are formed again (level 2) there is no bound, because their boundaries "
+        f"follow the data, and they may be as small as k = {plan.k} records."
+    )
+
+
+def _from_data(base: Plan, points: Sequence[Point]) -> tuple[str, ...]:
+    chosen = ["partition", "k"]
+    if len({point.epsilon for point in points}) > 1:
+        chosen.insert(0, "epsilon")
+    return tuple(dict.fromkeys([*base.from_data, *chosen]))

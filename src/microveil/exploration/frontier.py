@@ -1,0 +1,103 @@
+"""The points of the frontier: every combination of method, partition, k and ε worth a look."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import narwhals as nw
+
+from microveil.core.methods import METHODS, MethodName
+from microveil.errors import DataError
+from microveil.exploration.result import Point
+from microveil.plan.plan import Plan
+from microveil.plan.propose import propose_plan
+from microveil.plan.roles import Confidential, Identifier
+
+_K = (3, 5, 10, 25, 50, 100, 200)
+_STAYS = (
+    "cap", "guarantee", "missing", "records_per_person", "domain_from_data", "from_data",
+    "attributes",
+)  # fmt: skip
+
+
+def starting_plan(
+    table: nw.DataFrame[Any],
+    name: str,
+    plan: Plan | None,
+    target: Any,  # noqa: ANN401 - a name, or classes of any kind
+) -> Plan:
+    """Return the plan given, or one proposed, without settings that numbers have of their own.
+
+    Its groups are not compared, but advice is given on them.
+    """
+    if plan is None:
+        plan = _proposed(table, name, target if isinstance(target, str) else None)
+    if all(attribute.is_category for attribute in plan.confidential.values()):
+        raise DataError(
+            "explore weighs squared errors, which categories have none of, and the plan masks "
+            "nothing else; evaluate a release instead"
+        )
+    everything = {**plan.attributes, **{n: _varied(a) for n, a in plan.confidential.items()}}
+    varied = {"method": "iDP-CBLS", "k": 10, "partition": "fixed", "post": "auto"}
+    return plan.replace(attributes=everything, groups=plan.joint_groups, **varied)
+
+
+def _varied(attribute: Confidential) -> Confidential:
+    """Take from an attribute what is varied; a category keeps its own, which no error weighs."""
+    if not attribute.is_category:
+        return attribute.model_copy(update={"method": None, "k": None})
+    if attribute.method is None and isinstance(attribute.k, int):
+        k = max(attribute.k, *(method.least_k for method in METHODS.values()))
+        return attribute.model_copy(update={"k": k})
+    return attribute
+
+
+def _proposed(table: nw.DataFrame[Any], name: str, target: str | None) -> Plan:
+    features = table.to_polars()
+    if target is None:
+        return Plan.from_toml(propose_plan(features, name))
+    plan = Plan.from_toml(propose_plan(features.drop(target), name))
+    return plan.replace(attributes={**plan.attributes, target: Identifier()})
+
+
+def candidates(base: Plan, table: nw.DataFrame[Any], epsilons: Sequence[float]) -> list[Plan]:
+    """List the plans to compare."""
+    with_domains = all(a.has_domain for a in base.confidential.values() if a.method is None)
+    methods: list[MethodName] = ["iDP-CBLS"]
+    if with_domains:
+        methods += ["iDP-LS", "DP-UM", "DP"]
+    ks = _sizes(base, table)
+    return [p for e in epsilons for m in methods for p in _of_method(base, m, e, ks)]
+
+
+def _of_method(base: Plan, name: MethodName, epsilon: float, ks: list[int]) -> Iterator[Plan]:
+    stays = {setting: getattr(base, setting) for setting in _STAYS}
+    common = {**stays, "method": name, "epsilon": epsilon}
+    method = METHODS[name]
+    if not method.clustered:
+        yield Plan.published(**common)
+        return
+    for k in ks:
+        yield Plan.published(**common, k=k)
+    if method.promise == "iDP" and base.guarantee == "fixed-clusters":
+        yield Plan.recommended(**common)
+
+
+def _sizes(base: Plan, table: nw.DataFrame[Any]) -> list[int]:
+    """Take k up to half the records that the attribute with the fewest has."""
+    names = [name for name in base.confidential if name in table.columns]
+    if base.missing == "drop":
+        table = table.drop_nulls(names)
+    records = min((len(table) - table[name].null_count() for name in names), default=0)
+    return [k for k in _K if k <= records // 2] or [METHODS["iDP-CBLS"].least_k]
+
+
+def chosen(points: Sequence[Point]) -> list[int]:
+    """Choose which points are measured: for each ε, iDP-CBLS of the best k and noise-optimal."""
+    best: dict[tuple[float, str | None], int] = {}
+    for place, point in enumerate(points):
+        key = point.epsilon, point.partition
+        if point.method == "iDP-CBLS" and (
+            key not in best or point.expected < points[best[key]].expected
+        ):
+            best[key] = place
+    return list(best.values())

@@ -1,0 +1,335 @@
+"""CSV: delimiter, encoding and decimal mark are detected with care, or given."""
+
+import codecs
+import csv
+import os
+import warnings
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from io import BytesIO
+from itertools import islice
+from pathlib import Path
+from typing import IO, TYPE_CHECKING
+
+import polars as pl
+
+from microveil.errors import FileError, FileWarning
+from microveil.formats.paths import is_disk_error
+from microveil.formats.table import Dialect, Source, Table, TableMeta, check_names
+
+if TYPE_CHECKING:
+    import _csv
+
+_DELIMITERS = (",", ";", "\t", "|")
+_SAMPLE_LINES = 1_000
+_SAMPLE_RECORDS = 1_000_000
+_CHUNK = 1 << 20
+_FALLBACK = "windows-1252"
+_WITH_COMMA = r"^[+-]?\d+(,\d+)?$"
+_WITH_POINT = r"^[+-]?\d+(\.\d+)?$"
+_DAY, _TIME = r"\d{4}-\d{2}-\d{2}", r"\d{2}:\d{2}:\d{2}(\.\d{1,6})?"
+_CLOCKS: dict[str, pl.Date | pl.Datetime | pl.Time] = {
+    f"^{_DAY}$": pl.Date(),
+    f"^{_DAY}[T ]{_TIME}$": pl.Datetime("us"),
+    f"^{_TIME}$": pl.Time(),
+}
+
+
+@dataclass(frozen=True)
+class _Text:
+    """A file that can be read as text."""
+
+    path: Path
+    encoding: str
+
+    @property
+    def is_utf8(self) -> bool:
+        """Whether Polars can read the file as it is."""
+        return codecs.lookup(self.encoding).name in ("utf-8", "utf-8-sig")
+
+    @contextmanager
+    def opened(self) -> Iterator[IO[str]]:
+        """Open the file without its byte order mark; say so if it is not of this encoding."""
+        encoding = "utf-8-sig" if self.is_utf8 else self.encoding
+        try:
+            with self.path.open(encoding=encoding, newline="") as file:
+                yield file
+        except UnicodeError:
+            raise self.wrong_encoding() from None
+
+    def for_polars(self) -> Path | BytesIO:
+        """Return the file as UTF-8, which is what Polars reads."""
+        if self.is_utf8:
+            return self.path
+        with self.opened() as file:
+            return BytesIO(file.read().encode())
+
+    def wrong_encoding(self) -> FileError:
+        return FileError(
+            f"{self.path}: not {self.encoding} text; give the encoding it was saved in"
+        )
+
+
+def read(source: Source, verbatim: Collection[str]) -> Table:
+    """Read a CSV file.
+
+    Whole numbers with leading zeros or of more than 64 bits stay text, and so do all numbers in
+    `verbatim` columns that would be written differently from how they were read.
+    """
+    path = Path(source.location)
+    text = _Text(path, source.encoding or _detect_encoding(path))
+    delimiter = source.delimiter or _detect_delimiter(text)
+    _check_header(text, delimiter)
+    strings = _read_strings(text, delimiter)
+    decimal = source.decimal or _detect_decimal(strings, delimiter, path)
+    typed = strings.select(
+        _typed(column, decimal, verbatim=column.name in verbatim) for column in strings
+    )
+    return Table(typed, TableMeta(path, dialect=Dialect(delimiter, decimal)))
+
+
+def header(source: Source) -> list[str]:
+    """Return the column names of a CSV file."""
+    path = Path(source.location)
+    text = _Text(path, source.encoding or _detect_encoding(path))
+    delimiter = source.delimiter or _detect_delimiter(text)
+    _check_header(text, delimiter)
+    with text.opened() as file:
+        return next(csv.reader(file, delimiter=delimiter))
+
+
+def read_columnwise(
+    source: Source, verbatim: Collection[str], scratch: Path
+) -> tuple[dict[str, Path], TableMeta]:
+    """Turn a CSV file larger than memory into a Parquet file for each column.
+
+    The decimal mark is detected in the first million records.
+    """
+    path = Path(source.location)
+    text = _Text(path, source.encoding or _detect_encoding(path))
+    delimiter = source.delimiter or _detect_delimiter(text)
+    _check_header(text, delimiter)
+    strings = scratch / "text.parquet"
+    try:
+        lazy = pl.scan_csv(text.for_polars(), infer_schema=False, separator=delimiter)
+        lazy.sink_parquet(strings, compression="lz4")
+    except pl.exceptions.PolarsError as error:
+        if is_disk_error(error):
+            raise
+        problem = _bad_line(text, delimiter)
+        raise problem or FileError(f"{path}: not a CSV file that can be read") from None
+    names = list(pl.read_parquet_schema(strings))
+    last = pl.scan_parquet(strings).select(pl.col(names[-1]).null_count()).collect().item()
+    problem = _bad_line(text, delimiter) if len(names) > 1 and last else None
+    if problem:
+        raise problem
+    head = pl.read_parquet(strings, n_rows=_SAMPLE_RECORDS)
+    decimal = source.decimal or _detect_decimal(head, delimiter, path)
+    files = {}
+    for number, name in enumerate(names):
+        column = pl.read_parquet(strings, columns=[name])[name]
+        typed_column = _typed(column, decimal, verbatim=name in verbatim)
+        files[name] = scratch / f"column{number}.parquet"
+        typed_column.to_frame().write_parquet(files[name], compression="lz4")
+    strings.unlink()
+    return files, TableMeta(path, dialect=Dialect(delimiter, decimal))
+
+
+def write(frame: pl.DataFrame, path: Path, meta: TableMeta) -> list[str]:
+    """Write a CSV file of the dialect it was read in, in UTF-8."""
+    delimiter, decimal = meta.dialect
+    frame.write_csv(path, separator=delimiter, decimal_comma=decimal == ",")
+    return []
+
+
+def _detect_encoding(path: Path) -> str:
+    with path.open("rb") as file:
+        start = file.read(_CHUNK)
+    if start.startswith((b"\xff\xfe", b"\xfe\xff")):
+        return "utf-16"
+    if b"\0" in start:
+        raise FileError(f"{path}: not a text file; if it is text, give its encoding")
+    if _decodes(_Text(path, "utf-8")):
+        return "utf-8"
+    if not _decodes(_Text(path, _FALLBACK)):
+        raise FileError(f"{path}: neither UTF-8 nor {_FALLBACK} text; give its encoding")
+    warnings.warn(
+        f"{path}: not UTF-8, so it was read as {_FALLBACK}; if letters look wrong, give its "
+        "encoding",
+        FileWarning,
+        stacklevel=5,
+    )
+    return _FALLBACK
+
+
+def _decodes(text: _Text) -> bool:
+    try:
+        with text.opened() as file:
+            while file.read(_CHUNK):
+                pass
+    except FileError:
+        return False
+    return True
+
+
+def _detect_delimiter(text: _Text) -> str:
+    """Find what splits the header and the lines after it into the same number of fields."""
+    widths = {delimiter: _widths(text, delimiter) for delimiter in _DELIMITERS}
+    splitting = [d for d, w in widths.items() if w and w[0] > 1]
+    regular = [d for d in splitting if len(set(widths[d])) == 1]
+    candidates = regular or splitting
+    if len(candidates) > 1 and (regular or "," not in candidates):
+        found = " or ".join(map(repr, candidates))
+        raise FileError(f"{text.path}: columns may be separated by {found}; give the delimiter")
+    return "," if "," in candidates or not candidates else candidates[0]
+
+
+def _rows(file: IO[str], delimiter: str, *, strict: bool = False) -> "_csv.Reader":
+    csv.field_size_limit(2**31 - 1)
+    return csv.reader(file, delimiter=delimiter, strict=strict)
+
+
+def _widths(text: _Text, delimiter: str) -> list[int]:
+    try:
+        with text.opened() as file:
+            return [len(row) for row in islice(_rows(file, delimiter), _SAMPLE_LINES) if row]
+    except csv.Error:
+        return []
+
+
+def _check_header(text: _Text, delimiter: str) -> None:
+    try:
+        with text.opened() as file:
+            header = next(iter(_rows(file, delimiter)), [])
+    except (OSError, csv.Error) as error:
+        if isinstance(error, FileError):
+            raise
+        raise FileError(f"{text.path}: the first line cannot be read as CSV") from None
+    check_names(text.path, [*header])
+
+
+def _read_strings(text: _Text, delimiter: str) -> pl.DataFrame:
+    try:
+        strings = pl.read_csv(text.for_polars(), infer_schema=False, separator=delimiter)
+    except pl.exceptions.PolarsError:
+        problem = _bad_line(text, delimiter)
+        raise problem or FileError(f"{text.path}: not a CSV file that can be read") from None
+    last = strings.columns[-1]
+    if strings.width > 1 and strings[last].null_count():  # short and empty lines end in nulls
+        problem = _bad_line(text, delimiter)
+        if problem:
+            raise problem
+        strings = strings.head(strings.height - _empty_lines_at_the_end(text))
+    return strings
+
+
+def _bad_line(text: _Text, delimiter: str) -> FileError | None:
+    """Find the first line that is not like the header; slow, so only called when there may be one.
+
+    Empty lines at the end are no mistake.
+    """
+    empty = None
+    try:
+        with text.opened() as file:
+            rows = _rows(file, delimiter, strict=True)
+            expected = len(next(rows))
+            for row in rows:
+                if row and empty:
+                    return _wrong_length(text.path, empty, expected, 0)
+                if not row:
+                    empty = empty or rows.line_num
+                elif len(row) != expected:
+                    return _wrong_length(text.path, rows.line_num, expected, len(row))
+    except csv.Error:
+        return FileError(f"{text.path}, line {rows.line_num}: broken quotes; correct the line")
+    return None
+
+
+def _wrong_length(path: Path, line: int, expected: int, found: int) -> FileError:
+    return FileError(
+        f"{path}, line {line}: expected {expected} fields, found {found}; correct the line"
+    )
+
+
+def _empty_lines_at_the_end(text: _Text) -> int:
+    if text.is_utf8:
+        with text.path.open("rb") as file:
+            file.seek(-min(text.path.stat().st_size, 65_536), os.SEEK_END)
+            end = file.read().replace(b"\r", b"")
+    else:
+        with text.opened() as characters:
+            end = characters.read().encode().replace(b"\r", b"")
+    return max(0, len(end) - len(end.rstrip(b"\n")) - 1)
+
+
+def _detect_decimal(strings: pl.DataFrame, delimiter: str, path: Path) -> str:
+    """Take the comma for the decimal mark where numbers can be read in no other way."""
+    if delimiter == ",":
+        return "."
+    with_comma = [c for c in strings if _all_match(c, _WITH_COMMA) and _any_has(c, ",")]
+    if not with_comma:
+        return "."
+    with_point = [c for c in strings if _all_match(c, _WITH_POINT) and _any_has(c, ".")]
+    thousands = all(not c.str.contains(r",(\d{1,2}|\d{4,})$").any() for c in with_comma)
+    if not with_point and not thousands:
+        return ","
+    why = "others have a decimal point" if with_point else "they may separate thousands"
+    warnings.warn(
+        f"{path}: column {with_comma[0].name!r} has numbers with commas, but {why}, so it was read "
+        "as text; give the decimal mark",
+        FileWarning,
+        stacklevel=5,
+    )
+    return "."
+
+
+def _all_match(text: pl.Series, pattern: str) -> bool:
+    return bool(text.str.contains(pattern).all())
+
+
+def _any_has(text: pl.Series, character: str) -> bool:
+    return bool(text.str.contains(character, literal=True).any())
+
+
+def _typed(text: pl.Series, decimal: str, *, verbatim: bool) -> pl.Series:
+    if decimal == ".":
+        return typed(text, verbatim=verbatim)
+    if _any_has(text, "."):
+        return text
+    numbers = typed(text.str.replace(",", ".", literal=True), verbatim=verbatim)
+    return text if numbers.dtype == pl.String else numbers
+
+
+def typed(text: pl.Series, *, verbatim: bool) -> pl.Series:
+    """Read text as numbers, true/false values, dates or times if every value is one.
+
+    If `verbatim`, only where none would be written differently.
+    """
+    known = text.replace("", None)  # files whose every field is in quotes have "" for nothing
+    clock = None if verbatim else _clock(known)
+    if clock is not None:
+        return clock
+    if not known.count() or known.str.contains(r"^[+-]?0\d").any():
+        return text
+    for dtype in (pl.Int64, pl.Float64):
+        numbers = known.cast(dtype, strict=False)
+        if numbers.count() < known.count():
+            continue
+        too_long = dtype == pl.Float64 and known.str.contains(r"^[+-]?\d{16,}$").any()
+        if too_long or (verbatim and not numbers.cast(pl.String).equals(known)):
+            return text
+        return numbers
+    if known.drop_nulls().is_in(["true", "false"]).all():
+        return known == "true"
+    return text
+
+
+def _clock(text: pl.Series) -> pl.Series | None:
+    """Read a column as dates or times if every value is one as ISO 8601 writes them."""
+    known = text.drop_nulls()
+    for pattern, dtype in _CLOCKS.items():
+        if len(known) and known.str.contains(pattern).all():
+            typed = text.str.replace(" ", "T", literal=True).str.strptime(dtype, strict=False)
+            return typed if typed.null_count() == text.null_count() else None
+    return None

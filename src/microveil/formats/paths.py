@@ -1,0 +1,127 @@
+"""Where files go: checked before any work is done, and moved into place once all are written."""
+
+import os
+import re
+import secrets
+import shutil
+import socket
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from hashlib import file_digest, sha256
+from pathlib import Path
+
+import polars as pl
+
+from microveil.errors import FileError
+from microveil.formats.machine import is_alive
+
+_DISK_ERROR = re.compile(r"\(os error (\d+)\)|transport error")  # as Polars passes them on
+
+
+def check_place(path: Path, *, overwrite: bool, source: Path | None) -> None:
+    """Refuse an output path that could not, or should not, be written."""
+    try:
+        _check_place(path, overwrite=overwrite, source=source)
+    except OSError as error:
+        if isinstance(error, FileError):
+            raise
+        raise FileError(f"{path}: cannot be written: {why(error)}") from None
+
+
+def _check_place(path: Path, *, overwrite: bool, source: Path | None) -> None:
+    if source is not None and path.exists() and source.exists() and path.samefile(source):
+        raise FileError(f"{path}: the output would replace the input; choose another path")
+    if path.exists() and not overwrite:
+        raise FileError(f"{path}: the file exists; choose another path or overwrite it")
+    if path.is_dir():
+        raise FileError(f"{path}: this is a directory; name a file in it")
+    if not path.parent.is_dir():
+        raise FileError(f"{path}: the directory does not exist; make it first")
+
+
+@contextmanager
+def moved_into_place(paths: list[Path]) -> Iterator[list[Path]]:
+    """Give a temporary path for each; move all into place at the end, or remove all on failure."""
+    temporary = [_temporary(path) for path in paths]
+    try:
+        with disk_errors(paths[0]):
+            yield temporary
+            for source, target in zip(temporary, paths, strict=True):
+                source.replace(target)
+    finally:
+        for path in temporary:
+            path.unlink(missing_ok=True)
+
+
+@contextmanager
+def scratch_directory(beside: Path) -> Iterator[Path]:
+    """Make a directory for temporary files beside a path, and remove it at the end."""
+    directory = _temporary(beside)
+    with disk_errors(beside):
+        directory.mkdir(mode=0o700)
+        try:
+            yield directory
+        finally:
+            shutil.rmtree(directory, ignore_errors=True)
+
+
+@contextmanager
+def disk_errors(path: Path) -> Iterator[None]:
+    """Say in one sentence that a disk is full or refuses, whichever library finds out."""
+    try:
+        yield
+    except (OSError, pl.exceptions.PolarsError) as error:
+        if not is_disk_error(error):
+            raise
+        found = _DISK_ERROR.search(str(error))
+        words = os.strerror(int(found[1])) if found and found[1] else why(error)
+        raise FileError(f"{path}: cannot be written: {words}") from None
+
+
+def is_disk_error(error: Exception) -> bool:
+    """Whether the operating system refused, whichever library passes it on."""
+    if isinstance(error, FileError):
+        return False
+    return isinstance(error, OSError) or bool(_DISK_ERROR.search(str(error)))
+
+
+def _temporary(path: Path) -> Path:
+    """Name a temporary file, and remove those beside it whose process was killed."""
+    host = re.sub(r"\W", "_", socket.gethostname())
+    for stale in path.parent.glob(f".microveil-{host}-*"):
+        process = int(stale.name.removeprefix(f".microveil-{host}-").partition("-")[0])
+        if not is_alive(process):
+            shutil.rmtree(stale) if stale.is_dir() else stale.unlink(missing_ok=True)
+    return path.with_name(f".microveil-{host}-{os.getpid()}-{secrets.token_hex(4)}-{path.name}")
+
+
+def check_readable(path: Path) -> None:
+    """Refuse a path at which there is nothing to read."""
+    try:
+        size = path.stat().st_size if path.is_file() else None
+    except OSError as error:
+        raise FileError(f"{path}: cannot be read: {why(error)}") from None
+    if size is None:
+        raise FileError(f"{path}: no such file")
+    if size == 0:
+        raise FileError(f"{path}: the file is empty")
+
+
+def sha256_of(path: Path) -> str:
+    """SHA-256 of a file, or of a directory of files, in hexadecimal."""
+    if path.is_dir():
+        parts = [file for file in path.iterdir() if not file.name.startswith(("_", "."))]
+        return digest_of_directory({file.name: sha256_of(file) for file in parts})
+    with path.open("rb") as file:
+        return file_digest(file, "sha256").hexdigest()
+
+
+def digest_of_directory(digests: Mapping[str, str]) -> str:
+    """SHA-256 of what ``sha256sum *`` prints in a directory, given the SHA-256 of its files."""
+    lines = (f"{digests[name]}  {name}\n" for name in sorted(digests))
+    return sha256("".join(lines).encode()).hexdigest()
+
+
+def why(error: Exception) -> str:
+    """Say in the operating system's words why it refused."""
+    return getattr(error, "strerror", None) or "no permission, or no space left"

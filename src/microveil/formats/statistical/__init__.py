@@ -1,0 +1,1 @@
+"""SPSS, Stata and SAS files."""

@@ -1,0 +1,7 @@
+"""What the user wants, checked in itself."""
+
+from microveil.plan.groups import Group
+from microveil.plan.plan import Plan
+from microveil.plan.roles import Confidential, Derived, Identifier, Kept
+
+__all__ = ["Confidential", "Derived", "Group", "Identifier", "Kept", "Plan"]

@@ -1,0 +1,365 @@
+"""The plan: what is done to each attribute, for which ε. Frozen, validated, TOML in and out."""
+
+import graphlib
+import math
+import tomllib
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Annotated, Any, ClassVar, Literal, Self
+
+import tomli_w
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    Discriminator,
+    Field,
+    PlainSerializer,
+    model_validator,
+)
+
+from microveil.core.attribute import Partition, Post
+from microveil.core.methods import METHODS, Guarantee, MethodName
+from microveil.errors import FileError, PlanError
+from microveil.plan.groups import Group, check_groups, from_names
+from microveil.plan.roles import Confidential, Derived, Identifier, K, Kept, Part, where
+
+Missing = Literal["error", "keep", "drop"]
+
+
+class _Frozen(Mapping[str, "Confidential | Identifier | Kept | Derived"]):
+    """A mapping that cannot be changed, but can be copied and pickled."""
+
+    def __init__(self, items: Mapping[str, "Confidential | Identifier | Kept | Derived"]) -> None:
+        self._items = dict(items)
+
+    def __getitem__(self, name: str) -> "Confidential | Identifier | Kept | Derived":
+        return self._items[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._items)
+
+    def __len__(self) -> int:
+        return len(self._items)
+
+    def __repr__(self) -> str:
+        return repr(self._items)
+
+
+def _from_role(value: object) -> object:
+    return {"role": value} if isinstance(value, str) else value
+
+
+Attribute = Annotated[
+    Annotated[Confidential | Identifier | Kept | Derived, Discriminator("role")],
+    BeforeValidator(_from_role),
+]
+Groups = Annotated[tuple[Annotated[Group, BeforeValidator(from_names)], ...], Field(strict=False)]
+Attributes = Annotated[
+    Mapping[str, Attribute],
+    AfterValidator(_Frozen),
+    PlainSerializer(lambda attributes: dict(attributes)),
+]
+
+
+class Plan(Part):
+    """What is done to each attribute of a table, for which ε.
+
+    Parameters
+    ----------
+    epsilon
+        The privacy budget of a person, shared between the confidential attributes.
+    method
+        ``"DP"``, ``"DP-UM"``, ``"iDP-LS"`` or ``"iDP-CBLS"``.
+    k
+        Records in a cluster; the last cluster takes the remainder. ``"auto"`` takes for each
+        attribute the k of least expected error; only for iDP methods, since it looks at the data.
+    partition
+        ``"fixed"``: clusters of k. ``"noise-optimal"``: clusters of k to `cap` records whose
+        boundaries give the least expected error at this ε; only for iDP methods.
+        ``"least-squares"``: clusters of k to 2k − 1 records with the least squares within.
+        ``"joint"``: all confidential attributes in one group, as below. Categories are clustered by
+        themselves or in a group, never by boundaries of least error.
+    cap
+        The largest cluster of a noise-optimal partition.
+    groups
+        Lists of attributes to cluster jointly, by MDAV: each record then has one cluster in the
+        whole group, and the release is k-anonymous on it whatever ε is; only for iDP methods. A
+        `Group` can have a k of its own.
+    guarantee
+        ``"fixed-clusters"``, the paper's: ε holds while clusters stay as they are; or
+        ``"re-clustered"``: ε holds when one record changes and clusters are formed again.
+    post
+        ``"isotonic"``: put masked centroids back in rising order, which costs no budget;
+        ``"penalised-isotonic"``: and draw in the outermost ones; ``"none"``: do neither;
+        ``"auto"``: both with iDP-CBLS where k or partition follow the data, otherwise neither.
+    missing
+        ``"error"``; ``"keep"``: nulls stay null and the others are clustered without them;
+        ``"drop"``: records with a null in a confidential attribute are left out.
+    records_per_person
+        The most records one person has. Each record's budget is epsilon divided by it.
+    domain_from_data
+        Read undeclared domains from the data. For DP and DP-UM this voids the claim, so it must be
+        said here; it warns and is written on the certificate.
+    from_data
+        What else was taken from the data when the plan was made; copied to the certificate.
+    attributes
+        For every column its role: `Confidential`, `Identifier`, `Kept` or `Derived`, or the role's
+        name alone.
+
+    Examples
+    --------
+    >>> plan = Plan(epsilon=1.0, attributes={
+    ...     "name": "identifier",
+    ...     "region": "kept",
+    ...     "wages": Confidential(lower=0, upper=500_000),
+    ...     "other": "confidential",
+    ...     "total": Derived(expression="wages + other"),
+    ... })
+    >>> plan.method, plan.k
+    ('iDP-CBLS', 10)
+    >>> Plan.from_toml(plan.to_toml()) == plan
+    True
+    """
+
+    prefix: ClassVar[str] = "plan: "
+
+    epsilon: float
+    method: MethodName = "iDP-CBLS"
+    k: K = 10
+    partition: Partition = "fixed"
+    cap: int = 400
+    groups: Groups = ()
+    guarantee: Guarantee = "fixed-clusters"
+    post: Post = "auto"
+    missing: Missing = "error"
+    records_per_person: int = 1
+    domain_from_data: bool = False
+    from_data: Annotated[tuple[str, ...], Field(strict=False)] = ()
+    attributes: Attributes
+
+    def __init__(self, **settings: Any) -> None:  # noqa: ANN401 - also takes lists and paths
+        super().__init__(**settings)
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        if not math.isfinite(self.epsilon) or self.epsilon <= 0:
+            raise ValueError(f"epsilon must be a finite number above 0, got {self.epsilon}")
+        smallest = self.k if isinstance(self.k, int) else 3
+        if self.partition == "noise-optimal" and self.cap < 2 * smallest - 1:
+            raise ValueError(f"cap must be 2k - 1 or more, got {self.cap} for k = {self.k}")
+        if self.records_per_person < 1:
+            raise ValueError(f"records_per_person must be 1 or more, got {self.records_per_person}")
+        if not self.confidential:
+            raise ValueError("attributes must hold at least one of role confidential, got none")
+        if self.k != "auto" and self.k < 1:
+            raise ValueError(f"k must be 1 or more, got {self.k}")
+        check_groups(self)
+        for name in self.confidential:
+            self._check_method(name)
+        self._check_derived()
+        return self
+
+    def _check_method(self, name: str) -> None:
+        attribute, method = self.confidential[name], METHODS[self.method_of(name)]
+        k = self.k_of(name)
+        self._check_choice(name)
+        if k != "auto" and k < method.least_k:
+            raise ValueError(
+                f"{where(name)}: k must be {method.least_k} or more for {method.name}, got {k}"
+            )
+        if (
+            self.guarantee == "re-clustered"
+            and self.records_per_person > 1
+            and method.promise == "iDP"
+        ):
+            raise ValueError(
+                f'{where(name)}: with guarantee = "re-clustered", {method.name} covers one record '
+                f"per person, got records_per_person = {self.records_per_person}; use DP-UM or DP"
+            )
+        if method.promise == "DP" and not attribute.has_domain and not self.domain_from_data:
+            if attribute.is_category:
+                raise ValueError(
+                    f"{where(name)}: {method.name} needs declared categories; list all that are "
+                    "possible, or choose iDP-CBLS (domain_from_data = true reads them from the "
+                    "data and voids the DP claim)"
+                )
+            raise ValueError(
+                f"{where(name)}: {method.name} needs a declared domain, got "
+                f"lower = {attribute.lower} and upper = {attribute.upper}; declare both from what "
+                "is known without the data, or choose iDP-CBLS, which needs none "
+                "(domain_from_data = true reads them from the data and voids the DP claim)"
+            )
+
+    def _check_choice(self, name: str) -> None:
+        """Refuse clusters that follow the data where a claim would not survive it."""
+        method = METHODS[self.method_of(name)]
+        partition = self.partition_of(name)
+        chosen = [f"partition = {partition!r}"] if partition not in ("fixed", "joint") else []
+        chosen += ['k = "auto"'] if self.k_of(name) == "auto" else []
+        if not chosen or not method.clustered:
+            return
+        if self.confidential[name].is_category:
+            raise ValueError(
+                f'{where(name)}: k = "auto" weighs squared errors, which categories have none of; '
+                "give it a k of its own"
+            )
+        if method.promise == "DP":
+            raise ValueError(
+                f"{where(name)}: {chosen[0]} looks at the data, which voids the claim of "
+                f"{method.name}; use it with iDP-LS or iDP-CBLS, or choose a number for k"
+            )
+        if self.guarantee == "re-clustered":
+            raise ValueError(
+                f"{where(name)}: {chosen[0]} looks at the data, which re-clustering cannot cover; "
+                'use a fixed partition and k, or guarantee = "fixed-clusters"'
+            )
+        if len(chosen) == 2:
+            raise ValueError(
+                f"{where(name)}: {chosen[0]} chooses its own sizes; give the smallest as a number "
+                "for k"
+            )
+
+    def _check_derived(self) -> None:
+        released = {name for name, a in self.attributes.items() if a.role != "identifier"}
+        for name, derived in self.derived.items():
+            unknown = sorted(derived.inputs - released)
+            if unknown:
+                dropped = unknown[0] in self.attributes
+                raise ValueError(
+                    f"{where(name)}: the expression names {unknown[0]!r}, "
+                    f"{'an identifier' if dropped else 'which is not in the plan'}; "
+                    "name only attributes that are released"
+                )
+        try:
+            _ = self.derivation_order
+        except graphlib.CycleError:
+            raise ValueError(
+                f"attribute {next(iter(self.derived))!r}: derived attributes must not be computed "
+                "from each other in a circle"
+            ) from None
+
+    @property
+    def confidential(self) -> dict[str, Confidential]:
+        """The attributes that are masked."""
+        return {n: a for n, a in self.attributes.items() if isinstance(a, Confidential)}
+
+    @property
+    def derived(self) -> dict[str, Derived]:
+        """The attributes that are recomputed."""
+        return {n: a for n, a in self.attributes.items() if isinstance(a, Derived)}
+
+    def names(self, role: str) -> tuple[str, ...]:
+        """Names of the attributes of one role, in plan order."""
+        return tuple(name for name, a in self.attributes.items() if a.role == role)
+
+    @property
+    def verbatim(self) -> tuple[str, ...]:
+        """Names of the attributes whose values are text, whatever they look like."""
+        text = [n for n, a in self.confidential.items() if a.has_text_categories]
+        return (*self.names("kept"), *text)
+
+    @property
+    def derivation_order(self) -> tuple[str, ...]:
+        """Derived attributes, each after those it is computed from."""
+        graph = {name: derived.inputs for name, derived in self.derived.items()}
+        return tuple(n for n in graphlib.TopologicalSorter(graph).static_order() if n in graph)
+
+    def method_of(self, attribute: str) -> MethodName:
+        """Return the attribute's own method, or the plan's."""
+        return self.confidential[attribute].method or self.method
+
+    def k_of(self, attribute: str) -> K:
+        """Return the attribute's or its group's own k, or the plan's; 1 without clusters."""
+        if not METHODS[self.method_of(attribute)].clustered:
+            return 1
+        group = self.group_of(attribute)
+        own = self.confidential[attribute].k if group is None else self.joint_groups[group].k
+        return self.k if own is None else own
+
+    @property
+    def joint_groups(self) -> tuple[Group, ...]:
+        """The groups of attributes that are clustered jointly."""
+        everything = Group(attributes=tuple(self.confidential))
+        return (everything,) if self.partition == "joint" else self.groups
+
+    def group_of(self, attribute: str) -> int | None:
+        """Return which group an attribute is in."""
+        groups = self.joint_groups
+        return next((i for i, group in enumerate(groups) if attribute in group.attributes), None)
+
+    def partition_of(self, attribute: str) -> Partition:
+        """Return how an attribute is clustered: jointly, as the plan says, or in clusters of k."""
+        if self.group_of(attribute) is not None:
+            return "joint"
+        return "fixed" if self.confidential[attribute].is_category else self.partition
+
+    def replace(self, **settings: Any) -> "Plan":  # noqa: ANN401 - pydantic checks each of them
+        """Return a copy of the plan with some settings changed, checked again."""
+        current = {name: getattr(self, name) for name in type(self).model_fields}
+        return Plan(**{**current, **settings})
+
+    @classmethod
+    def published(cls, **settings: Any) -> "Plan":  # noqa: ANN401 - as for Plan
+        """Make a plan that does what the paper does: clusters of k, and no post-processing."""
+        return cls(**{"partition": "fixed", "post": "none", **settings})
+
+    @classmethod
+    def recommended(cls, **settings: Any) -> "Plan":  # noqa: ANN401 - as for Plan
+        """Make a plan of least error at level 1: noise-optimal clusters, penalised isotonic values.
+
+        Guarantee
+        ---------
+        ε is that of level 1. Clusters follow the data, so level 2 has no bound, and they may be as
+        small as k = 3, so level 3 protects less than with larger clusters; a larger k costs error.
+        """
+        best = {"partition": "noise-optimal", "k": 3, "post": "penalised-isotonic"}
+        return cls(**{**best, **settings})
+
+    @classmethod
+    def from_toml(cls, text: str, *, folder: str | Path = ".") -> "Plan":
+        """Read a plan from TOML text; taxonomies given as paths are looked for from `folder`."""
+        try:
+            settings = tomllib.loads(text)
+        except tomllib.TOMLDecodeError as error:
+            raise PlanError(f"plan: not valid TOML: {error}") from None
+        attributes = settings.get("attributes")
+        for attribute in attributes.values() if isinstance(attributes, dict) else ():
+            if isinstance(attribute, dict) and isinstance(attribute.get("taxonomy"), str):
+                attribute["taxonomy"] = str(Path(folder) / attribute["taxonomy"])
+        return cls(**settings)
+
+    def to_toml(self) -> str:
+        """Write the plan as TOML text; settings left at their defaults are left out."""
+        settings = {
+            name: getattr(self, name)
+            for name in type(self).model_fields
+            if name in ("epsilon", "method", "k") or name in self._changed()
+        }
+        del settings["attributes"]
+        if self.groups:
+            settings["groups"] = [
+                list(g.attributes) if g.k is None else g.model_dump() for g in self.groups
+            ]
+        attributes = {
+            name: {"role": attribute.role, **attribute.model_dump(exclude_defaults=True)}
+            for name, attribute in self.attributes.items()
+        }
+        return tomli_w.dumps({**settings, "attributes": attributes})
+
+    def _changed(self) -> frozenset[str]:
+        return frozenset(
+            name
+            for name, field in type(self).model_fields.items()
+            if field.is_required() or getattr(self, name) != field.default
+        )
+
+    @classmethod
+    def read(cls, path: str | Path) -> "Plan":
+        """Read a plan from a TOML file."""
+        try:
+            text = Path(path).read_text(encoding="utf-8")
+        except OSError as error:
+            raise FileError(f"plan {path}: cannot be read: {error.strerror}") from None
+        except UnicodeDecodeError:
+            raise FileError(f"plan {path}: expected UTF-8 text; save it as UTF-8") from None
+        return cls.from_toml(text, folder=Path(path).parent)

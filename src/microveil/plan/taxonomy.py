@@ -1,0 +1,93 @@
+"""A taxonomy: a tree whose leaves are categories, so that near ones stand side by side."""
+
+import csv
+import graphlib
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from microveil.core.attribute import Category
+from microveil.errors import FileError
+
+Tree = dict[str, Any]
+"""Groups by name; a group holds groups, or a list of categories. An empty list is a category."""
+
+
+def leaf_paths(tree: Mapping[str, Any]) -> dict[Category, tuple[str, ...]]:
+    """Return for every category the groups it is in, from the root; in the order of the tree.
+
+    Examples
+    --------
+    >>> leaf_paths({"health": ["nurse", "doctor"], "craft": {"wood": ["joiner"], "smith": []}})
+    {'nurse': ('health',), 'doctor': ('health',), 'joiner': ('craft', 'wood'), 'smith': ('craft',)}
+    """
+    paths: dict[Category, tuple[str, ...]] = {}
+    _walk(tree, (), paths)
+    return paths
+
+
+def _walk(node: object, path: tuple[str, ...], paths: dict[Category, tuple[str, ...]]) -> None:
+    if isinstance(node, Mapping):
+        for name, below in node.items():
+            _walk(below, (*path, name), paths)
+        return
+    if not isinstance(node, Sequence) or isinstance(node, str):
+        raise ValueError("a taxonomy holds groups (tables) and lists of categories, nothing else")
+    leaves, above = (node, path) if node else (path[-1:], path[:-1])
+    for leaf in leaves:
+        if not isinstance(leaf, Category):
+            raise ValueError("a taxonomy's categories must be text or whole numbers")
+        if leaf in paths:
+            raise ValueError("a category stands in the taxonomy twice; leave it in one place")
+        paths[leaf] = above
+
+
+def read_taxonomy(path: str | Path) -> Tree:
+    """Read a taxonomy from a CSV file with a header and two columns, parent and child.
+
+    A group that is nobody's child stands at the root; what is nobody's parent is a category.
+    """
+    try:
+        with Path(path).open(encoding="utf-8-sig", newline="") as file:
+            rows = [row for row in csv.reader(file) if row]
+    except OSError as error:
+        raise FileError(f"taxonomy {path}: cannot be read: {error.strerror}") from None
+    except (UnicodeDecodeError, csv.Error):
+        raise FileError(f"taxonomy {path}: expected a CSV file in UTF-8") from None
+    if len(rows) < 2 or any(len(row) != 2 for row in rows):
+        raise FileError(
+            f"taxonomy {path}: expected a header and rows of two columns, parent and child"
+        )
+    children: dict[str, list[str]] = {}
+    for parent, child in rows[1:]:
+        children.setdefault(parent, []).append(child)
+    _check_tree(path, children)
+    below = {child for names in children.values() for child in names}
+    roots = [name for name in children if name not in below]
+    return {name: tree for root in roots for name, tree in _grow(root, children).items()}
+
+
+def _grow(name: str, children: Mapping[str, Sequence[str]]) -> Tree:
+    """Build the tree at a group; rows without a parent put their child at the root."""
+    if name not in children:
+        return {name: []}
+    inside: Tree = {}
+    for child in children[name]:
+        inside |= _grow(child, children)
+    return inside if not name else {name: inside}
+
+
+def _check_tree(path: str | Path, children: Mapping[str, Sequence[str]]) -> None:
+    everyone = [child for names in children.values() for child in names]
+    try:
+        graphlib.TopologicalSorter(children).prepare()
+    except graphlib.CycleError as error:
+        raise FileError(
+            f"taxonomy {path}: {len(error.args[1]) - 1} entries are above each other in a circle; "
+            "every category must lead up to a root"
+        ) from None
+    if len(set(everyone)) < len(everyone):
+        raise FileError(
+            f"taxonomy {path}: {len(everyone) - len(set(everyone))} entries have a second parent; "
+            "leave them in one place"
+        )

@@ -1,0 +1,1 @@
+"""The plan meets the table, and what comes out."""

@@ -1,0 +1,240 @@
+"""The public certificate: plan facts only, and what they promise, in words.
+
+Nothing here may depend on the data beyond the number of records, the column names and which
+values are missing, all of which the release shows anyway.
+"""
+
+import json
+import sys
+from datetime import UTC, date, datetime, time
+from importlib.metadata import version
+from pathlib import Path
+from typing import Annotated, Any, Literal, get_args
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from microveil.core.attribute import (
+    AttributeSettings,
+    CategorySettings,
+    DomainSource,
+    GridSource,
+    Kind,
+    Partition,
+    Post,
+    Unit,
+)
+from microveil.core.methods import Guarantee, MethodName
+from microveil.errors import FileError
+from microveil.plan.plan import Missing, Plan
+from microveil.plan.roles import Bound
+from microveil.release.guarantees import (
+    Level,
+    can_be_without_noise,
+    level_1_bound,
+    level_2_bound,
+    three_levels,
+)
+from microveil.release.resolve import ResolvedPlan
+
+Publication = Literal[
+    "for publication",
+    "NOT FOR PUBLICATION: the random numbers were seeded and can be repeated",
+]
+FOR_PUBLICATION, NOT_FOR_PUBLICATION = get_args(Publication)
+
+
+class _Entry(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class MaskedAttribute(_Entry):
+    """A confidential attribute and what was done to it."""
+
+    name: str
+    kind: Kind
+    method: MethodName
+    k: Annotated[int | None, Field(description="records in a cluster; null where none are formed")]
+    k_from_data: bool
+    partition: Annotated[Partition | None, Field(description="null where no clusters are formed")]
+    post: Post
+    epsilon: Annotated[float, Field(description="this attribute's share of epsilon")]
+    lower: Annotated[float | str | None, Field(description="declared; null if not declared")]
+    upper: Annotated[float | str | None, Field(description="declared; null if not declared")]
+    categories: Annotated[int | None, Field(description="how many are declared; null if none are")]
+    unit: Annotated[Unit | None, Field(description="of dates and times")]
+    domain: DomainSource
+    grid_step: Annotated[
+        float | None, Field(description="null where it follows the data, and for categories")
+    ]
+    grid: Annotated[GridSource | None, Field(description="null for categories")]
+    level_1_bound: Annotated[
+        float | None, Field(description="data-free bound with clusters held; null: no bound")
+    ]
+    level_2_bound: Annotated[
+        float | None, Field(description="data-free bound with clusters formed again; null: none")
+    ]
+
+
+class JointGroup(_Entry):
+    """Attributes that were clustered jointly, by MDAV over standardised values."""
+
+    attributes: tuple[str, ...]
+    k: int
+    blocks: Annotated[int, Field(description="parts by median splits that MDAV ran over, each")]
+    smallest_class: Annotated[
+        int, Field(description="records that share the rarest combination of masked values")
+    ]
+
+
+class DerivedAttribute(_Entry):
+    """An attribute recomputed from released ones."""
+
+    name: str
+    expression: str
+
+
+class ProtectedFile(_Entry):
+    """The file this certificate belongs to."""
+
+    name: str
+    sha256: str
+    row_order: Literal["random", "as in the original"]
+
+
+class Certificate(_Entry):
+    """The public certificate of a release."""
+
+    certificate_version: Literal[1] = 1
+    software: str
+    created: str
+    publication: Publication
+    randomness: Literal["operating system", "seeded"]
+    records: int
+    epsilon: float
+    guarantee: Guarantee
+    records_per_person: int
+    missing: Missing
+    attributes: tuple[MaskedAttribute, ...]
+    groups: tuple[JointGroup, ...]
+    derived: tuple[DerivedAttribute, ...]
+    kept: tuple[str, ...]
+    dropped: tuple[str, ...]
+    levels: tuple[Level, ...]
+    not_protected: tuple[str, ...]
+    notes: tuple[str, ...]
+    file: ProtectedFile | None = None
+
+    def to_json(self) -> str:
+        """Return the certificate as JSON text."""
+        return self.model_dump_json(indent=2) + "\n"
+
+    @classmethod
+    def read(cls, path: str | Path) -> "Certificate":
+        """Read a certificate from a JSON file."""
+        try:
+            return cls.model_validate_json(Path(path).read_bytes())
+        except OSError as error:
+            raise FileError(f"certificate {path}: cannot be read: {error.strerror}") from None
+        except ValidationError:
+            raise FileError(f"certificate {path}: not a certificate that this version of "
+                            "microveil can read") from None  # fmt: skip
+
+
+def certify(
+    resolved: ResolvedPlan,
+    *,
+    records: int,
+    seeded: bool,
+    groups: tuple[JointGroup, ...] = (),
+) -> Certificate:
+    """Write the certificate of a release that is not yet in a file."""
+    plan = resolved.plan
+    attributes = tuple(_entry(settings, plan) for settings in resolved.attributes)
+    return Certificate(
+        software=f"microveil {version('microveil')}",
+        created=datetime.now(UTC).isoformat(timespec="seconds"),
+        publication=NOT_FOR_PUBLICATION if seeded else FOR_PUBLICATION,
+        randomness="seeded" if seeded else "operating system",
+        records=records,
+        epsilon=plan.epsilon,
+        guarantee=plan.guarantee,
+        records_per_person=plan.records_per_person,
+        missing=plan.missing,
+        attributes=attributes,
+        groups=groups,
+        derived=tuple(
+            DerivedAttribute(name=name, expression=d.expression) for name, d in plan.derived.items()
+        ),
+        kept=plan.names("kept"),
+        dropped=plan.names("identifier"),
+        levels=three_levels(resolved),
+        not_protected=_not_protected(resolved),
+        notes=resolved.notes,
+    )
+
+
+def _entry(settings: AttributeSettings, plan: Plan) -> MaskedAttribute:
+    method, declared = settings.method, plan.confidential[settings.name]
+    common: dict[str, Any] = {
+        "name": settings.name,
+        "kind": settings.kind,
+        "method": method.name,
+        "k": settings.k if method.clustered else None,
+        "k_from_data": settings.k_chosen,
+        "partition": settings.partition if method.clustered else None,
+        "post": settings.post,
+        "epsilon": settings.epsilon,
+        "lower": _plain(declared.lower),
+        "upper": _plain(declared.upper),
+        "domain": settings.domain_source,
+        "level_1_bound": level_1_bound(settings),
+        "level_2_bound": level_2_bound(settings, plan.records_per_person),
+    }
+    if isinstance(settings, CategorySettings):
+        declared_ones = len(settings.categories) if settings.domain_source == "declared" else None
+        return MaskedAttribute(
+            **common, categories=declared_ones, unit=None, grid=None, grid_step=None
+        )
+    return MaskedAttribute(
+        **common,
+        categories=None,
+        unit=settings.unit,
+        grid=settings.grid_source,
+        grid_step=None if settings.grid_source == "data" else settings.grid.step,
+    )
+
+
+def _plain(bound: Bound | None) -> float | str | None:
+    return bound.isoformat() if isinstance(bound, date | time) else bound
+
+
+def _not_protected(resolved: ResolvedPlan) -> tuple[str, ...]:
+    plan = resolved.plan
+    items = ["The number of records."]
+    if plan.names("kept"):
+        items.append(f"Kept attributes, published as they are: {', '.join(plan.names('kept'))}.")
+    if plan.missing == "keep":
+        items.append("Which values are missing: nulls stay where they are.")
+    if plan.missing == "drop":
+        items.append("That records with missing values were left out.")
+    clustered = [m.name for m in resolved.attributes if m.method.clustered]
+    if clustered:
+        items.append(f"Which records share a masked value: {', '.join(clustered)} (level 3).")
+    unmoved = [m.name for m in resolved.numeric if can_be_without_noise(m)]
+    if unmoved:
+        items.append(
+            "Values shared by all records of a cluster that one record cannot move: they are "
+            f"published without noise: {', '.join(unmoved)}."
+        )
+    unchanged = [m.name for m in resolved.categorical if can_be_without_noise(m)]
+    if unchanged:
+        items.append(
+            "Categories that lead their cluster by so much that one record cannot change it: they "
+            f"are published as they are: {', '.join(unchanged)}."
+        )
+    return tuple(items)
+
+
+if __name__ == "__main__":
+    schema = Certificate.model_json_schema(mode="serialization")
+    sys.stdout.write(json.dumps(schema, indent=2, ensure_ascii=False) + "\n")

@@ -1,0 +1,48 @@
+"""Resolve a plan, and choose from the data what the plan leaves to be chosen from it."""
+
+from dataclasses import replace
+
+import numpy as np
+
+from microveil.core.attribute import NumericSettings
+from microveil.core.expected import expected_squares
+from microveil.core.grid import Integers
+from microveil.engines.base import Engine
+from microveil.plan.plan import Plan
+from microveil.release.resolve import ResolvedPlan, resolve
+
+_LARGEST_K = 1_000
+
+
+def resolve_and_choose(plan: Plan, engine: Engine) -> ResolvedPlan:
+    """Check the plan against the table, and choose k where the plan says ``"auto"``.
+
+    Guarantee
+    ---------
+    Level 1 holds clusters as they are, whatever k they were formed with, so the choice costs
+    nothing there. On a neighbouring table another k may be chosen: level 2 has no bound.
+    """
+    resolved = resolve(plan, engine)
+    attributes = tuple(
+        replace(m, k=_best_k(engine.ranked(m), m))
+        if m.k_chosen and isinstance(m, NumericSettings)
+        else m
+        for m in resolved.attributes
+    )
+    notes = tuple(
+        f"attribute {m.name!r}: the data decided where clusters begin and end"
+        for m in attributes
+        if m.chosen_from_data
+    )
+    return replace(resolved, attributes=attributes, notes=resolved.notes + notes)
+
+
+def _best_k(ranked: Integers, settings: NumericSettings) -> int:
+    """Return the k of least expected error, over values in steps of about a twentieth."""
+    most = min(_LARGEST_K, max(settings.method.least_k, len(ranked) // 2))
+    steps = np.geomspace(settings.method.least_k, most, 120)
+    candidates = np.unique(np.rint(steps).astype(int)).tolist()
+    errors = [
+        sum(expected_squares(ranked, replace(settings, k=k), clamped=True)) for k in candidates
+    ]
+    return int(candidates[int(np.argmin(errors))])

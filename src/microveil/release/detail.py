@@ -1,0 +1,75 @@
+"""The private detail: what the data holder may know of a release and nobody else."""
+
+import json
+import zipfile
+from dataclasses import dataclass
+from pathlib import Path
+
+import polars as pl
+
+from microveil.core.grid import Integers
+from microveil.engines.base import UserTable
+from microveil.errors import FileError
+from microveil.plan.plan import Plan
+
+_TABLES = ("clusters.parquet", "losses.parquet", "rows.parquet")
+
+
+@dataclass(frozen=True, eq=False)
+class Detail:
+    """What the data holder may know and nobody else: functions of the data that ε does not cover.
+
+    Attributes
+    ----------
+    clusters
+        One row per cluster: attribute, cluster, records, smallest, largest, centroid, sensitivity,
+        scale. An attribute masked by DP, which forms no clusters, has one row. On Spark this is a
+        Spark DataFrame, of a file larger than memory a lazy one.
+    losses
+        One row per attribute: epsilon per record, and the exact loss of this table when one
+        record changes, with fixed clusters and re-clustered.
+    positions
+        For every released record its position in the original table; None on Spark.
+    plan, protected_sha256
+        Of a detail read from a file: what was done, and the protected file it belongs to.
+    """
+
+    clusters: UserTable
+    losses: pl.DataFrame
+    positions: Integers | None = None
+    plan: Plan | None = None
+    protected_sha256: str | None = None
+
+    def about(self) -> str:
+        """Say as JSON what a detail is, and which protected file it belongs to."""
+        about = {"private": "do not publish", "protected_sha256": self.protected_sha256}
+        return json.dumps(about, indent=2)
+
+    @property
+    def plan_text(self) -> str:
+        """The plan as TOML."""
+        return "" if self.plan is None else self.plan.to_toml()
+
+    def write(self, path: Path) -> None:
+        """Write one zip file of Parquet tables with plan.toml and about.json."""
+        path.touch(mode=0o600)  # private
+        with zipfile.ZipFile(path, "w", zipfile.ZIP_STORED) as archive:
+            archive.writestr("about.json", self.about())
+            archive.writestr("plan.toml", self.plan_text)
+            rows = pl.DataFrame({"position": self.positions}).lazy()
+            tables = (self.clusters.lazy(), self.losses.lazy(), rows)
+            for name, table in zip(_TABLES, tables, strict=True):
+                with archive.open(name, "w", force_zip64=True) as entry:
+                    table.sink_parquet(entry)
+
+    @classmethod
+    def read(cls, path: str | Path) -> "Detail":
+        """Read a detail file."""
+        try:
+            with zipfile.ZipFile(path) as archive:
+                clusters, losses, rows = (pl.read_parquet(archive.read(name)) for name in _TABLES)
+                plan = Plan.from_toml(archive.read("plan.toml").decode())
+                protected_sha256 = json.loads(archive.read("about.json"))["protected_sha256"]
+        except (OSError, KeyError, ValueError, zipfile.BadZipFile, pl.exceptions.PolarsError):
+            raise FileError(f"{path}: not a detail file that can be read") from None
+        return cls(clusters, losses, rows["position"].to_numpy(), plan, protected_sha256)

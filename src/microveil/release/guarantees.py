@@ -1,0 +1,280 @@
+"""What ε covers, at three levels, in words. Every sentence must hold exactly as it is written."""
+
+from collections.abc import Iterable
+from decimal import ROUND_CEILING, Context
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from microveil.core.accounting import reclustered_bound
+from microveil.core.attribute import AttributeSettings, CategorySettings
+from microveil.plan.plan import Plan
+from microveil.release.resolve import ResolvedPlan
+
+
+class Level(BaseModel):
+    """One of the three things ε may be asked to cover."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    level: Literal[1, 2, 3]
+    name: Literal["fixed clusters", "re-clustered", "as released"]
+    enforced: Annotated[bool, Field(description="whether epsilon was enforced at this level")]
+    epsilon: Annotated[float | None, Field(description="bound on the loss; null: no bound")]
+    statement: str
+
+
+def three_levels(resolved: ResolvedPlan) -> tuple[Level, Level, Level]:
+    """Say what the release promises at each level."""
+    return _fixed_clusters(resolved), _re_clustered(resolved), _as_released(resolved)
+
+
+def claim_is_void(settings: AttributeSettings) -> bool:
+    """Whether an attribute can claim no differential privacy, its domain being from the data."""
+    return settings.method.promise == "DP" and settings.domain_source == "data"
+
+
+def level_1_bound(settings: AttributeSettings) -> float | None:
+    """Bound an attribute's loss with clusters held, without looking at the data."""
+    if claim_is_void(settings):
+        return None
+    return None if _covers_passing_only(settings) else settings.epsilon
+
+
+def level_2_bound(settings: AttributeSettings, records_per_person: int) -> float | None:
+    """Bound an attribute's loss with clusters formed again, without looking at the data."""
+    if claim_is_void(settings) or settings.chosen_from_data:
+        return None
+    if settings.guarantee == "re-clustered":
+        return settings.epsilon
+    if isinstance(settings, CategorySettings):
+        return settings.epsilon * (settings.most_changing if settings.method.clustered else 1)
+    if settings.method.name == "iDP-CBLS" and records_per_person > 1:
+        return None
+    return reclustered_bound(
+        settings.method,
+        settings.epsilon,
+        clusters=settings.clusters,
+        records=settings.records,
+        domain=settings.domain_units,
+    )
+
+
+def can_be_without_noise(settings: AttributeSettings) -> bool:
+    """Whether a cluster whose records all agree may be published without noise."""
+    if isinstance(settings, CategorySettings):
+        return settings.method.promise == "iDP"
+    if settings.guarantee == "re-clustered":
+        return settings.method.promise == "iDP"
+    return settings.method.name == "iDP-CBLS"
+
+
+def rounded_up(bound: float) -> str:
+    """Write a bound with six digits, never below what it is.
+
+    Examples
+    --------
+    >>> rounded_up(1 / 3), rounded_up(108.0), rounded_up(1.000000001)
+    ('0.333334', '108', '1.00001')
+    """
+    digits = Context(prec=6, rounding=ROUND_CEILING).create_decimal_from_float(bound)
+    return f"{digits.normalize():f}"
+
+
+def _fixed_clusters(resolved: ResolvedPlan) -> Level:
+    plan, clustered = resolved.plan, any(m.method.clustered for m in resolved.attributes)
+    held = "With clusters and noise scales held as they were computed from this table, c"
+    statement = (
+        f"{held if clustered else 'C'}hanging {_whose_values(plan)} makes any set of masked values "
+        f"at most exp({exactly(plan.epsilon)}) times more or less likely{_if_missing(plan)}."
+    )
+    across = _names(m for m in resolved.attributes if _covers_passing_only(m))
+    if across:
+        statement = (
+            f"No bound for {across}: a record that keeps its cluster whatever its value is not "
+            "what the noise was made for, since clusters are formed again (level 2)."
+        )
+    bounded = all(level_1_bound(m) is not None for m in resolved.attributes)
+    return Level(
+        level=1,
+        name="fixed clusters",
+        enforced=bounded and (plan.guarantee == "fixed-clusters" or not clustered),
+        epsilon=plan.epsilon if bounded else None,
+        statement=statement + ("" if across else _caveats(resolved) + _several_records(resolved)),
+    )
+
+
+def _re_clustered(resolved: ResolvedPlan) -> Level:
+    plan, clustered = resolved.plan, any(m.method.clustered for m in resolved.attributes)
+    bounds = {m.name: level_2_bound(m, plan.records_per_person) for m in resolved.attributes}
+    known = [bound for bound in bounds.values() if bound is not None]
+    total = sum(known) if len(known) == len(bounds) else None
+    enforced = total is not None and (plan.guarantee == "re-clustered" or not clustered)
+    return Level(
+        level=2,
+        name="re-clustered",
+        enforced=enforced,
+        epsilon=plan.epsilon if enforced else total,
+        statement=_re_clustered_in_words(resolved, bounds, total),
+    )
+
+
+def _re_clustered_in_words(
+    resolved: ResolvedPlan, bounds: dict[str, float | None], total: float | None
+) -> str:
+    plan = resolved.plan
+    if not any(m.method.clustered for m in resolved.attributes):
+        return (
+            "No attribute is clustered, so there is nothing to form again: the statement of "
+            "level 1 holds as it is."
+        )
+    if plan.guarantee == "re-clustered":
+        return (
+            f"Changing {_whose_values(plan)} and forming the clusters again, with noise scales "
+            "held as they were computed from this table, makes any set of masked cluster values at "
+            f"most exp({exactly(plan.epsilon)}) times more or less likely{_if_missing(plan)}."
+            + _caveats(resolved)
+        )
+    each = "; ".join(
+        f"{m.name} ({m.method.name}) {_in_words(bounds[m.name])}" for m in resolved.attributes
+    )
+    return (
+        f"If {_whose_values(plan)} change and the clusters are formed again, every cluster between "
+        "an old and a new place shifts, and more can be lost than at level 1. With noise scales "
+        "held as they were computed from this table, any set of masked cluster values then becomes "
+        f"at most exp(bound) times more or less likely{_if_missing(plan)}. Bounds, rounded up: "
+        f"{each}; {_in_words(total)} in all." + _chosen(resolved) + _exceptions(resolved)
+    )
+
+
+def _as_released(resolved: ResolvedPlan) -> Level:
+    clustered = [m for m in resolved.attributes if m.method.clustered]
+    if not clustered:
+        return _fixed_clusters(resolved).model_copy(
+            update={
+                "level": 3,
+                "name": "as released",
+                "statement": "No attribute is clustered: every masked value has noise of its own, "
+                "and the statement of level 1 covers the confidential attributes as they are "
+                "released.",
+            }
+        )
+    statement = (
+        f"The table shows which records share a masked value in {_names(clustered)}, and noise "
+        "does not hide that. Someone who knows every other record can tell which cluster a "
+        f"person is in, {_beside(clustered)}whatever epsilon is. At this level the protection is "
+        f"that of microaggregation with clusters of {min(m.k for m in clustered)} records or more."
+        + _same_category(resolved)
+        + _joint(resolved)
+    )
+    return Level(level=3, name="as released", enforced=False, epsilon=None, statement=statement)
+
+
+def _beside(clustered: list[AttributeSettings]) -> str:
+    """Say what clusters of consecutive values tell besides; joint ones have no order."""
+    ranked = [m for m in clustered if m.group is None]
+    if not ranked:
+        return ""
+    where = f"in {_names(ranked)} " if len(ranked) < len(clustered) else ""
+    return f"and so {where}between which values of the clusters beside it the true value lies, "
+
+
+def _same_category(resolved: ResolvedPlan) -> str:
+    names = _names(m for m in resolved.categorical if m.method.clustered and m.group is None)
+    if not names:
+        return ""
+    return f" In {names} a cluster between others of one category tells the category itself."
+
+
+def _joint(resolved: ResolvedPlan) -> str:
+    groups = enumerate(resolved.plan.joint_groups)
+    return "".join(
+        f" On {', '.join(group.attributes)} together the release is k-anonymous with "
+        f"k = {resolved.group(number)[0].k}: every combination of masked values is shared by as "
+        "many records or more, whatever epsilon is."
+        for number, group in groups
+    )
+
+
+def _chosen(resolved: ResolvedPlan) -> str:
+    names = _names(m for m in resolved.attributes if m.chosen_from_data)
+    if not names:
+        return ""
+    return (
+        f" For {names} the data decided where clusters begin and end, and another table may be cut "
+        "quite differently: there is no bound."
+    )
+
+
+def _caveats(resolved: ResolvedPlan) -> str:
+    return _individual(resolved) + _exceptions(resolved)
+
+
+def _individual(resolved: ResolvedPlan) -> str:
+    names = _names(m for m in resolved.attributes if m.method.promise == "iDP")
+    if not names:
+        return ""
+    return (
+        f" For {names} this is individual differential privacy: it compares this table with its "
+        "neighbours, not any two neighbouring tables."
+    )
+
+
+def _exceptions(resolved: ResolvedPlan) -> str:
+    text = ""
+    from_data = [m for m in resolved.numeric if m.domain_source == "data"]
+    if from_data:
+        voided = _names(filter(claim_is_void, from_data))
+        text += (
+            f" For {_names(from_data)} it covers only values inside the range seen in the data, "
+            "from which domain and noise grid were read and with which they are held"
+        )
+        text += f"; {voided} can claim no differential privacy." if voided else "."
+    categories = [m for m in resolved.categorical if m.domain_source == "data"]
+    if categories:
+        voided = _names(filter(claim_is_void, categories))
+        text += f" For {_names(categories)} it covers only categories seen in the data"
+        text += f"; {voided} can claim no differential privacy." if voided else "."
+    decimals = [m for m in resolved.numeric if m.grid_source == "data" and m not in from_data]
+    if decimals:
+        text += (
+            f" For {_names(decimals)} it covers only values with no more decimals than were seen "
+            "in the data, from which the noise grid was read."
+        )
+    return text
+
+
+def _several_records(resolved: ResolvedPlan) -> str:
+    names = _names(m for m in resolved.numeric if m.method.name == "iDP-CBLS")
+    if resolved.plan.records_per_person == 1 or not names:
+        return ""
+    return f" For {names} it holds only while no two records of a person share a cluster."
+
+
+def _covers_passing_only(settings: AttributeSettings) -> bool:
+    """Whether the noise follows the gaps between clusters, not the way across the domain."""
+    passing = settings.guarantee == "re-clustered" and settings.method.name == "iDP-LS"
+    return passing and not isinstance(settings, CategorySettings)
+
+
+def _whose_values(plan: Plan) -> str:
+    if plan.records_per_person == 1:
+        return "the confidential values of one record"
+    return f"the confidential values of one person's records ({plan.records_per_person} at most)"
+
+
+def _if_missing(plan: Plan) -> str:
+    return "" if plan.missing == "error" else ", provided the same values are missing"
+
+
+def _in_words(bound: float | None) -> str:
+    return "no bound" if bound is None else rounded_up(bound)
+
+
+def exactly(number: float) -> str:
+    """Write a number with as many digits as tell it from all others."""
+    return repr(number).removesuffix(".0")
+
+
+def _names(attributes: Iterable[AttributeSettings]) -> str:
+    return ", ".join(settings.name for settings in attributes)

@@ -1,0 +1,153 @@
+"""The straight line: resolve → mask every attribute → derive → finish, on any engine."""
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+
+import polars as pl
+
+from microveil.engines.base import Engine, UserTable
+from microveil.engines.memory import MemoryEngine
+from microveil.errors import DataError, PlanError
+from microveil.formats import load
+from microveil.plan.plan import Plan
+from microveil.release.certificate import JointGroup, certify
+from microveil.release.choose_k import resolve_and_choose
+from microveil.release.detail import Detail
+from microveil.release.release import Release
+from microveil.release.resolve import ResolvedPlan
+from microveil.release.store import LocalStore, Store
+
+Progress = Callable[[str, int, int], None]
+"""Called with what is being done, how much of it is done and how much there is."""
+
+
+def protect(
+    data: UserTable,
+    plan: Plan,
+    *,
+    seed: int | None = None,
+    progress: Progress | None = None,
+) -> Release:
+    """Protect a table of people.
+
+    Guarantee
+    ---------
+    With clusters and noise scales fixed, the masked values of a table and of any neighbour are
+    within a factor exp(ε) of each other in probability: attribute a pays its share ε_a, and the
+    shares add up to ε. The certificate says what happens when clusters are formed again, and what
+    the released table shows besides.
+
+    Parameters
+    ----------
+    data
+        A Polars or pandas DataFrame, a PyArrow Table, a Spark DataFrame, the path of a file, or a
+        `Source` that says how to read one. A pandas index is left behind.
+    plan
+        What to do with each attribute.
+    seed
+        For experiments only: repeatable noise. The certificate then says «not for publication».
+    progress
+        Called after every attribute.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> people = pl.DataFrame({"age": [31, 35, 38, 52, 57, 58]})
+    >>> plan = Plan(epsilon=1.0, k=3, attributes={"age": "confidential"})
+    >>> release = protect(people, plan)
+    >>> release.data["age"].n_unique() <= 2
+    True
+    >>> release.certificate.attributes[0].epsilon
+    1.0
+    """
+    check_plan(plan)
+    if type(data).__module__.startswith("pyspark."):
+        from microveil.engines.spark.engine import SparkEngine
+        from microveil.release.spark_store import SparkStore
+
+        engine = SparkEngine(data, plan, seed)
+        return run(plan, engine, SparkStore(data.sparkSession), seed=seed, progress=progress)
+    table = load(data, verbatim=plan.verbatim)
+    store = LocalStore(table.meta)
+    return run(plan, MemoryEngine(table.data), store, seed=seed, progress=progress)
+
+
+def check_plan(plan: Plan) -> None:
+    """Refuse what is not a plan."""
+    if not isinstance(plan, Plan):
+        raise PlanError(
+            f"plan must be a microveil.Plan, got {type(plan).__name__}; "
+            "Plan.read reads one from a TOML file"
+        )
+
+
+def run(
+    plan: Plan,
+    engine: Engine,
+    store: Store,
+    *,
+    seed: int | None,
+    progress: Progress | None,
+) -> Release:
+    """Walk the line on an engine; what the engine stored on the way goes if it fails."""
+    try:
+        return _run(plan, engine, store, seed, progress)
+    except BaseException:
+        engine.discard()
+        raise
+
+
+def _run(
+    plan: Plan, engine: Engine, store: Store, seed: int | None, progress: Progress | None
+) -> Release:
+    resolved = resolve_and_choose(plan, engine)
+    groups = [resolved.group(number) for number in range(len(plan.joint_groups))]
+    blocks = engine.cluster_jointly(groups, seed) if groups else []
+    losses = _mask(engine, resolved, seed, progress)
+    joint = _check_anonymity(engine, resolved, blocks)
+    engine.derive({name: plan.derived[name] for name in plan.derivation_order})
+    rows = engine.finish(resolved.columns)
+    return Release(
+        rows=rows,
+        certificate=certify(
+            resolved, records=engine.records, seeded=seed is not None, groups=joint
+        ),
+        detail=Detail(
+            engine.clusters([a.name for a in resolved.attributes]), losses, rows.positions, plan
+        ),
+        plan=plan,
+        store=store,
+        seed=seed,
+    )
+
+
+def _mask(
+    engine: Engine, resolved: ResolvedPlan, seed: int | None, progress: Progress | None
+) -> pl.DataFrame:
+    """Mask every attribute; return what a record can lose in each."""
+    losses, attributes = [], resolved.attributes
+    with ThreadPoolExecutor(engine.threads) as threads:
+        rows = threads.map(lambda attribute: engine.mask(attribute, seed), attributes)
+        for done, (attribute, row) in enumerate(zip(attributes, rows, strict=True), start=1):
+            losses.append(row)
+            if progress:
+                progress(f"masking {attribute.name}", done, len(attributes))
+    return pl.concat(losses)
+
+
+def _check_anonymity(
+    engine: Engine, resolved: ResolvedPlan, blocks: list[int]
+) -> tuple[JointGroup, ...]:
+    """Count the rarest combination of masked values in each group: k records or more."""
+    groups = []
+    for number, parts in enumerate(blocks):
+        members = resolved.group(number)
+        names, k = tuple(a.name for a in members), members[0].k
+        smallest = engine.smallest_class(names)
+        if smallest < k:
+            raise DataError(
+                f"group {', '.join(names)}: the release is {smallest}-anonymous instead of "
+                f"{k}-anonymous; nothing was released"
+            )
+        groups.append(JointGroup(attributes=names, k=k, blocks=parts, smallest_class=smallest))
+    return tuple(groups)

@@ -1,0 +1,102 @@
+"""Files larger than memory: the same line, a column at a time, from file to file."""
+
+from pathlib import Path
+
+import polars as pl
+
+from microveil.core.noise import open_words
+from microveil.engines.columnwise import ColumnwiseEngine
+from microveil.errors import FileError
+from microveil.formats import Source, TableMeta, scratch_directory
+from microveil.formats.csv import header, read_columnwise
+from microveil.formats.machine import memory_of_this_machine
+from microveil.formats.paths import check_readable
+from microveil.plan.plan import Plan
+from microveil.release.protect import Progress, check_plan, run
+from microveil.release.release import Written
+from microveil.release.store import LocalStore
+
+COLUMNWISE = (".parquet", ".csv")
+_SHARE_OF_MEMORY = 8
+
+
+def is_columnwise(source: Source, output: Path) -> bool:
+    """Whether a file is so large that it had better be protected a column at a time."""
+    return _is_parquet_or_csv(output) and is_large(source)
+
+
+def column_names(source: Source) -> list[str]:
+    """Return the names of the columns of a Parquet or CSV file."""
+    path = Path(source.location)
+    return header(source) if path.suffix.lower() == ".csv" else list(pl.read_parquet_schema(path))
+
+
+def is_large(source: Source) -> bool:
+    """Whether a file would take up more than an eighth of the machine's memory."""
+    path = source.path
+    if path is None or not _is_parquet_or_csv(path) or not path.is_file():
+        return False
+    size = path.stat().st_size
+    if path.suffix.lower() == ".parquet":
+        try:
+            columns = len(pl.read_parquet_schema(path))
+            size = 8 * columns * int(pl.scan_parquet(path).select(pl.len()).collect().item())
+        except (pl.exceptions.PolarsError, OSError):
+            return False  # reading it will say why
+    return size > memory_of_this_machine() // _SHARE_OF_MEMORY
+
+
+def _is_parquet_or_csv(path: Path) -> bool:
+    return path.suffix.lower() in COLUMNWISE
+
+
+def protect_file(
+    source: Source | str | Path,
+    plan: Plan,
+    output: str | Path,
+    *,
+    detail: bool = False,
+    keep_order: bool = False,
+    overwrite: bool = False,
+    seed: int | None = None,
+    progress: Progress | None = None,
+) -> Written:
+    """Protect a Parquet or CSV file a column at a time; memory holds a few columns, not the table.
+
+    Guarantee
+    ---------
+    That of `protect`: the same plan is checked, masked and certified by the same functions.
+
+    Parameters
+    ----------
+    source, plan, seed, progress
+        As for `protect`.
+    output, detail, keep_order, overwrite
+        As for `Release.write`; the output is Parquet or CSV as well.
+    """
+    check_plan(plan)
+    source = source if isinstance(source, Source) else Source(source)
+    store = LocalStore(TableMeta(source.path))
+    places = store.places(output, detail=detail)
+    store.check(places, overwrite=overwrite)
+    if source.path is None or not all(map(_is_parquet_or_csv, (source.path, places.protected))):
+        raise FileError("what is larger than memory must be Parquet or CSV, and is written as such")
+    check_readable(source.path)
+    with scratch_directory(places.protected) as scratch:
+        files, meta = _columns(source, source.path, plan, scratch)
+        shuffle = None if keep_order else open_words(seed, "row order")
+        engine = ColumnwiseEngine(files, scratch, shuffle, described=detail)
+        release = run(plan, engine, LocalStore(meta), seed=seed, progress=progress)
+        return release.write_to(places, keep_order=keep_order)
+
+
+def _columns(
+    source: Source, path: Path, plan: Plan, scratch: Path
+) -> tuple[dict[str, Path], TableMeta]:
+    if path.suffix.lower() == ".csv":
+        return read_columnwise(source, plan.verbatim, scratch)
+    try:
+        names = list(pl.read_parquet_schema(path))
+    except (pl.exceptions.PolarsError, OSError):
+        raise FileError(f"{path}: not a Parquet file that can be read") from None
+    return dict.fromkeys(names, path), TableMeta(path)

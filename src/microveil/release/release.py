@@ -1,0 +1,140 @@
+"""A release: the protected table, its public certificate, and the private detail kept apart."""
+
+import math
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from microveil.core.grid import Integers
+from microveil.engines.base import Released, UserTable
+from microveil.formats import FORMATS, Domain, TableMeta
+from microveil.plan.plan import Plan
+from microveil.plan.roles import Bound
+from microveil.release.certificate import Certificate, ProtectedFile
+from microveil.release.detail import Detail
+from microveil.release.store import Places, Store, places_of
+
+
+@dataclass(frozen=True)
+class Written(Places):
+    """Where a release was written to, and its certificate, which names the protected file."""
+
+    certified: Certificate = field(repr=False)
+
+
+@dataclass(frozen=True, eq=False)
+class Release:
+    """A protected table.
+
+    Attributes
+    ----------
+    data
+        The protected table, of the kind that came in. In memory it is in the order that came in; on
+        Spark it is in random order, and in a private scratch directory until Spark ends.
+    certificate
+        Public: plan facts and what they promise.
+    detail
+        Private: clusters, sensitivities, scales.
+    plan
+        What was done.
+    """
+
+    rows: Released = field(repr=False)
+    certificate: Certificate
+    detail: Detail = field(repr=False)
+    plan: Plan = field(repr=False)
+    store: Store = field(repr=False)
+    seed: int | None = field(default=None, repr=False)
+
+    @property
+    def data(self) -> UserTable:
+        """The protected table."""
+        return self.rows.data
+
+    def write(
+        self,
+        path: str | Path,
+        *,
+        detail: bool = False,
+        keep_order: bool = False,
+        overwrite: bool = False,
+    ) -> Written:
+        """Write the protected table and its certificate, and the private detail if asked.
+
+        Parameters
+        ----------
+        path
+            A file ending in .csv, .parquet, .arrow, .feather, .xlsx, .sav or .dta. The certificate
+            goes beside it, with the ending .certificate.json, and the detail with .detail.zip. On
+            Spark a Parquet directory on any file system it writes to, and the detail is a
+            directory that ends in .detail.
+        detail
+            Also write the private detail.
+        keep_order
+            Keep the records in their original order, instead of a random one.
+        overwrite
+            Replace files that exist.
+        """
+        places = self.store.places(path, detail=detail)
+        self.store.check(places, overwrite=overwrite)
+        return self.write_to(places, keep_order=keep_order)
+
+    def write_to(self, places: Places, *, keep_order: bool) -> Written:
+        """Write to places that were checked before the work began."""
+        table, positions = self.rows.arranged(keep_order=keep_order, seed=self.seed)
+        meta = self._meta_of(positions)
+        with self.store.moved_into_place(places.all) as temporary:
+            self.store.write_table(table, temporary[0], meta)
+            file = ProtectedFile(
+                name=Path(places.protected).name,
+                sha256=self.store.digest(temporary[0]),
+                row_order="as in the original" if keep_order else "random",
+            )
+            certificate = self._certificate_of(file, meta)
+            self.store.write_text(certificate.to_json(), temporary[1])
+            if places.detail is not None:
+                own = replace(self.detail, positions=positions, protected_sha256=file.sha256)
+                self.store.write_detail(own, temporary[2])
+        return Written(places.protected, places.certificate, places.detail, certificate)
+
+    def _meta_of(self, positions: Integers | None) -> TableMeta:
+        """Take what the original file says of the released columns and records."""
+        if positions is None:
+            return self.store.meta
+        masked = {
+            name: Domain(
+                _number(attribute.lower, -math.inf),
+                _number(attribute.upper, math.inf),
+                0 if attribute.kind == "integer" else attribute.decimals,
+            )
+            for name, attribute in self.plan.confidential.items()
+            if not attribute.is_category
+        }
+        released = {name for name, a in self.plan.attributes.items() if a.role != "identifier"}
+        return self.store.meta.of_release(
+            positions, released=released, masked=masked, derived=self.plan.derived
+        )
+
+    def _certificate_of(self, file: ProtectedFile, meta: TableMeta) -> Certificate:
+        exposed = self.certificate.not_protected
+        if file.row_order == "as in the original":
+            exposed += ("The order of the rows: it is that of the original.",)
+        written_as = FORMATS.get(Path(file.name).suffix.lower())
+        if written_as is not None and written_as.labelled:
+            exposed += meta.exposed
+        return self.certificate.model_copy(update={"file": file, "not_protected": exposed})
+
+
+def _number(bound: Bound | None, otherwise: float) -> float:
+    return bound if isinstance(bound, int | float) else otherwise
+
+
+def order_beside(protected: Path) -> tuple[Path | None, bool]:
+    """Find what tells the order of rows beside a protected file: its detail, or its certificate."""
+    paths = places_of(protected, detail=True)
+    if paths.detail and paths.detail.is_file():
+        return paths.detail, False
+    if not paths.certificate.is_file():
+        return None, False
+    file = Certificate.read(paths.certificate).file
+    kept = file is not None and file.name == protected.name
+    return None, kept and file is not None and file.row_order == "as in the original"

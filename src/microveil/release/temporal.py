@@ -1,0 +1,78 @@
+"""Dates and times as numbers: days or microseconds, and the units they are published in."""
+
+from datetime import UTC, date, datetime, time, timedelta
+from zoneinfo import ZoneInfo
+
+from microveil.core.attribute import Unit
+from microveil.engines.base import Column
+from microveil.errors import DataError, PlanError
+from microveil.plan.roles import Bound
+
+_MICROSECONDS: dict[Unit, float] = {
+    "day": 86_400e6, "hour": 3_600e6, "minute": 60e6, "second": 1e6, "microsecond": 1.0,
+}  # fmt: skip
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_EXPECTED = {
+    "date": "dates", "datetime": "dates or times", "time": "times of day", None: "numbers",
+}  # fmt: skip
+
+
+def unit_of(name: str, unit: Unit | None, column: Column) -> Unit | None:
+    """Return what an attribute's masked values are rounded to; None for numbers."""
+    if column.clock is None:
+        if unit is not None:
+            raise DataError(
+                f"attribute {name!r}: unit is for dates and times, found {column.type_name}"
+            )
+        return None
+    if column.clock == "date" and unit not in (None, "day"):
+        raise DataError(f"attribute {name!r}: dates have the unit day, the plan says {unit}")
+    return unit or ("day" if column.clock == "date" else "second")
+
+
+def quantum(unit: Unit | None, column: Column) -> float:
+    """Return a unit in what the column counts: days for dates, microseconds for times."""
+    if unit is None or column.clock == "date":
+        return 1.0
+    return _MICROSECONDS[unit]
+
+
+def number_of(name: str, bound: Bound, column: Column) -> float:
+    """Turn an end of the domain into what the column counts."""
+    clock = _clock_of(bound)
+    if clock != column.clock and (clock, column.clock) != ("date", "datetime"):
+        raise PlanError(
+            f"attribute {name!r}: lower and upper must be {_EXPECTED[column.clock]}, because "
+            f"the column holds {column.type_name}; got {_EXPECTED[clock]}"
+        )
+    if isinstance(bound, time):
+        since_midnight = timedelta(
+            hours=bound.hour, minutes=bound.minute, seconds=bound.second,
+            microseconds=bound.microsecond,
+        )  # fmt: skip
+        return float(since_midnight // timedelta(microseconds=1))
+    if isinstance(bound, date) and column.clock == "date":
+        return float((bound - _EPOCH.date()).days)
+    if isinstance(bound, date):
+        return _microseconds(name, bound, column)
+    return bound
+
+
+def _clock_of(bound: Bound) -> str | None:
+    if isinstance(bound, datetime):
+        return "datetime"
+    if isinstance(bound, date):
+        return "date"
+    return "time" if isinstance(bound, time) else None
+
+
+def _microseconds(name: str, bound: date, column: Column) -> float:
+    moment = bound if isinstance(bound, datetime) else datetime.combine(bound, time())
+    if moment.tzinfo is not None and column.zone is None:
+        raise PlanError(
+            f"attribute {name!r}: lower and upper have a time zone and the column has none; "
+            "leave it out"
+        )
+    if moment.tzinfo is None:
+        moment = moment.replace(tzinfo=ZoneInfo(column.zone) if column.zone else UTC)
+    return float((moment - _EPOCH) // timedelta(microseconds=1))

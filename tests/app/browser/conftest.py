@@ -1,0 +1,174 @@
+"""A real browser on the real page: `microveil app` on a free port, Chromium without a window."""
+
+import shutil
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, TypeVar
+
+import pytest
+
+Element = Any
+"""Selenium's own, which is imported only where there is a browser."""
+
+HOST = "127.0.0.1"
+FLAGS = (
+    "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
+    "--disable-background-networking", "--disable-component-update", "--disable-sync",
+    "--disable-dev-shm-usage", "--window-size=1280,1000",
+)  # fmt: skip
+SECONDS = 60.0
+T = TypeVar("T")
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind((HOST, 0))
+        return int(probe.getsockname()[1])
+
+
+def wait_for(what: str, ask: Callable[[], T]) -> T:
+    """Ask until the answer is true."""
+    end = time.monotonic() + SECONDS
+    while not (answer := ask()):
+        assert time.monotonic() < end, f"waited {SECONDS:.0f} s for {what}"
+        time.sleep(0.1)
+    return answer
+
+
+def _answers(address: str) -> bool:
+    try:
+        with urllib.request.urlopen(f"{address}/_stcore/health", timeout=5) as reply:  # noqa: S310
+            return bool(reply.status == 200)
+    except OSError:
+        return False
+
+
+@pytest.fixture(scope="session")
+def address() -> Iterator[str]:
+    """The address of the running page."""
+    port = free_port()
+    command = [str(Path(sys.executable).with_name("microveil")), "app", "--no-browser"]
+    process = subprocess.Popen([*command, "--port", str(port)])  # noqa: S603
+    try:
+        wait_for("the page to start", lambda: _answers(f"http://{HOST}:{port}"))
+        yield f"http://{HOST}:{port}"
+    finally:
+        process.terminate()
+        process.wait(timeout=30)
+
+
+@pytest.fixture(scope="session")
+def driver(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    """Chromium, driven by Selenium, with a profile of its own."""
+    chromium, chromedriver = shutil.which("chromium"), shutil.which("chromedriver")
+    if not chromium or not chromedriver:
+        pytest.skip("no Chromium; on Debian: apt-get install chromium chromium-driver")
+    from selenium import webdriver
+    from selenium.webdriver.chrome.service import Service
+
+    options = webdriver.ChromeOptions()
+    options.binary_location = chromium
+    for flag in (*FLAGS, f"--user-data-dir={tmp_path_factory.mktemp('profile')}"):
+        options.add_argument(flag)
+    chrome = webdriver.Chrome(options=options, service=Service(chromedriver))
+    try:
+        yield chrome
+    finally:
+        chrome.quit()
+
+
+class Page:
+    """The page as a person sees it."""
+
+    def __init__(self, driver: Element, address: str, folder: Path) -> None:
+        self.driver, self.folder = driver, folder
+        driver.execute_cdp_cmd(
+            "Browser.setDownloadBehavior", {"behavior": "allow", "downloadPath": str(folder)}
+        )
+        self.resize(1280, 1000)
+        driver.get(address)
+        self.find("h1")
+        self.resolve()
+
+    def all(self, selector: str) -> list[Element]:
+        """Find elements that are shown."""
+        return [e for e in self.driver.find_elements("css selector", selector) if e.is_displayed()]
+
+    def find(self, selector: str, text: str = "") -> Element:
+        """Wait for an element that contains a text."""
+
+        def found() -> Element:
+            return next((e for e in self.all(selector) if text in e.text), None)
+
+        return wait_for(f"{selector} with {text!r}", found)
+
+    def resolve(self) -> None:
+        """Wait until the page has followed what was done to it."""
+        time.sleep(0.3)
+        idle = "[data-testid=stApp][data-test-script-state=notRunning]"
+        wait_for("the page to come to rest", lambda: self.all(idle))
+
+    def upload(self, name: str, content: bytes) -> None:
+        path = self.folder / name
+        path.write_bytes(content)
+        field = self.driver.find_element("css selector", "input[type=file]")
+        field.send_keys(str(path))
+        wait_for("the file to be read", lambda: self.errors() or len(self.all("h2")) > 1)
+        self.resolve()
+
+    def button(self, label: str) -> Element:
+        return self.find("button", label)
+
+    def press(self, label: str) -> None:
+        self.button(label).click()
+        self.resolve()
+
+    def errors(self) -> list[str]:
+        return [e.text for e in self.all(".microveil-error")]
+
+    def keys(self, *keys: str) -> None:
+        """Type, wherever the focus is."""
+        from selenium.webdriver import ActionChains
+
+        for key in keys:
+            ActionChains(self.driver).send_keys(key).pause(0.05).perform()
+        self.resolve()
+
+    def tab(self) -> None:
+        """Move the focus on."""
+        from selenium.webdriver import ActionChains, Keys
+
+        ActionChains(self.driver, duration=20).send_keys(Keys.TAB).perform()
+
+    def downloaded(self, label: str, ending: str) -> Path:
+        """Press a button and wait for its file."""
+        self.press(label)
+        (path,) = wait_for(ending, lambda: list(self.folder.glob(f"*-protected{ending}")))
+        return path
+
+    def resize(self, width: int, height: int) -> None:
+        metrics = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False}
+        self.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
+
+    def script(self, code: str) -> Any:  # noqa: ANN401 - whatever it returns
+        return self.driver.execute_script(code)
+
+    def picture(self, name: str) -> None:
+        """Save a picture of the whole page."""
+        width = self.script("return window.innerWidth")
+        main = "document.querySelector('[data-testid=stMain]')"
+        self.resize(width, self.script(f"return {main}.scrollHeight") + 60)
+        self.resolve()
+        self.driver.save_screenshot(str(self.folder / name))
+        self.resize(width, 1000)
+
+
+@pytest.fixture
+def page(driver: Element, address: str, tmp_path: Path) -> Page:
+    """A fresh page."""
+    return Page(driver, address, tmp_path)

@@ -1,0 +1,371 @@
+"""The command line as a person uses it: what it writes, prints and returns."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from microveil import Certificate, Plan
+from microveil.plan.sample import people, people_plan
+
+Run = Callable[[str], tuple[int, str, str]]
+VALUE = 918_273  # stands for a data value: nothing printed may contain it
+
+
+def write_people() -> None:
+    people().write_csv("people.csv")
+    Path("plan.toml").write_text(people_plan().to_toml(), encoding="utf-8")
+
+
+def files() -> set[str]:
+    return {path.name for path in Path().iterdir()}
+
+
+def test_from_a_file_to_a_release_in_three_commands(run: Run) -> None:
+    people().write_csv("people.csv")
+    assert run("plan people.csv -o plan.toml")[0] == 0
+    code, out, err = run("protect people.csv --plan plan.toml -o safe.parquet")
+    assert (code, err.count("\n")) == (0, 1)
+    assert err.startswith("warning: region, education, occupation: iDP publishes the category")
+    assert "safe.certificate.json" in out
+    assert files() == {"people.csv", "plan.toml", "safe.parquet", "safe.certificate.json"}
+    protected = pl.read_parquet("safe.parquet")
+    assert protected.height == 1000
+    assert "person" not in protected.columns
+    code, out, _ = run("certificate safe.certificate.json")
+    assert code == 0
+    assert "matches the certificate" in out
+    assert "as released" in out
+
+
+def test_flags_alone(run: Run) -> None:
+    pl.DataFrame(
+        {"name": ["a"] * 30, "region": ["n"] * 30, "income": range(30), "age": range(30)}
+    ).write_csv("in.csv")
+    code, _, err = run(
+        "protect in.csv -o out.csv --epsilon 1 --k 5 --method iDP-LS --drop name --keep region "
+        "--domain income=0:500000 --domain age=0:120"
+    )
+    assert (code, err) == (0, "")
+    certificate = Certificate.read("out.certificate.json")
+    assert [(a.name, a.method, a.k, a.upper) for a in certificate.attributes] == [
+        ("income", "iDP-LS", 5, 500_000),
+        ("age", "iDP-LS", 5, 120),
+    ]
+    assert pl.read_csv("out.csv").columns == ["region", "income", "age"]
+
+
+def test_flags_override_the_plan(run: Run) -> None:
+    write_people()
+    code, _, _ = run(
+        "protect people.csv --plan plan.toml -o out.csv --epsilon 0.25 --k 20 --method iDP-LS "
+        "--missing drop --records-per-person 2 --drop region --keep hours --domain age=10:110 "
+        "--seed 1 --keep-order --detail --quiet"
+    )
+    assert code == 0
+    certificate = Certificate.read("out.certificate.json")
+    assert (certificate.epsilon, certificate.records_per_person) == (0.25, 2)
+    assert (certificate.missing, certificate.kept) == ("drop", ("hours",))
+    assert set(certificate.dropped) == {"person", "region"}
+    age = certificate.attributes[0]
+    assert (age.name, age.lower, age.upper, age.k, age.method) == ("age", 10, 110, 20, "iDP-LS")
+    assert "out.detail.zip" in files()
+
+
+def test_flags_for_what_follows_the_data(run: Run) -> None:
+    write_people()
+    command = "protect people.csv --plan plan.toml --overwrite -o out.csv"
+    assert run(f"{command} --k auto")[0] == 0
+    assert Certificate.read("out.certificate.json").attributes[0].k_from_data
+    code, _, err = run(f"{command} --partition noise-optimal --k 4 --post isotonic")
+    assert (code, err) == (0, "")
+    age = Certificate.read("out.certificate.json").attributes[0]
+    assert (age.partition, age.k, age.post) == ("noise-optimal", 4, "isotonic")
+    assert run(f"{command} --partition noise-optimal --guarantee re-clustered")[0] == 1
+
+
+def test_a_seed_is_shown_even_when_quiet(run: Run) -> None:
+    write_people()
+    command = "protect people.csv --plan plan.toml --overwrite --quiet -o out.parquet"
+    assert run(command) == (0, "", "")
+    code, out, err = run(f"{command} --seed 4")
+    assert (code, out) == (0, "")
+    assert "NOT FOR PUBLICATION" in err
+    assert "NOT FOR PUBLICATION" in run("certificate out.certificate.json")[1]
+
+
+def test_a_seed_repeats_the_file(run: Run) -> None:
+    write_people()
+    for name in ("a", "b"):
+        run(f"protect people.csv --plan plan.toml -o {name}.csv --seed 3")
+    assert Path("a.csv").read_bytes() == Path("b.csv").read_bytes()
+
+
+def test_warnings_are_one_line_each(run: Run) -> None:
+    pl.DataFrame({"x": range(VALUE, VALUE + 20)}).write_csv("in.csv")
+    code, _, err = run("protect in.csv -o out.csv --epsilon 1 --method DP --domain-from-data")
+    assert code == 0
+    assert err.count("\n") == 1
+    assert err.startswith("warning: attribute 'x': its domain was read from the data, which voids")
+
+
+def test_a_changed_file_does_not_match_its_certificate(run: Run) -> None:
+    write_people()
+    run("protect people.csv --plan plan.toml -o out.csv")
+    with Path("out.csv").open("a", encoding="utf-8") as file:
+        file.write("\n")
+    code, _, err = run("certificate out.certificate.json")
+    assert code == 1
+    assert "not the one this certificate was written for" in err
+
+
+def test_evaluate(run: Run) -> None:
+    write_people()
+    run("protect people.csv --plan plan.toml -o out.parquet --seed 1 --detail")
+    code, out, err = run("evaluate people.csv out.parquet --quasi-identifier region")
+    assert (code, err) == (0, "")
+    assert "record linkage" in out
+    code, out, _ = run("evaluate people.csv out.parquet --detail out.detail.zip --json")
+    assert code == 0
+    assert json.loads(out)["records"] == 1000
+    Path("out.detail.zip").unlink()
+    code, out, _ = run("evaluate people.csv out.parquet")
+    assert code == 0
+    assert "row order is not known" in " ".join(out.split())
+    assert "pMSE ratio" in out
+    run("protect people.csv --plan plan.toml -o kept.csv --seed 1 --keep-order")
+    assert "record linkage" in run("evaluate people.csv kept.csv")[1]
+
+
+def test_evaluate_something_else(run: Run) -> None:
+    write_people()
+    run("protect people.csv --plan plan.toml -o out.csv --detail")
+    run("protect people.csv --plan plan.toml -o other.csv")
+    code, _, err = run("evaluate people.csv other.csv --detail out.detail.zip")
+    assert (code, err.count("\n")) == (1, 1)
+    assert "not the file the detail was written with" in err
+    code, _, err = run("evaluate people.csv out.csv --quasi-identifier shoe")
+    assert code == 1
+    assert "'shoe', which is not there" in err
+
+
+def test_audit(run: Run) -> None:
+    write_people()
+    code, out, err = run("audit people.csv --plan plan.toml --runs 200 --seed 1")
+    assert (code, err) == (0, "")
+    assert "found at least" in out
+    assert "No attack found more than the mechanism should lose." in out.replace("\n", " ")
+
+
+def test_reproduce_without_data(run: Run) -> None:
+    code, _, err = run("reproduce --data nowhere")
+    assert (code, err.count("\n")) == (1, 1)
+    assert "nowhere: no such directory" in err
+    assert run("reproduce --runs 0")[0] == 1
+
+
+def test_demo(run: Run) -> None:
+    code, out, _ = run("demo")
+    assert code == 0
+    assert "Before and after" in out
+    assert {path.name for path in Path("microveil-demo").iterdir()} == {
+        "people.csv",
+        "plan.toml",
+        "protected.parquet",
+        "protected.certificate.json",
+        "protected.detail.zip",
+    }
+    code, _, err = run("demo")
+    assert code == 1
+    assert "people.csv: the file exists" in err
+    assert run("demo --overwrite")[0] == 0
+    again = run("protect microveil-demo/people.csv --plan microveil-demo/plan.toml -o again.csv")
+    assert again[0] == 0
+
+
+GOOD = f"name,x\na,{VALUE}\nb,2\nc,3\nd,4\n"
+FLAGS = "--epsilon 1 --k 3 --drop name"
+
+
+@pytest.mark.parametrize(
+    ("content", "flags", "message"),
+    [
+        ("", FLAGS, "in.csv: the file is empty"),
+        ("name,x\n", FLAGS, "no records"),
+        (f"name,x\na,{VALUE}\n", FLAGS, "at least 2 records, found 1"),
+        (GOOD, "--epsilon 1 --k 5 --drop name", "found 4 records for k = 5"),
+        (GOOD, "--epsilon 1 --k 2 --drop name", "k must be 3 or more for iDP-CBLS, got 2"),
+        (GOOD, "--epsilon 1 --k 0 --drop name", "k must be 1 or more, got 0"),
+        (GOOD, "--epsilon 0 --k 3 --drop name", "epsilon must be a finite number above 0"),
+        (GOOD, "--epsilon nan --k 3 --drop name", "epsilon must be a finite number above 0"),
+        (GOOD, "--epsilon inf --k 3 --drop name", "epsilon must be a finite number above 0"),
+        (GOOD, "--k 3 --drop name", "give a plan with --plan, or a privacy budget"),
+        (GOOD, f"{FLAGS} --domain x=5:5", "attribute 'x': lower must be below upper"),
+        (GOOD, f"{FLAGS} --domain x=0:10", "attribute 'x': 1 of 4 values lie outside the declared"),
+        (GOOD, f"{FLAGS} --method DP", "attribute 'x': DP needs a declared domain"),
+        (GOOD, f"{FLAGS} --keep y", "keep 'y': no such attribute"),
+        (GOOD, f"{FLAGS} --keep name", "drop and keep 'name': an attribute can be only one"),
+        (GOOD, f"{FLAGS} --domain x=0:9 --domain x=0:8", "domain 'x': declared twice"),
+        (f"a,{VALUE}\nb,2\nc,3\n", "--epsilon 1", "the first line must hold column names"),
+        ("name,x\na,01\nb,02\nc,03\n", FLAGS, "numbers stored as text; convert the column"),
+        (GOOD, "--epsilon 1 --k 3", "attribute 'name': a confidential attribute must be numeric"),
+        (f"x\n1.5\nnan\n{VALUE}\n", "--epsilon 1 --k 3", "attribute 'x': values must be finite"),
+        (f"x\n1.5\ninf\n{VALUE}\n", "--epsilon 1 --k 3", "attribute 'x': values must be finite"),
+        (f"x\n{10**15}\n{VALUE}\n3\n", "--epsilon 1 --k 3", "too large for its noise grid"),
+        (f"x,y\n,1\n,2\n,{VALUE}\n", "--epsilon 1 --k 3", "attribute 'x': every value is missing"),
+        (f"x\n1\n{VALUE},2\n", "--epsilon 1 --k 3", "in.csv, line 3: expected 1 fields, found 2"),
+        (f"x,x\n1,{VALUE}\n", "--epsilon 1 --k 3", "the same name twice"),
+    ],
+)
+def test_mistakes_are_one_line_and_leave_nothing(
+    run: Run, content: str, flags: str, message: str
+) -> None:
+    Path("in.csv").write_text(content, encoding="utf-8")
+    code, out, err = run(f"protect in.csv -o out.csv {flags}")
+    assert code == 1
+    assert out == ""
+    assert err.startswith("error: ")
+    assert err.count("\n") == 1
+    assert message in err
+    assert str(VALUE) not in err
+    assert files() == {"in.csv"}
+
+
+@pytest.mark.parametrize(
+    ("plan", "message"),
+    [
+        ("epsilon = 1\n[attributes]\nx = 'confidential'", "none for 'name'; add it to the plan"),
+        ("epsilon = 1\n[attributes]\ny = 'confidential'", "attribute 'y' of the plan is not in"),
+        ("epsilon = 1\nkk = 3\n[attributes]\nx = 'confidential'", "plan: unknown key 'kk'"),
+        ("epsilon =", "plan: not valid TOML"),
+        (
+            "epsilon = 1\n[attributes]\nx = 'confidential'\n"
+            "name = {role = 'derived', expression = 'q + 1'}",
+            "attribute 'name': the expression names 'q', which is not in the plan",
+        ),
+        (
+            "epsilon = 1\nk = 3\n[attributes]\nx = 'confidential'\n"
+            "name = {role = 'derived', expression = 'x / (x - x)'}",
+            "attribute 'name': its expression has no finite result in 4 of 4 records",
+        ),
+    ],
+)
+def test_mistakes_in_plans(run: Run, plan: str, message: str) -> None:
+    Path("in.csv").write_text(GOOD, encoding="utf-8")
+    Path("plan.toml").write_text(plan, encoding="utf-8")
+    code, _, err = run("protect in.csv -o out.csv --plan plan.toml")
+    assert (code, err.count("\n")) == (1, 1)
+    assert message in err
+    assert str(VALUE) not in err
+    assert files() == {"in.csv", "plan.toml"}
+
+
+def test_paths_that_are_refused(run: Run) -> None:
+    Path("in.csv").write_text(GOOD, encoding="utf-8")
+    for output, message in (
+        ("in.csv", "would replace the input"),
+        ("none/out.csv", "directory does not exist"),
+        ("out.docx", "ending in .csv, .parquet, "),
+    ):
+        code, _, err = run(f"protect in.csv -o {output} {FLAGS}")
+        assert (code, err.count("\n")) == (1, 1)
+        assert message in err
+    assert run(f"protect in.csv -o out.csv {FLAGS}")[0] == 0
+    old = Path("out.csv").read_bytes()
+    code, _, err = run(f"protect in.csv -o out.csv {FLAGS}")
+    assert code == 1
+    assert "overwrite" in err
+    assert Path("out.csv").read_bytes() == old
+    assert run(f"protect in.csv -o out.csv --overwrite {FLAGS}")[0] == 0
+    assert run("plan in.csv -o plan.txt")[0] == 1
+    assert run("plan none.csv -o plan.toml")[0] == 1
+    assert "plan.toml" not in files()
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        "protect in.csv",
+        "protect in.csv -o out.csv --method XX",
+        "protect in.csv -o out.csv --epsilon 1 --domain x",
+        "protect in.csv -o out.csv --epsilon one",
+        "protect in.csv -o out.csv --epsilon 1 --k many",
+        "nonsense",
+    ],
+)
+def test_wrong_usage(run: Run, arguments: str) -> None:
+    assert run(arguments)[0] == 2
+
+
+def test_a_defect_does_not_print_data(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: object, **__: object) -> None:
+        raise RuntimeError(f"value {VALUE}")
+
+    Path("in.csv").write_text(GOOD, encoding="utf-8")
+    monkeypatch.setattr("microveil.cli.job.load", broken)
+    code, out, err = run(f"protect in.csv -o out.csv {FLAGS}")
+    assert code == 3
+    assert "defect: RuntimeError" in err
+    assert str(VALUE) not in out + err
+
+
+def test_the_installed_command() -> None:
+    command = Path(sys.executable).with_name("microveil")
+    environment = {**os.environ, "NO_COLOR": "1"}
+    version = subprocess.run(  # noqa: S603
+        [command, "--version"], capture_output=True, text=True, check=True, env=environment
+    )
+    assert version.stdout.startswith("microveil ")
+
+
+def test_the_certificate_is_plain_json(run: Run) -> None:
+    write_people()
+    run("protect people.csv --plan plan.toml -o out.csv")
+    certificate = json.loads(Path("out.certificate.json").read_text(encoding="utf-8"))
+    assert certificate["epsilon"] == 1.0
+    assert Plan.read("plan.toml").epsilon == 1.0
+
+
+def test_flags_for_categories_dates_and_joint_clusters(run: Run) -> None:
+    people().select("education", "since", "age").write_csv("people.csv")
+    code, _, err = run(
+        "protect people.csv -o safe.csv --epsilon 1 --k 5 --nominal education --partition joint "
+        "--domain since=1930-01-01:2025-01-01 --domain age=0:120"
+    )
+    assert code == 0
+    assert "'education': its categories were read from the data" in err
+    safe = pl.read_csv("safe.csv", try_parse_dates=True)
+    assert safe.schema["since"] == pl.Date
+    assert safe.group_by(pl.all()).len()["len"].min() >= 5  # type: ignore[operator]
+    certificate = Certificate.read("safe.certificate.json")
+    assert certificate.attributes[1].upper == "2025-01-01"
+    assert certificate.groups[0].k == 5
+
+
+@pytest.mark.parametrize("joint", [False, True])
+def test_a_mixed_table_from_plan_to_audit(run: Run, joint: bool) -> None:
+    write_people()
+    if joint:
+        plan = people_plan()
+        categories = {
+            name: plan.confidential[name].model_copy(update={"method": None, "k": None})
+            for name in ("education", "occupation")
+        }
+        groups = [["age", "education", "occupation"], ["hours", "wages"]]
+        plan = plan.replace(attributes={**plan.attributes, **categories}, groups=groups)
+        Path("plan.toml").write_text(plan.to_toml(), encoding="utf-8")
+    code, _, err = run("protect people.csv --plan plan.toml -o safe.parquet --detail")
+    assert (code, err) == (0, "")
+    code, out, err = run("evaluate people.csv safe.parquet")
+    assert (code, err) == (0, "")
+    assert "share unchanged" in out
+    assert ("smallest joint class" in out) == joint
+    code, out, err = run("audit people.csv --plan plan.toml --runs 200 --seed 1")
+    assert code == 0, err
+    assert "occupation" in out
+    assert "BROKEN" not in out

@@ -1,0 +1,61 @@
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.integrate import quad
+from scipy.optimize import isotonic_regression
+
+from microveil import Confidential, Plan, protect
+from microveil.core.isotonic import expected_squares_of_noise, isotonic
+
+noisy = st.lists(st.tuples(st.floats(-100, 100), st.integers(1, 50)), min_size=1, max_size=40)
+Clusters = list[tuple[float, int]]
+
+
+@given(noisy)
+def test_agrees_with_an_independent_isotonic_regression(clusters: Clusters) -> None:
+    values, scales = (np.array(column, dtype=float) for column in zip(*clusters, strict=True))
+    expected = isotonic_regression(values, weights=1 / scales**2).x
+    assert np.allclose(isotonic(values, scales), expected, atol=1e-9)
+
+
+@given(noisy, st.lists(st.floats(-100, 100), min_size=0, max_size=5), st.randoms())
+def test_centroids_without_noise_keep_their_values(
+    clusters: Clusters, exact: list[float], random: object
+) -> None:
+    places = sorted(random.sample(range(len(clusters)), min(len(exact), len(clusters))))  # type: ignore[attr-defined]
+    for place, value in zip(places, sorted(exact), strict=False):
+        clusters[place] = (value, 0)
+    values, scales = (np.array(column, dtype=float) for column in zip(*clusters, strict=True))
+    result = isotonic(values, scales)
+    assert np.all(np.diff(result) >= 0)
+    assert np.array_equal(result[scales == 0], values[scales == 0])
+    # The limit of ever larger weights for the exact ones.
+    heavy = np.where(scales == 0, 1e12, 1 / np.maximum(scales, 1) ** 2)
+    assert np.allclose(result, isotonic_regression(values, weights=heavy).x, atol=1e-3)
+
+
+def test_expected_squares_of_noise_agree_with_numerical_integration() -> None:
+    for scale, ceiling in ((1.0, 0.5), (2.0, 3.0), (5.0, 1.0), (0.3, 100.0)):
+        inside = quad(lambda x, b=scale: x**2 / b * np.exp(-x / b), 0, ceiling)[0]
+        expected = inside + ceiling**2 * np.exp(-ceiling / scale)
+        assert expected_squares_of_noise(np.array([scale]), ceiling)[0] == pytest.approx(expected)
+
+
+def test_values_beyond_the_domain_are_clamped_before_they_can_pull_others() -> None:
+    result = isotonic(np.array([0.0, 1e9, 4.0]), np.array([0.1, 50.0, 0.1]), 0.0, 10.0)
+    assert result[0] == 0
+    assert 4 <= result[1] == result[2] < 4.01
+
+
+def test_a_release_is_in_rising_order_and_nearer_to_the_truth() -> None:
+    table = pl.DataFrame({"x": np.arange(2000)})
+    error = {}
+    domain = Confidential(lower=0, upper=2000)
+    for post in ("none", "isotonic"):
+        plan = Plan(epsilon=0.1, k=5, post=post, attributes={"x": domain})
+        masked = protect(table, plan, seed=1).data["x"]
+        error[post] = ((masked - table["x"]) ** 2).mean()
+        assert masked.is_sorted() == (post == "isotonic")
+    assert error["isotonic"] < error["none"] / 2

@@ -1,0 +1,188 @@
+"""MDAV against a straightforward implementation, worked examples and published figures."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from microveil.core.grid import Integers, Reals
+from microveil.core.mdav import joint_clusters, mdav, median_blocks, standardise
+from microveil.errors import DataError, PlanError
+from microveil.paper.datasets import CENSUS, WINE, load
+
+PUBLISHED = {3: 5.6922, 5: 9.0884, 10: 14.1559}  # 100 · SSE/SST of MDAV on Census
+
+
+def squared_distances(points: Reals, centre: Reals) -> Reals:
+    distance = np.zeros(len(points))
+    for attribute in range(points.shape[1]):  # in this order: sums round, and ties depend on it
+        distance += (points[:, attribute] - centre[attribute]) ** 2
+    return distance
+
+
+def straightforward(points: Reals, k: int) -> Integers:
+    """MDAV as published, on lists of record numbers in ascending order."""
+    remaining = list(range(len(points)))
+    clusters: list[list[int]] = []
+
+    def farthest(centre: Reals) -> int:
+        return remaining[int(np.argmax(squared_distances(points[remaining], centre)))]
+
+    def form(record: int) -> None:
+        remaining.remove(record)
+        order = np.argsort(squared_distances(points[remaining], points[record]), kind="stable")
+        clusters.append([record, *[remaining[place] for place in order[: k - 1]]])
+        for member in clusters[-1][1:]:
+            remaining.remove(member)
+
+    while len(remaining) >= 3 * k:
+        r = farthest(points[remaining].mean(axis=0))
+        s = farthest(points[r])
+        form(r)
+        form(s if s in remaining else farthest(points[r]))
+    if len(remaining) >= 2 * k:
+        form(farthest(points[remaining].mean(axis=0)))
+    clusters.append(remaining)
+    label = np.empty(len(points), dtype=np.int64)
+    for number, members in enumerate(clusters):
+        label[members] = number
+    return label
+
+
+@st.composite
+def tables(draw: st.DrawFn, most: int = 300) -> Reals:
+    """Draw small whole numbers full of ties, or reals that have none, with an offset or not."""
+    shape = draw(st.integers(1, most)), draw(st.integers(1, 12))
+    if draw(st.booleans()):
+        top = draw(st.integers(0, 9))
+        return draw(arrays(np.float64, shape, elements=st.integers(0, top).map(float)))
+    random = np.random.default_rng(draw(st.integers(0, 2**32)))
+    return random.standard_normal(shape) + draw(st.sampled_from([0.0, 1e6]))
+
+
+@given(points=tables(), k=st.integers(1, 12))
+def test_partitions_are_those_of_a_straightforward_implementation(points: Reals, k: int) -> None:
+    if len(points) < k:
+        with pytest.raises(DataError, match=f"need {k} records or more, found {len(points)}$"):
+            mdav(points, k)
+        return
+    before = points.copy()
+    label = mdav(points, k)
+    np.testing.assert_array_equal(label, straightforward(points, k))
+    np.testing.assert_array_equal(points, before)
+    sizes = np.bincount(label)
+    assert np.all(sizes[:-1] == k)
+    assert k <= sizes[-1] < 2 * k
+
+
+@pytest.mark.parametrize("k", [1, 2, 7, 40, 1000])
+@pytest.mark.parametrize("top", [1, 3, 50, None])
+def test_longer_tables(k: int, top: int | None) -> None:
+    random = np.random.default_rng(k)
+    points = random.standard_normal((2_500, 4))
+    if top is not None:
+        points = random.integers(0, top, points.shape).astype(np.float64)
+    expected = straightforward(points, k)
+    np.testing.assert_array_equal(mdav(points, k), expected)
+    np.testing.assert_array_equal(mdav(np.asfortranarray(points), k), expected)
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        # 7 ≥ 3k: 51 is farthest from the mean, 0 from 51; the other three are fewer than 2k.
+        ([0, 5, 1, 6, 2, 50, 51], [1, 2, 1, 2, 2, 0, 0]),
+        # 5 < 3k: 10 is farthest from the mean 3.2, 3 is nearest to it, the others form one.
+        ([0, 1, 2, 3, 10], [1, 1, 1, 0, 0]),
+        # 0 and 8 are equally far from the mean: the first record wins.
+        ([8, 0, 1, 7], [0, 1, 1, 0]),
+        ([0, 8, 7, 1], [0, 1, 1, 0]),
+        # Nothing but ties: records in their order.
+        ([4, 4, 4, 4, 4, 4, 4], [0, 0, 1, 1, 2, 2, 2]),
+        ([1, 9, 5], [0, 0, 0]),
+    ],
+)
+def test_worked_examples(values: list[int], expected: list[int]) -> None:
+    points = np.array(values, dtype=np.float64)[:, np.newaxis]
+    assert mdav(points, k=2).tolist() == expected
+
+
+@given(points=tables(), k=st.integers(1, 8), most=st.integers(1, 60))
+def test_blocks(points: Reals, k: int, most: int) -> None:
+    block = median_blocks(points, most)
+    sizes = np.bincount(block)
+    assert sizes.max() <= most
+    assert len(sizes) == 1 or sizes.min() >= (most + 1) // 2
+    if len(points) < k:
+        return
+    label, blocks = joint_clusters(points, k, most)
+    block = median_blocks(points, max(most, 2 * k))
+    assert blocks == block.max() + 1
+    clusters = np.bincount(label)
+    assert np.all((clusters >= k) & (clusters < 2 * k))
+    first = 0
+    for number in range(blocks):
+        inside = block == number
+        np.testing.assert_array_equal(label[inside], first + straightforward(points[inside], k))
+        first = label[inside].max() + 1
+
+
+def test_blocks_are_halves_along_the_attribute_that_varies_most() -> None:
+    points = np.array([[5, 3], [0, 1], [4, 2], [1, 4], [5, 9], [0, 0], [4, 2], [4, 2]], dtype=float)
+    # The second attribute varies most (variance 6.6 to 4.1): its lower half is 0 1 2 2, the last of
+    # three equal records goes up. Below, the first varies most, 0 0 4 4; above, the second again,
+    # 2 3 4 9.
+    assert median_blocks(points, 4).tolist() == [1, 0, 0, 1, 1, 0, 0, 1]
+    assert median_blocks(points, 3).tolist() == [2, 0, 1, 3, 3, 0, 1, 2]
+    assert median_blocks(points, 8).tolist() == [0] * 8
+    assert median_blocks(points[:3], 2).tolist() == [1, 0, 1]  # the record in the middle goes up
+
+
+def test_standardised_columns() -> None:
+    random = np.random.default_rng(1)
+    columns = random.lognormal(1, 1, (500, 2)) * [1.0, 1e300] + [1e9, 0.0]
+    z = standardise(np.column_stack([columns, np.full(500, 0.1)]))
+    np.testing.assert_allclose(z[:, :2].mean(axis=0), 0, atol=1e-12)
+    np.testing.assert_allclose(z[:, :2].std(axis=0), 1)
+    np.testing.assert_allclose(np.corrcoef(z[:, 0], columns[:, 0])[0, 1], 1)
+    assert np.all(z[:, 2] == 0)
+    assert standardise(np.array([[1.0], [2.0], [6.0]])).ravel() == pytest.approx(
+        np.array([-2, -1, 3]) / np.sqrt(14 / 3)
+    )
+
+
+def test_what_cannot_be_clustered() -> None:
+    points = np.zeros((5, 2))
+    with pytest.raises(PlanError, match="k must be 1 or more, got 0"):
+        mdav(points, 0)
+    with pytest.raises(PlanError, match="room for 1 record or more, got 0"):
+        median_blocks(points, 0)
+    for bad in (np.nan, np.inf, 1e200):
+        points[3, 1] = bad
+        with pytest.raises(DataError, match="need finite numbers whose squares can be added"):
+            joint_clusters(points, 2)
+
+
+@pytest.mark.parametrize("k", PUBLISHED)
+def test_published_error_on_census(k: int, paper_data: Path) -> None:
+    every_column = replace(CENSUS, attributes=tuple(CENSUS.columns))
+    points = standardise(load(every_column, paper_data).attributes.to_numpy())
+    assert points.shape == (1_080, 13)
+    label = mdav(points, k)
+    np.testing.assert_array_equal(label, straightforward(points, k))
+    sse = sum(
+        np.sum((points[label == j] - points[label == j].mean(axis=0)) ** 2)
+        for j in range(label.max() + 1)
+    )
+    assert round(100 * sse / np.sum(points**2), 4) == PUBLISHED[k]
+
+
+@pytest.mark.parametrize("k", [3, 10])
+def test_a_table_with_many_equal_records(k: int, paper_data: Path) -> None:
+    points = standardise(load(WINE, paper_data).attributes.to_numpy())
+    assert len(np.unique(points, axis=0)) < len(points) - 900
+    np.testing.assert_array_equal(mdav(points, k), straightforward(points, k))

@@ -1,0 +1,175 @@
+"""Cuts chosen from the data, against exhaustive search over all partitions."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from microveil import Confidential, Plan, PlanError, audit, protect
+from microveil.core.attribute import NumericSettings
+from microveil.core.clusters import summarise
+from microveil.core.expected import expected_squares
+from microveil.core.grid import Integers
+from microveil.core.isotonic import expected_squares_of_noise
+from microveil.core.mask import calibrate
+from microveil.core.partition import cut
+from microveil.engines.memory import MemoryEngine
+from microveil.release.resolve import resolve
+
+DOMAIN = Confidential(lower=0, upper=100)
+values = st.lists(st.integers(0, 100), min_size=3, max_size=13)
+
+
+def settings_with(**changes: object) -> NumericSettings:
+    table = pl.DataFrame({"x": [0, 50, 100] * 5})
+    plan = Plan(epsilon=1.0, k=3, attributes={"x": DOMAIN})
+    (found,) = resolve(plan, MemoryEngine(table)).numeric
+    return replace(found, **changes)  # type: ignore[arg-type]
+
+
+def compositions(total: int, least: int, most: int) -> Iterator[list[int]]:
+    """Yield all ways to cut so many records into clusters of these sizes."""
+    if total == 0:
+        yield []
+    for first in range(least, min(most, total) + 1):
+        for rest in compositions(total - first, least, most):
+            yield [first, *rest]
+
+
+def cost(ranked: Integers, sizes: list[int], case: NumericSettings, *, noise: bool) -> float:
+    summary = summarise(ranked, np.array(sizes))
+    centroids = case.method.centroid(summary, 0) if noise else summary.mean()
+    within = np.sum((ranked - np.repeat(centroids, sizes)).astype(float) ** 2)
+    if not noise:
+        return float(within)
+    scales = calibrate(summary, case).astype(float)
+    ceiling = (case.upper - case.lower) / 2 / case.grid.step
+    return float(within + np.sum(summary.size * expected_squares_of_noise(scales, ceiling)))
+
+
+@pytest.mark.parametrize("method", ["iDP-LS", "iDP-CBLS"])
+@given(data=values, epsilon=st.sampled_from([0.05, 0.5, 5.0, 100.0]))
+@settings(max_examples=60)
+def test_noise_optimal_is_the_cheapest_of_all_partitions(
+    method: str, data: list[int], epsilon: float
+) -> None:
+    from microveil.core.methods import METHODS
+
+    case = settings_with(
+        method=METHODS[method],  # type: ignore[index]
+        partition="noise-optimal",
+        epsilon_per_record=epsilon,
+        cap=7,
+    )
+    ranked = case.grid.to_units(np.sort(np.array(data, dtype=float)))
+    every = list(compositions(len(data), 3, 7))
+    best = min(cost(ranked, sizes, case, noise=True) for sizes in every)
+    ours = cut(ranked, case)
+    assert ours.min() >= 3
+    assert ours.max() <= 7
+    assert cost(ranked, ours.tolist(), case, noise=True) <= best * (1 + 1e-9) + 1
+
+
+@given(data=values, k=st.integers(2, 4))
+def test_least_squares_is_optimal_microaggregation(data: list[int], k: int) -> None:
+    case = settings_with(partition="least-squares", k=k)
+    ranked = case.grid.to_units(np.sort(np.array(data, dtype=float)))
+    if len(data) < k:
+        return
+    every = list(compositions(len(data), k, 2 * k - 1))
+    best = min(cost(ranked, sizes, case, noise=False) for sizes in every)
+    ours = cut(ranked, case)
+    assert k <= ours.min() <= ours.max() <= 2 * k - 1
+    assert cost(ranked, ours.tolist(), case, noise=False) <= best * (1 + 1e-9) + 1
+
+
+def test_large_values_with_small_spacing_lose_no_digits() -> None:
+    # Near 10^9, six groups of five values one apart: squares of the values themselves have 18
+    # digits, and their differences would drown in rounding.
+    groups = [10**9 + 1000 * g + i for g in range(6) for i in range(5)]
+    case = settings_with(partition="least-squares", k=5, upper=2e9)
+    assert cut(np.array(groups), case).tolist() == [5] * 6
+    wide = np.array([*groups, *[2**59 + i for i in range(5)]])
+    assert cut(wide, case).tolist() == [5] * 7
+
+
+def test_sizes_may_go_up_to_the_cap() -> None:
+    case = settings_with(partition="noise-optimal", cap=40, epsilon_per_record=1e-3)
+    sizes = cut(np.arange(100) * 1000, case)
+    assert sizes.sum() == 100
+    assert sizes.max() <= 40
+
+
+def plan(**changes: object) -> Plan:
+    base: dict[str, object] = {"epsilon": 1.0, "attributes": {"x": DOMAIN}}
+    return Plan(**{**base, **changes})
+
+
+@pytest.mark.parametrize("changes", [{"k": "auto"}, {"partition": "noise-optimal", "k": 3}])
+def test_choices_from_the_data_are_refused_where_they_void_a_claim(
+    changes: dict[str, object],
+) -> None:
+    with pytest.raises(PlanError, match="looks at the data, which voids the claim of DP-UM"):
+        plan(method="DP-UM", **changes)
+    with pytest.raises(PlanError, match="which re-clustering cannot cover"):
+        plan(guarantee="re-clustered", **changes)
+    assert plan(method="DP", **changes).k_of("x") == 1
+
+
+def test_contradictions() -> None:
+    with pytest.raises(PlanError, match="chooses its own sizes; give the smallest as a number"):
+        plan(partition="noise-optimal", k="auto")
+    with pytest.raises(PlanError, match="cap must be 2k - 1 or more, got 4 for k = 3"):
+        plan(partition="noise-optimal", k=3, cap=4)
+    assert Plan.from_toml(plan(k="auto").to_toml()).k == "auto"
+
+
+def test_the_certificate_says_that_the_data_decided() -> None:
+    table = pl.DataFrame({"x": np.random.default_rng(1).integers(0, 100, 200)})
+    for changes in ({"k": "auto"}, {"partition": "noise-optimal", "k": 3}):
+        release = protect(table, plan(**changes))
+        certificate = release.certificate
+        assert certificate.levels[0].epsilon == 1
+        assert certificate.levels[1].epsilon is None
+        assert "the data decided where clusters begin and end" in certificate.levels[1].statement
+        assert any("the data decided" in note for note in certificate.notes)
+        assert certificate.attributes[0].post == "penalised-isotonic"
+        assert release.detail.losses["re_clustered"].to_list() == [None]
+        assert release.detail.losses["fixed_clusters"][0] <= 1
+    assert certificate.attributes[0].partition == "noise-optimal"
+    assert protect(table, plan()).certificate.attributes[0].post == "none"
+
+
+def test_k_is_the_one_of_least_expected_error() -> None:
+    table = pl.DataFrame({"x": np.random.default_rng(2).lognormal(3, 0.4, 500)})
+    attributes = {"x": Confidential(decimals=3)}
+    chosen = protect(table, plan(k="auto", attributes=attributes)).certificate.attributes[0]
+    assert chosen.k_from_data
+    engine = MemoryEngine(table)
+    (case,) = resolve(plan(k=3, attributes=attributes), engine).numeric
+    ranked = engine.ranked(case)
+    errors = {
+        k: sum(expected_squares(ranked, replace(case, k=k), clamped=True)) for k in range(3, 251)
+    }
+    assert errors[chosen.k or 0] <= min(errors.values()) * 1.05
+
+
+def test_audit_attacks_clusters_held_only() -> None:
+    table = pl.DataFrame({"x": np.random.default_rng(1).integers(0, 100, 60)})
+    outcome = audit(
+        table, Plan.recommended(epsilon=1.0, attributes={"x": DOMAIN}), runs=500, seed=1
+    )
+    assert {finding.level for finding in outcome.findings} == {1}
+    assert not outcome.broken
+
+
+def test_presets() -> None:
+    published = Plan.published(epsilon=1.0, k=5, attributes={"x": DOMAIN})
+    assert (published.partition, published.post, published.method) == ("fixed", "none", "iDP-CBLS")
+    best = Plan.recommended(epsilon=0.5, attributes={"x": DOMAIN})
+    assert (best.partition, best.k, best.cap) == ("noise-optimal", 3, 400)
+    assert best.post == "penalised-isotonic"

@@ -1,0 +1,91 @@
+"""Categories, dates and times on every engine."""
+
+from datetime import UTC, date, datetime, timedelta
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+from polars.testing import assert_frame_equal
+
+from microveil import Confidential, DataError, Plan, PlanError
+from tests.engines.parity.conftest import RunOn, run_in_memory
+from tests.engines.parity.test_parity import without_date
+
+pytestmark = pytest.mark.filterwarnings(
+    "ignore:.*iDP publishes the category", "ignore:.*voids the claim"
+)
+RANDOM = np.random.default_rng(3)
+N = 130
+START = datetime(2020, 1, 1)
+TABLE = pl.DataFrame(
+    {
+        "sex": [None if i % 17 == 0 else "fm"[i % 2] for i in range(N)],
+        "level": RANDOM.choice(["low", "middle", "high"], N),
+        "smokes": RANDOM.random(N) < 0.3,
+        "code": RANDOM.integers(1, 5, N).astype(np.int32),
+        "born": [date(1950, 1, 1) + timedelta(days=int(d)) for d in RANDOM.integers(0, 9_000, N)],
+        "seen": [START + timedelta(seconds=int(s)) for s in RANDOM.integers(0, 10**7, N)],
+        "zoned": [
+            START.replace(tzinfo=UTC) + timedelta(seconds=int(s))
+            for s in RANDOM.integers(0, 10**7, N)
+        ],
+    }
+)
+ATTRIBUTES: dict[str, Any] = {
+    "sex": Confidential(kind="nominal", categories=["f", "m", "x"]),
+    "level": Confidential(kind="ordinal", categories=["low", "middle", "high"]),
+    "smokes": Confidential(kind="nominal"),
+    "code": Confidential(kind="nominal", categories=[4, 3, 2, 1]),
+    "born": Confidential(lower=date(1900, 1, 1), upper=date(2020, 12, 31)),
+    "seen": Confidential(lower=date(2000, 1, 1), upper=date(2030, 1, 1), unit="minute"),
+    "zoned": Confidential(unit="day"),
+}
+
+
+def plan(**settings: Any) -> Plan:  # noqa: ANN401
+    return Plan(**{"epsilon": 7.0, "k": 5, "missing": "keep", "attributes": ATTRIBUTES, **settings})
+
+
+@pytest.mark.parametrize("method", ["iDP-CBLS", "DP-UM"])
+def test_the_same_clusters_losses_and_certificate(method: str, run_on_spark: RunOn) -> None:
+    chosen = plan(method=method, domain_from_data=True)
+    ours, theirs = run_on_spark(TABLE, chosen), run_in_memory(TABLE, chosen)
+    assert_frame_equal(ours.clusters, theirs.clusters, rel_tol=1e-12, check_column_order=False)
+    assert_frame_equal(ours.losses, theirs.losses, rel_tol=1e-9)
+    assert without_date(ours) == without_date(theirs)
+    assert_frame_equal(ours.data.select(pl.all().null_count()), TABLE.select(pl.all().null_count()))
+    assert (ours.data["seen"].dt.second() == 0).all()
+    assert (ours.data["zoned"].dt.hour() == 0).all()
+    for name, attribute in ATTRIBUTES.items():
+        if attribute.is_category:
+            allowed = set(attribute.categories or [True, False])
+            assert set(ours.data[name].drop_nulls()) <= allowed
+
+
+def test_randomised_response_has_the_right_odds_on_every_engine(run_on: RunOn) -> None:
+    table = pl.DataFrame({"x": ["a"] * 6_000})
+    attribute = Confidential(kind="nominal", categories=["a", "b", "c"])
+    released = run_on(table, Plan(epsilon=1.0, method="DP", attributes={"x": attribute})).data["x"]
+    share = float((released == "a").mean())  # type: ignore[arg-type]
+    expected = np.e / (np.e + 2)
+    assert abs(share - expected) < 4 * np.sqrt(expected * (1 - expected) / 6_000)
+
+
+def test_categories_read_from_the_data_on_every_engine(run_on: RunOn) -> None:
+    table = TABLE.select("level")
+    with pytest.warns(match="'level': its categories were read from the data"):
+        outcome = run_on(table, Plan(epsilon=1, attributes={"level": Confidential(kind="nominal")}))
+    assert set(outcome.data["level"]) == {"low", "middle", "high"}
+
+
+def test_a_value_outside_the_categories_is_counted_on_every_engine(run_on: RunOn) -> None:
+    attribute = Confidential(kind="nominal", categories=["low", "high"])
+    found = int((TABLE["level"] == "middle").sum())
+    with pytest.raises(DataError, match=f"{found} of 130 values are none of the declared"):
+        run_on(TABLE.select("level"), Plan(epsilon=1, attributes={"level": attribute}))
+
+
+def test_joint_clusters_are_refused_on_spark(run_on_spark: RunOn) -> None:
+    with pytest.raises(PlanError, match="joint clusters are not for Spark, remove groups"):
+        run_on_spark(TABLE, plan(groups=[["born", "level"]]))

@@ -1,0 +1,272 @@
+"""What only Spark has to promise: noise drawn once, no order told, little on the driver."""
+
+import json
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pyarrow as pa
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+
+from microveil import (
+    Certificate,
+    Confidential,
+    DataError,
+    Derived,
+    FileError,
+    Plan,
+    PlanError,
+    protect,
+)
+from microveil.engines.spark import engine as line
+from microveil.engines.spark.hadoop import SCRATCH, Scratch
+from microveil.formats import sha256_of
+from tests.conftest import Run
+
+DOMAIN = Confidential(lower=0, upper=10_000)
+PLAN = Plan(epsilon=1, k=4, method="iDP-LS", attributes={"x": DOMAIN, "n": "kept"})
+RECORDS = 302
+TABLE = pl.DataFrame({"x": np.arange(RECORDS) * 30.0, "n": np.arange(RECORDS)})
+
+
+def frame_of(spark: SparkSession, table: pl.DataFrame = TABLE, partitions: int = 3) -> DataFrame:
+    return spark.createDataFrame(table.to_arrow()).repartition(partitions)
+
+
+def read(frame: DataFrame) -> pl.DataFrame:
+    return pl.DataFrame(frame.toArrow())
+
+
+def masked_of_clusters(data: pl.DataFrame) -> list[list[float]]:
+    """Return the masked values seen in each cluster: ranks are known, since values are unique."""
+    cluster = (pl.col("n") // 4).clip(upper_bound=RECORDS // 4 - 1)
+    return data.group_by(cluster).agg(pl.col("x").unique()).sort("n")["x"].to_list()
+
+
+@pytest.mark.parametrize("stage", ["c0/ranked", "c0/masked", "release"])
+@pytest.mark.parametrize("kill", [False, True])
+def test_noise_is_drawn_once_although_tasks_fail(
+    stage: str,
+    kill: bool,
+    spark: SparkSession,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+) -> None:
+    """Every first attempt at a task fails, or its worker dies, after it has drawn its noise."""
+    monkeypatch.setattr(line, "VALUES_PER_TASK", 180)
+    write, diary = Scratch.write, str(tmp_path)
+
+    def fail_once(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        import os
+        from pathlib import Path
+
+        from pyspark import TaskContext
+
+        task = TaskContext.get()
+        seen: list[float] = []
+        for batch in batches:
+            seen += batch["masked"].to_pylist() if "masked" in batch.schema.names else [0]
+            yield batch
+        if task and task.attemptNumber() == 0:
+            Path(diary, f"{task.partitionId()}").write_text(repr(seen))
+            if kill:
+                os._exit(1)
+            raise RuntimeError("on purpose")
+
+    def sabotaged(self: Scratch, frame: DataFrame, name: str) -> DataFrame:
+        if name == stage:
+            frame = frame.mapInArrow(fail_once, frame.schema)
+        return write(self, frame, name)
+
+    monkeypatch.setattr(Scratch, "write", sabotaged)
+    data = read(protect(frame_of(spark), PLAN).data)
+    wasted = [value for file in tmp_path.iterdir() for value in json.loads(file.read_text())]
+    assert wasted
+    assert data["n"].sort().to_list() == list(range(RECORDS))
+    masked = masked_of_clusters(data)
+    assert [len(values) for values in masked] == [1] * (RECORDS // 4)
+    if stage == "c0/masked":
+        assert len(wasted) >= RECORDS // 4  # noise was drawn, and thrown away
+        inside = [v for v in wasted if 0 < v < 10_000]
+        assert inside
+        assert not set(inside) & {values[0] for values in masked}
+
+
+def test_every_action_gives_the_same_values(spark: SparkSession) -> None:
+    release = protect(frame_of(spark), PLAN)
+    first, again = (read(release.data).sort("n") for _ in range(2))
+    assert first.equals(again)
+    assert read(release.data.where("n < 50").orderBy("n"))["x"].equals(first["x"][:50])
+    assert not read(protect(frame_of(spark), PLAN).data).sort("n").equals(first)
+
+
+@pytest.mark.parametrize("method", ["iDP-LS", "DP"])
+def test_a_seed_repeats_a_release(
+    method: str, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(line, "VALUES_PER_TASK", 180)
+    monkeypatch.setattr(line, "_SEEDED_BLOCK", 16)
+    table = frame_of(spark).coalesce(1).orderBy("n")
+    plan = PLAN.replace(method=method)
+    releases = (protect(table, plan, seed=seed) for seed in (1, 1, 2))
+    one, same, other = (read(release.data).sort("n") for release in releases)
+    assert one.equals(same)
+    assert not one.equals(other)
+    blocks = (
+        [values[0] for values in masked_of_clusters(one)] if method != "DP" else one["x"].to_list()
+    )
+    inside = [value for value in blocks if 0 < value < 10_000]
+    assert len(set(inside)) == len(inside)
+
+
+def test_the_order_of_records_is_not_told(spark: SparkSession) -> None:
+    """Neither rows nor equal values follow the table's order, nor one another's."""
+    table = pl.DataFrame({"x": [5.0] * 3000, "n": np.arange(3000)})
+    ordered = spark.createDataFrame(table.to_arrow()).coalesce(1).orderBy("n")
+    wide = {"x": Confidential(lower=-10_000, upper=10_000), "n": "kept"}
+    data = read(protect(ordered, PLAN.replace(k=3, epsilon=100, attributes=wide)).data)
+    assert abs(np.corrcoef(data["n"], np.arange(3000))[0, 1]) < 0.1
+    assert (data["x"] == data["x"].shift(1)).sum() < 30  # 2,000 if ties were broken by row
+    by_position = data.sort("n")["x"]
+    assert (by_position == by_position.shift(1)).sum() < 30
+
+
+def test_the_driver_sees_counts_and_totals_only(
+    spark: SparkSession,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    kind = type(frame_of(spark))
+    collect, seen = kind.collect, [0]
+
+    def counted(self: DataFrame) -> list[Any]:
+        rows = collect(self)
+        seen.append(len(rows))
+        return rows
+
+    monkeypatch.setattr(kind, "collect", counted)
+    for name in ("toPandas", "toArrow", "toLocalIterator", "head", "take"):
+        monkeypatch.delattr(kind, name)
+    for guarantee in ("fixed-clusters", "re-clustered"):
+        protect(frame_of(spark), PLAN.replace(guarantee=guarantee))
+    assert max(seen) <= 2  # one length for each of two ranges
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"partition": "noise-optimal", "k": 3}, '"noise-optimal" is not for Spark, use "fixed"'),
+        ({"partition": "least-squares"}, 'partition = "least-squares" is not for Spark'),
+        ({"k": "auto"}, 'k = "auto" is not for Spark, use a number'),
+        ({"post": "isotonic"}, 'post = "isotonic" is not for Spark, use "none"'),
+    ],
+)  # fmt: skip
+def test_what_spark_cannot_do_is_refused_before_any_work(
+    settings: dict[str, Any],
+    message: str,
+    spark: SparkSession,
+) -> None:
+    broken = frame_of(spark).selectExpr("assert_true(x < 0) as x", "n")  # fails once it is read
+    with pytest.raises(PlanError, match=message):
+        protect(broken, PLAN.replace(**settings))
+    with pytest.raises(PlanError, match="seed must be 0 or more"):
+        protect(broken, PLAN, seed=-1)
+
+
+def test_an_expression_over_other_records_is_refused(spark: SparkSession) -> None:
+    plan = PLAN.replace(attributes={**PLAN.attributes, "d": Derived(expression="x - AVG(x)")})
+    table = TABLE.with_columns(d=pl.lit(0.0))
+    with pytest.raises(DataError, match=r"attribute 'd': .* depends on other records"):
+        protect(frame_of(spark, table), plan)
+
+
+def test_names_that_are_the_same_are_refused(spark: SparkSession) -> None:
+    with pytest.raises(DataError, match="the same name twice"):
+        protect(frame_of(spark).toDF("x", "x"), PLAN)
+
+
+def test_a_release_is_written_with_its_certificate(spark: SparkSession, tmp_path: Path) -> None:
+    release = protect(frame_of(spark), PLAN)
+    written: Any = release.write(f"{tmp_path}/out.parquet", detail=True)
+    data = pl.read_parquet(f"{tmp_path}/out.parquet/*.parquet")
+    assert data.sort("n").equals(read(release.data).sort("n"))
+    certificate = Certificate.read(written.certificate)
+    assert certificate.file is not None
+    assert certificate.file.sha256 == sha256_of(tmp_path / "out.parquet") == by_shell(tmp_path)
+    assert certificate.file.row_order == "random"
+    detail = tmp_path / "out.detail"
+    assert detail.stat().st_mode & 0o077 == 0
+    assert pl.read_parquet(f"{detail}/clusters/*.parquet").height == RECORDS // 4
+    assert json.loads((detail / "losses.json").read_text())[0]["attribute"] == "x"
+    assert Plan.read(detail / "plan.toml") == PLAN
+    with pytest.raises(FileError, match=r"out\.parquet: it exists"):
+        release.write(f"{tmp_path}/out.parquet")
+    release.write(f"{tmp_path}/out.parquet", keep_order=True, overwrite=True)
+    certificate = Certificate.read(written.certificate)
+    assert any("order of the rows" in item for item in certificate.not_protected)
+    parts = sorted((tmp_path / "out.parquet").glob("*.parquet"))
+    assert sorted(f.name for f in tmp_path.iterdir()) == [
+        "out.certificate.json",
+        "out.detail",
+        "out.parquet",
+    ]
+    assert pl.concat([pl.read_parquet(part) for part in parts]).height == RECORDS
+
+
+def by_shell(directory: Path) -> str:
+    command = "cd out.parquet && sha256sum part-* | sha256sum"
+    run = subprocess.run(["bash", "-c", command], cwd=directory, capture_output=True, check=True)  # noqa: S603, S607
+    return run.stdout.decode().split()[0]
+
+
+@pytest.mark.usefixtures("spark")
+def test_the_command_reads_and_writes_parquet(run: Run) -> None:
+    TABLE.write_parquet("in.parquet")
+    Path("plan.toml").write_text(PLAN.to_toml(), encoding="utf-8")
+    how = "--engine spark --master local[2] --epsilon 1"
+    code, out, err = run(f"protect in.parquet {how} --plan plan.toml -o out.parquet")
+    assert (code, err) == (0, "")
+    assert "302 records, 1 attributes masked" in out
+    assert sorted(p.name for p in Path().glob("out*")) == ["out.certificate.json", "out.parquet"]
+    code, out, _ = run("certificate out.certificate.json")
+    assert "out.parquet: matches the certificate" in out
+    part = next(Path("out.parquet").glob("*.parquet"))
+    part.write_bytes(part.read_bytes() + b"x")
+    assert run("certificate out.certificate.json")[0] == 1
+    for arguments, message in (
+        (f"none.parquet {how} -o new.parquet", "none.parquet: no such file"),
+        (f"plan.toml {how} -o new.parquet", "plan.toml: not Parquet that Spark can read"),
+        (f"in.parquet {how} -o in.parquet --overwrite", "would replace the input"),
+        (f"in.parquet {how} -o out.parquet", "out.parquet: it exists"),
+    ):
+        code, _, err = run(f"protect {arguments}")
+        assert code == 1
+        assert message in err
+
+
+def test_without_java_or_a_shared_directory_the_error_says_what_to_do(
+    run: Run,
+    spark: SparkSession,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("JAVA_HOME", "/nowhere")
+    code, _, err = run("protect in.parquet --engine spark --epsilon 1 -o out.parquet")
+    assert code == 1
+    assert "install it" in err
+    assert "openjdk" in err
+    monkeypatch.setattr(spark.sparkContext, "master", "yarn")
+    with pytest.raises(PlanError, match=SCRATCH):
+        Scratch(spark)
+
+
+def test_nothing_is_left_behind_after_an_error(spark: SparkSession, tmp_path: Path) -> None:
+    session = spark.newSession()
+    session.conf.set(SCRATCH, str(tmp_path))
+    table = frame_of(session).selectExpr("x", "n", "cast(null as double) as d")
+    plan = PLAN.replace(attributes={**PLAN.attributes, "d": Derived(expression="x / (x - x)")})
+    with pytest.raises(DataError, match="no finite result"):
+        protect(table, plan)
+    assert not list(tmp_path.iterdir())

@@ -1,0 +1,361 @@
+"""The frontier over method, partition, k and ε, and the point that is recommended."""
+
+import math
+from collections.abc import Callable
+from dataclasses import replace
+from io import StringIO
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import numpy as np
+import polars as pl
+import pytest
+from rich.console import Console
+
+from microveil import (
+    Confidential,
+    DataError,
+    Exploration,
+    Plan,
+    PlanError,
+    expected_error,
+    explore,
+    protect,
+)
+from microveil.evaluation import evaluate
+from microveil.exploration.advice import advise
+from microveil.exploration.curves import curves, ticks
+from microveil.exploration.result import Measured, Point
+
+RECORDS = 240
+_RANDOM = np.random.default_rng(3)
+_CLASS = _RANDOM.integers(0, 2, RECORDS)
+TABLE = pl.DataFrame(
+    {
+        "name": [f"n{i}" for i in range(RECORDS)],
+        "class": np.where(_CLASS == 1, "yes", "no"),
+        "a": (_RANDOM.normal(100, 10, RECORDS) + 60 * _CLASS).round().astype(int),
+        "b": _RANDOM.integers(0, 50, RECORDS),
+    }
+)
+DOMAINS = {"a": Confidential(lower=0, upper=300), "b": Confidential(lower=0, upper=100)}
+PLAN = Plan(epsilon=5.0, attributes={"name": "identifier", "class": "kept", **DOMAINS})
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+def printed(exploration: Exploration) -> str:
+    console = Console(file=StringIO(), width=100, color_system=None)
+    console.print(exploration)
+    return str(console.file.getvalue())  # type: ignore[attr-defined]
+
+
+@pytest.fixture(scope="module")
+def learned() -> Exploration:
+    return explore(TABLE, PLAN, epsilons=[10.0, 0.01], target="class", runs=2, seed=5)
+
+
+def test_the_frontier_is_complete(learned: Exploration) -> None:
+    ks = [3, 5, 10, 25, 50, 100]
+    fixed = [(m, "fixed", k) for m in ("iDP-CBLS", "iDP-LS", "DP-UM") for k in ks]
+    optimal = [(m, "noise-optimal", 3) for m in ("iDP-CBLS", "iDP-LS")]
+    of_one = {*fixed, *optimal, ("DP", None, None)}
+    frame = learned.to_frame()
+    assert frame.columns == [
+        "method", "partition", "k", "epsilon", "expected", "measured", "linkage", "f_measure",
+        "unchanged",
+    ]  # fmt: skip
+    for epsilon in (0.01, 10.0):
+        rows = frame.filter(epsilon=epsilon).select("method", "partition", "k").rows()
+        assert len(rows) == len(of_one)
+        assert set(rows) == of_one
+
+
+def test_every_expectation_is_that_of_expected_error(learned: Exploration) -> None:
+    for row in learned.to_frame().iter_rows(named=True):
+        clusters = {} if row["k"] is None else {"k": row["k"], "partition": row["partition"]}
+        plan = PLAN.replace(epsilon=row["epsilon"], method=row["method"], **clusters)
+        assert row["expected"] == expected_error(TABLE, plan, clamped=True).mean_sse
+
+
+def test_the_best_k_and_the_recommended_plan_are_measured_for_each_epsilon(
+    learned: Exploration,
+) -> None:
+    frame = learned.to_frame()
+    measured = frame.filter(pl.col("measured").is_not_null())
+    assert set(measured["method"]) == {"iDP-CBLS"}
+    for epsilon in (0.01, 10.0):
+        of_cbls = frame.filter(epsilon=epsilon, method="iDP-CBLS", partition="fixed")
+        best = of_cbls.sort("expected")["k"][0]
+        found = measured.filter(epsilon=epsilon).select("partition", "k").rows()
+        assert sorted(found) == [("fixed", best), ("noise-optimal", 3)]
+
+
+def test_what_is_measured_is_the_mean_of_the_runs_as_evaluate_measures_them(
+    learned: Exploration,
+) -> None:
+    plan = Plan.recommended(epsilon=0.01, attributes=PLAN.attributes)
+    runs = [
+        evaluate(TABLE, protect(TABLE, plan, seed=s), target="class", seed=s) for s in (5, 6)
+    ]  # fmt: skip
+    (row,) = (
+        learned.to_frame()
+        .filter(epsilon=0.01, method="iDP-CBLS", partition="noise-optimal")
+        .iter_rows(named=True)
+    )
+    assert row["measured"] == pytest.approx(np.mean([r.value("mean SSE") for r in runs]))
+    assert row["linkage"] == pytest.approx(np.mean([r.value("record linkage") for r in runs]))
+    scores = [
+        r.value("F-measure, trained on the release", f"class = {label}")
+        for r in runs
+        for label in ("no", "yes")
+    ]
+    assert row["f_measure"] == pytest.approx(np.mean(scores))
+
+
+def point(epsilon: float, error: float, f: float | None = None, **settings: Any) -> Point:  # noqa: ANN401
+    """Make a measured point of two attributes whose original has an F-measure of 0.9."""
+    plan = Plan(epsilon=epsilon, attributes=PLAN.attributes, **settings)
+    return Point(plan, 1.0, Measured(2, error, 0.25, f, None if f is None else 0.9))
+
+
+OPTIMAL: dict[str, Any] = {"partition": "noise-optimal", "k": 3}
+
+
+def test_the_rule_with_a_target() -> None:
+    # 98% of 0.9 is 0.882; the error plays no part but between settings of the same ε
+    points = [
+        point(0.1, 0.001, 0.881),
+        point(1.0, 0.5, 0.883, **OPTIMAL),
+        point(1.0, 0.4, 0.9, k=25),
+        point(1.0, 0.3, 0.8, k=50),
+        point(10.0, 0.001, 0.9),
+    ]
+    found = advise(PLAN, points, "'class'")
+    assert found.recommended is points[2]
+    assert found.headline == (
+        "iDP-CBLS, k = 25, ε = 1: F-measure of 'class' 0.90 of 0.90, mean SSE 0.4, 25% linkable"
+    )
+    assert "the smallest ε tried whose F-measure is within 2% of the original's" in (
+        found.recommendation
+    )
+    assert "the certificate gives a bound for this k" in found.recommendation
+    assert "hardly learned" not in found.recommendation
+
+
+def test_a_target_that_is_not_learned_from_the_original_is_called_so() -> None:
+    found = replace(point(1.0, 0.1).found, f_measure=0.3, f_original=0.3)  # type: ignore[type-var]
+    recommendation = advise(PLAN, [replace(point(1.0, 0.1), found=found)], "'class'").recommendation
+    assert "these classes are hardly learned from the original itself" in recommendation
+
+
+def test_the_rule_without_a_target() -> None:
+    # publishing only means has a mean SSE of 1/2 for two attributes, and a tenth of it is 0.05
+    points = [point(0.1, 0.051), point(1.0, 0.05), point(1.0, 0.04, **OPTIMAL), point(10.0, 0.01)]
+    found = advise(PLAN, points, None)
+    assert found.recommended is points[2]
+    assert found.headline.startswith("iDP-CBLS, noise-optimal, ε = 1: mean SSE 0.04")
+    assert "error is at most 10% of that of publishing only the mean" in found.recommendation
+    assert "(level 1)" in found.recommendation
+    assert "(level 2) there is no bound" in found.recommendation
+    assert "as small as k = 3 records" in found.recommendation
+
+
+def test_the_largest_epsilon_is_shown_if_none_is_good_enough() -> None:
+    points = [point(10.0, 0.4), point(10.0, 0.3, k=25), point(0.1, 0.06)]
+    found = advise(PLAN, points, None)
+    assert found.recommended is points[1]
+    assert "No ε was tried whose error" in found.recommendation
+
+
+def test_what_epsilon_covers_is_not_overstated_for_several_records_of_a_person() -> None:
+    fixed: dict[str, Any] = {"k": 5}
+    for settings in (fixed, OPTIMAL):
+        found = advise(PLAN, [point(1.0, 0.01, records_per_person=2, **settings)], None)
+        assert "no two records of a person share one (level 1)" in found.recommendation
+        assert "(level 2) there is no bound" in found.recommendation
+
+
+def test_the_plan_goes_through_toml_and_protects_the_table(learned: Exploration) -> None:
+    plan = Plan.from_toml(learned.plan.to_toml())
+    assert plan == learned.plan
+    assert plan.attributes == PLAN.attributes
+    assert plan.epsilon == learned.recommended.epsilon
+    release = protect(TABLE, plan)
+    assert release.data.columns == ["class", "a", "b"]
+    notes = " ".join(release.certificate.notes)
+    assert "taken from the data when the plan was made: epsilon, partition, k" in notes
+
+
+def test_an_attribute_s_own_method_and_k_are_varied_too() -> None:
+    own = {"a": Confidential(method="iDP-CBLS", k=40), "b": Confidential(), "c": "identifier"}
+    table = TABLE.select("a", "b").with_columns(c=1)
+    found = explore(table, Plan(epsilon=1.0, attributes=own), epsilons=[1.0], runs=1)
+    plain = Plan(epsilon=1.0, k=5, attributes={**own, "a": "confidential"})
+    (row,) = found.to_frame().filter(k=5).iter_rows(named=True)
+    assert row["expected"] == expected_error(table, plain, clamped=True).mean_sse
+
+
+def test_without_declared_domains_only_cbls_is_left() -> None:
+    attributes = {**PLAN.attributes, "b": Confidential(lower=0)}
+    found = explore(TABLE, PLAN.replace(attributes=attributes), epsilons=[1.0], runs=1)
+    assert set(found.to_frame()["method"]) == {"iDP-CBLS"}
+    assert found.plan.from_data == ("partition", "k")  # a single ε was not chosen
+
+
+def test_re_clustering_leaves_no_partition_that_follows_the_data() -> None:
+    plan = PLAN.replace(guarantee="re-clustered")
+    found = explore(TABLE, plan, epsilons=[1.0], runs=1)
+    assert set(found.to_frame()["partition"].drop_nulls()) == {"fixed"}
+    assert found.plan.guarantee == "re-clustered"
+    assert "formed again for the same k (level 2)" in found.recommendation
+    assert "noise-" not in printed(found)
+    ElementTree.fromstring(found.to_svg())  # noqa: S314 - our own
+
+
+def test_without_a_plan_roles_are_proposed_and_the_target_is_dropped() -> None:
+    table = TABLE.drop("class").with_columns(number=pl.Series(_CLASS))
+    found = explore(table, epsilons=[1.0], target="number", runs=1)
+    assert found.plan.names("confidential") == ("a", "b")
+    assert found.plan.names("identifier") == ("name", "number")
+    array = explore(TABLE.drop("class"), epsilons=[1.0], target=_CLASS, runs=1)
+    assert array.to_frame().equals(found.to_frame())
+    assert "F-measure of the classes" in array.headline
+
+
+def test_missing_values(tmp_path: Path) -> None:
+    table = TABLE.with_columns(b=pl.when(pl.col("b") > 10).then("b"))
+    table.write_csv(tmp_path / "in.csv")
+    found = explore(tmp_path / "in.csv", epsilons=[1.0], runs=1)
+    assert found.plan.missing == "keep"
+    present = table["b"].count()
+    assert found.to_frame()["k"].max() == max(k for k in (10, 25, 50, 100) if k <= present // 2)
+    dropping = explore(table, PLAN.replace(missing="drop"), epsilons=[1.0], runs=1)
+    assert dropping.to_frame()["k"].max() == found.to_frame()["k"].max()
+
+
+def test_tables_of_other_libraries(learned: Exploration) -> None:
+    found = explore(TABLE.to_pandas(), PLAN, epsilons=[0.01, 10.0], runs=1)
+    assert found.to_frame()["expected"].equals(learned.to_frame()["expected"])
+
+
+def test_progress_ends_where_it_should() -> None:
+    steps: list[tuple[str, int, int]] = []
+    explore(
+        TABLE, PLAN, epsilons=[1.0], runs=2, progress=lambda *step: steps.append(step)
+    )  # fmt: skip
+    assert steps[20] == ("expected error", 21, 21)
+    assert steps[21:] == [("running and measuring", done, 2) for done in (1, 2)]
+
+
+CONSTANT = pl.DataFrame({"a": [1] * 20})
+NEVER_BOTH = pl.DataFrame(
+    {"a": [4] * 5 + [9] * 5 + [None] * 9, "b": [None] * 10 + [3] * 5 + [8] * 4}
+)
+
+
+@pytest.mark.parametrize(
+    ("table", "settings", "error", "message"),
+    [
+        (TABLE, {"target": "clas"}, DataError, r"target 'clas' is not in the original"),
+        (TABLE, {"target": "a", "plan": PLAN}, DataError, r"target 'a': .* confidential"),
+        (TABLE, {"target": ["x"] * RECORDS}, DataError, r"from 2 to 50 classes, found 1;"),
+        (TABLE, {"target": "name"}, DataError, r"from 2 to 50 classes, found 240;"),
+        (TABLE, {"target": [0, 1]}, DataError, r"one class for each of the 240"),
+        (TABLE.select("name"), {}, DataError, r"the table: no column holds what could"),
+        (TABLE.select("name"), {"plan": PLAN}, DataError, r"'class' of the plan is not in the"),
+        (TABLE, {"plan": "plan.toml"}, PlanError, r"plan must be a microveil.Plan, got str"),
+        (TABLE, {"epsilons": []}, PlanError, r"epsilons must hold at least one"),
+        (TABLE, {"epsilons": [0.0]}, PlanError, r"epsilon must be a finite number above 0"),
+        (TABLE, {"runs": 0}, DataError, r"runs must be 1 or more, got 0"),
+        (CONSTANT, {}, DataError, r"every confidential attribute of numbers is constant"),
+        (NEVER_BOTH, {}, DataError, r"no record has a value in every confidential attribute"),
+        ("nowhere.csv", {}, OSError, r"nowhere.csv: no such file"),
+    ],
+)
+def test_bad_input(table: object, settings: dict[str, Any], error: type, message: str) -> None:
+    with pytest.raises(error, match=message):
+        explore(table, **{"epsilons": [1.0], "runs": 1, **settings})
+
+
+def test_the_terminal_shows_the_best_points_the_chart_and_the_recommendation(
+    learned: Exploration,
+) -> None:
+    text = printed(learned)
+    assert learned.headline.split(":")[0] in text
+    assert "● ε = 0.01  ▲ ε = 10" in text.replace("\N{NO-BREAK SPACE}", " ")
+    (line,) = (line for line in text.splitlines() if "noise-    noise-" in line)
+    assert line.split()[:6] == ["3", "5", "10", "25", "50", "100"]
+    assert text.count("▲") == 1 + 6 + 3  # the legend, one for each k, and three beside
+    assert text.count("iDP-LS") == 2 * 2  # its two partitions, for each ε
+
+
+def test_the_curves_hold_the_logarithms(learned: Exploration) -> None:
+    small, large = curves(learned.points)
+    assert (small.epsilon, large.epsilon) == (0.01, 10.0)
+    frame = learned.to_frame().filter(epsilon=10.0, method="iDP-CBLS")
+    optimal = frame.filter(partition="noise-optimal").row(0, named=True)
+    assert large.beside["noise-optimal", "expected"] == math.log10(optimal["expected"])
+    assert large.beside["noise-optimal", "measured"] == math.log10(optimal["measured"])
+    for row in frame.filter(partition="fixed").iter_rows(named=True):
+        assert large.by_k[row["k"]] == math.log10(row["expected"])
+    marks = ticks([small, large])
+    assert marks[0] <= min(small.values + large.values)
+    assert marks[-1] >= max(small.values + large.values)
+    assert 2 <= len(marks) <= 9
+
+
+def test_points_without_error_are_left_out_of_the_charts() -> None:
+    found = advise(PLAN, [replace(point(1.0, 0.0), expected=0.0)], None)
+    assert "nothing has any error" in printed(found)
+    assert "Nothing has any error" in found.to_svg()
+
+
+def test_the_svg_is_well_formed_and_inside_its_picture(learned: Exploration) -> None:
+    root = ElementTree.fromstring(learned.to_svg())  # noqa: S314 - our own
+    width, height = float(root.attrib["width"]), float(root.attrib["height"])
+    assert len(root.findall(f"{SVG}polyline")) == 2
+    markers = [e.attrib["transform"] for e in root.iter(f"{SVG}path") if "transform" in e.attrib]
+    assert len(markers) == 2 * (6 + 3 + 1)
+    for text in root.findall(f"{SVG}text"):
+        assert 0 < float(text.attrib["x"]) < width
+        assert 0 < float(text.attrib["y"]) < height
+    words = " ".join(text.text or "" for text in root.findall(f"{SVG}text"))
+    assert f"Recommended: {learned.headline}" in words
+
+
+def test_the_svg_and_the_terminal_survive_hostile_names() -> None:
+    name = '</text><script>alert("&")</script>\x1b[31m\x00]]>[bold]'
+    table = TABLE.rename({"class": name, "a": "<a&"})
+    found = explore(table, epsilons=[1.0], target=name, runs=1)
+    svg = found.to_svg()
+    root = ElementTree.fromstring(svg)  # noqa: S314 - our own
+    assert not list(root.iter(f"{SVG}script"))
+    assert "\x1b" not in svg
+    text = printed(found)
+    assert "\x1b" not in text
+    assert "[bold]" in text
+
+
+def test_the_command_writes_the_plan_and_the_chart(
+    run: Callable[[str], tuple[int, str, str]],
+) -> None:
+    TABLE.write_csv("in.csv")
+    Path("plan.toml").write_text(PLAN.to_toml(), encoding="utf-8")
+    command = "explore in.csv --plan plan.toml --epsilon 1 --epsilon 10 --runs 1 --target class"
+    code, out, err = run(f"{command} -o best.toml --svg chart.svg")
+    assert (code, err) == (0, "")
+    assert "Recommended" in out
+    assert "Wrote best.toml\nWrote chart.svg\n" in out
+    assert Plan.read("best.toml").attributes == PLAN.attributes
+    assert ElementTree.parse("chart.svg").getroot().tag == f"{SVG}svg"  # noqa: S314 - our own
+    code, out, err = run(f"{command} -o best.toml --svg new.svg")
+    assert (code, out) == (1, "")
+    assert err == "error: best.toml: the file exists; choose another path or overwrite it\n"
+    assert not Path("new.svg").exists()
+    code, out, err = run("explore in.csv --epsilon 1 --runs 1 -o best.toml --overwrite --quiet")
+    assert (code, out, err) == (0, "", "")
+    assert Plan.read("best.toml").names("confidential") == ("class", "a", "b")
+    code, _, err = run("explore in.csv --target nothing")
+    assert (code, err.count("\n")) == (1, 1)
+    assert err.startswith("error: target 'nothing' is not in the original")

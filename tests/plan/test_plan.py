@@ -1,0 +1,181 @@
+import copy
+import math
+import pickle
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from microveil import Confidential, Derived, FileError, Kept, Plan, PlanError
+from microveil.plan.flags import override, plan_for_columns
+
+AGE = {"age": "confidential"}
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"attributes": AGE}, "plan: epsilon is missing"),
+        ({"epsilon": 0}, "plan: epsilon must be a finite number above 0, got 0.0"),
+        ({"epsilon": -1.0}, "above 0, got -1.0"),
+        ({"epsilon": math.nan}, "finite number above 0, got nan"),
+        ({"epsilon": math.inf}, "finite number above 0, got inf"),
+        ({"epsilon": "1"}, "plan: epsilon must be a valid number, got '1'"),
+        ({"epsilom": 1}, "plan: unknown key 'epsilom'; did you mean 'epsilon'?"),
+        ({"k": 0}, "plan: k must be 1 or more, got 0"),
+        ({"k": 2}, "plan, attribute 'age': k must be 3 or more for iDP-CBLS, got 2"),
+        ({"k": 2.5}, "plan: k must be a valid integer, got 2.5"),
+        ({"method": "idp"}, "plan: method must be 'DP', 'DP-UM', 'iDP-LS' or 'iDP-CBLS'"),
+        ({"method": "DP"}, "plan, attribute 'age': DP needs a declared domain"),
+        ({"method": "DP-UM"}, "plan, attribute 'age': DP-UM needs a declared domain"),
+        ({"missing": "skip"}, "plan: missing must be 'error', 'keep' or 'drop', got 'skip'"),
+        ({"records_per_person": 0}, "plan: records_per_person must be 1 or more, got 0"),
+        ({"attributes": {}}, "at least one of role confidential"),
+        ({"attributes": {"age": "kept"}}, "at least one of role confidential"),
+        ({"attributes": {"age": "secret"}}, "attribute 'age': role must be confidential, ident"),
+        ({"attributes": {"age": {"lower": 1}}}, "attribute 'age': role must be confidential"),
+    ],
+)
+def test_a_wrong_plan_is_one_clear_message(settings: dict[str, object], message: str) -> None:
+    base: dict[str, object] = {"epsilon": 1.0, "attributes": AGE}
+    if "epsilom" in settings or settings == {"attributes": AGE}:
+        del base["epsilon"]
+    with pytest.raises(PlanError) as error:
+        Plan(**{**base, **settings})
+    assert message in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"lower": 5, "upper": 5}, "lower must be below upper"),
+        ({"lower": math.nan}, "lower must be a finite number"),
+        ({"upper": math.inf}, "upper must be a finite number"),
+        ({"weight": 0}, "weight must be above 0"),
+        ({"resolution": -1.0}, "resolution must be above 0"),
+        ({"decimals": 16}, "decimals must be from 0 to 15"),
+        ({"decimals": 2, "kind": "integer"}, "decimals are for kind"),
+        ({"decimals": 2, "resolution": 0.5}, "resolution and decimals exclude each other"),
+        ({"resolution": 0.5, "lower": 0, "upper": 1}, "resolution has no effect beside lower"),
+        ({"method": "DP", "k": 5, "lower": 0, "upper": 1}, "method DP forms no clusters; remove k"),
+        ({"uper": 5}, "unknown key 'uper'; did you mean 'upper'?"),
+    ],
+)
+def test_a_wrong_attribute_says_so_alone_and_in_a_plan(
+    settings: dict[str, object], message: str
+) -> None:
+    with pytest.raises(PlanError, match="^" + message[:10]):
+        Confidential(**settings)
+    with pytest.raises(PlanError) as error:
+        Plan(epsilon=1.0, attributes={"age": {"role": "confidential", **settings}})
+    assert str(error.value).startswith("plan, attribute 'age': " + message[:10])
+    assert message in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("expression", "message"),
+    [
+        ("age +", "not an SQL expression Polars"),
+        ("__import__('os').system('true')", "not an SQL expression Polars"),
+        ("1", "must name at least one attribute"),
+        ("age + wages", "the expression names 'wages', which is not in the plan"),
+        ("age + name", "the expression names 'name', an identifier"),
+        ("age + twice", "in a circle"),
+    ],
+)
+def test_a_wrong_expression_is_refused(expression: str, message: str) -> None:
+    attributes = {
+        "age": "confidential",
+        "name": "identifier",
+        "twice": {"role": "derived", "expression": expression},
+    }
+    with pytest.raises(PlanError, match=r"attribute 'twice'") as error:
+        Plan(epsilon=1.0, attributes=attributes)
+    assert message in str(error.value)
+
+
+def test_derived_attributes_are_ordered_by_what_they_need() -> None:
+    plan = Plan(
+        epsilon=1,
+        attributes={
+            "all": Derived(expression='"both of them" * 2'),
+            "both of them": Derived(expression="a + b"),
+            "a": "confidential",
+            "b": "kept",
+        },
+    )
+    assert plan.derivation_order == ("both of them", "all")
+
+
+def test_a_plan_is_frozen_and_can_be_copied() -> None:
+    plan = Plan(epsilon=np.float64(0.5), k=np.int64(4), attributes=AGE)
+    with pytest.raises(ValueError, match="frozen"):
+        plan.k = 5
+    with pytest.raises(TypeError):
+        plan.attributes["age"] = Kept()  # type: ignore[index]
+    assert copy.deepcopy(plan) == pickle.loads(pickle.dumps(plan)) == plan  # noqa: S301
+
+
+def test_settings_of_an_attribute_go_before_those_of_the_plan() -> None:
+    own = Confidential(method="iDP-LS", k=7, lower=0, upper=1)
+    plan = Plan(
+        epsilon=1,
+        attributes={
+            "own": own,
+            "general": "confidential",
+            "alone": Confidential(method="DP", lower=0, upper=1),
+        },
+    )
+    assert [(plan.method_of(n), plan.k_of(n)) for n in plan.confidential] == [
+        ("iDP-LS", 7),
+        ("iDP-CBLS", 10),
+        ("DP", 1),
+    ]
+
+
+names = st.text(min_size=1, max_size=6)
+reals = st.floats(allow_nan=False, allow_infinity=False, min_value=-1e9, max_value=1e9)
+
+
+@given(
+    name=names,
+    epsilon=st.floats(min_value=1e-6, max_value=1e3),
+    lower=reals,
+    weight=st.floats(min_value=1e-3, max_value=1e3),
+    decimals=st.none() | st.integers(0, 15),
+)
+def test_toml_keeps_a_plan_as_it_is(
+    name: str, epsilon: float, lower: float, weight: float, decimals: int | None
+) -> None:
+    attribute = Confidential(lower=lower, upper=lower + 1000, weight=weight, decimals=decimals)
+    plan = Plan(epsilon=epsilon, missing="drop", records_per_person=2, attributes={name: attribute})
+    assert Plan.from_toml(plan.to_toml()) == plan
+
+
+def test_toml_that_is_not_toml() -> None:
+    with pytest.raises(PlanError, match="plan: not valid TOML"):
+        Plan.from_toml("epsilon = ")
+
+
+def test_a_plan_file_that_is_not_there(tmp_path: object) -> None:
+    with pytest.raises(FileError, match="cannot be read"):
+        Plan.read(f"{tmp_path}/none.toml")
+
+
+def test_flags_make_and_change_roles() -> None:
+    plan = plan_for_columns(
+        ["name", "region", "income"],
+        drop=["name"],
+        keep=["region"],
+        domains={"income": (0, 500_000)},
+        epsilon=1.0,
+    )
+    assert plan.names("identifier") == ("name",)
+    assert plan.names("kept") == ("region",)
+    assert plan.confidential == {"income": Confidential(lower=0, upper=500_000)}
+    with pytest.raises(PlanError, match="drop 'incom': no such attribute; did you mean 'income'"):
+        override(plan.attributes, drop=["incom"])
+    with pytest.raises(PlanError, match="domain 'name': only a confidential"):
+        override(plan.attributes, domains={"name": (0, 1)})

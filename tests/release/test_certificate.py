@@ -1,0 +1,214 @@
+"""Every sentence of a certificate: plan facts only, and true."""
+
+import json
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import polars as pl
+import pytest
+
+from microveil import (
+    Certificate,
+    Confidential,
+    Derived,
+    FileError,
+    Plan,
+    PlanError,
+    PrivacyWarning,
+    protect,
+)
+
+VALUES = [15_485_863 + 7919 * i for i in range(12)]  # no digit string of these may be published
+DOMAIN = Confidential(lower=0, upper=10**9)
+
+
+def certificate(**settings: Any) -> Certificate:  # noqa: ANN401
+    attributes = settings.pop("attributes", {"x": DOMAIN})
+    seed = settings.pop("seed", None)
+    table = pl.DataFrame(dict.fromkeys(attributes, VALUES))
+    return protect(
+        table, Plan(**{"epsilon": 1.0, "k": 3, **settings}, attributes=attributes), seed=seed
+    ).certificate
+
+
+def test_the_schema_in_the_package_is_that_of_the_certificate() -> None:
+    text = files("microveil.release").joinpath("certificate.schema.json").read_text(encoding="utf-8")
+    assert json.loads(text) == Certificate.model_json_schema(mode="serialization")
+
+
+def test_a_certificate_follows_its_schema_and_can_be_read_back(tmp_path: Path) -> None:
+    table = pl.DataFrame({"x": VALUES})
+    written = protect(table, Plan(epsilon=1, attributes={"x": DOMAIN})).write(tmp_path / "p.csv")
+    text = written.certificate.read_text(encoding="utf-8")
+    jsonschema.validate(json.loads(text), Certificate.model_json_schema(mode="serialization"))
+    assert Certificate.read(written.certificate).to_json() == text
+
+
+def test_something_else_is_not_a_certificate(tmp_path: Path) -> None:
+    (tmp_path / "c.json").write_text("{}", encoding="utf-8")
+    with pytest.raises(FileError, match="not a certificate"):
+        Certificate.read(tmp_path / "c.json")
+    with pytest.raises(FileError, match="cannot be read"):
+        Certificate.read(tmp_path / "none.json")
+
+
+@pytest.mark.parametrize("method", ["DP", "DP-UM", "iDP-LS", "iDP-CBLS"])
+@pytest.mark.parametrize("from_data", [False, True])
+@pytest.mark.filterwarnings("ignore::microveil.PrivacyWarning")
+def test_a_certificate_depends_on_the_plan_and_not_on_the_data(
+    method: str, *, from_data: bool
+) -> None:
+    attribute = Confidential() if from_data else DOMAIN
+    plan = Plan(
+        epsilon=1, k=3, method=method, domain_from_data=from_data, attributes={"x": attribute}
+    )
+    one, other = (
+        protect(pl.DataFrame({"x": values}), plan)
+        .certificate.model_copy(update={"created": ""})
+        .to_json()
+        for values in (VALUES, [1, 2, 3] * 4)
+    )
+    if not from_data:
+        assert one == other
+    assert not any(str(value) in one for value in VALUES)
+
+
+def test_bounds_of_level_2() -> None:
+    # 12 records in 4 clusters, ε = 1; R = 10^9/2^−11, since 10^9·2^−40 lies above 2^−11.
+    slack = 1 + 12 / (10**9 * 2**11)
+    expected = {"DP": 1, "DP-UM": slack, "iDP-LS": 2 * slack, "iDP-CBLS": 4}
+    for method, bound in expected.items():
+        level = certificate(method=method).levels[1]
+        assert level.epsilon == pytest.approx(bound, rel=1e-14)
+        assert certificate(method=method).attributes[0].level_2_bound == level.epsilon
+
+
+def test_bounds_add_up_over_attributes() -> None:
+    attributes = {"x": DOMAIN, "y": Confidential(lower=0, upper=10**9, method="DP", weight=3)}
+    c = certificate(attributes=attributes)
+    assert [a.epsilon for a in c.attributes] == [0.25, 0.75]
+    assert c.levels[0].epsilon == 1
+    assert c.levels[1].epsilon == 4 * 0.25 + 0.75
+
+
+def test_level_1_in_words() -> None:
+    dp, idp = certificate(method="DP").levels[0], certificate(epsilon=0.5).levels[0]
+    assert "individual" not in dp.statement
+    assert dp.statement.startswith("Changing the confidential values of one record")
+    assert "exp(0.5)" in idp.statement
+    assert idp.statement.startswith("With clusters and noise scales held")
+    assert "For x this is individual differential privacy" in idp.statement
+
+
+def test_level_3_in_words() -> None:
+    assert certificate(method="DP").levels[2].epsilon == 1
+    clustered = certificate(k=4).levels[2]
+    assert clustered.epsilon is None
+    assert "whatever epsilon is" in clustered.statement
+    assert "clusters of 4 records or more" in clustered.statement
+
+
+def test_several_records_per_person() -> None:
+    with pytest.warns(
+        PrivacyWarning, match="attribute 'x': iDP-CBLS covers one record per cluster"
+    ):
+        c = certificate(records_per_person=2)
+    assert "only while no two records of a person share a cluster" in c.levels[0].statement
+    assert c.levels[1].epsilon is None
+    assert "no bound" in c.levels[1].statement
+    linear = certificate(records_per_person=2, method="iDP-LS")
+    assert "share a cluster" not in linear.levels[0].statement
+    assert "one person's records (2 at most)" in linear.levels[0].statement
+    assert linear.levels[1].epsilon == pytest.approx(2)
+    assert not linear.notes
+
+
+@pytest.mark.filterwarnings("ignore::microveil.PrivacyWarning")
+def test_a_domain_from_the_data_voids_the_dp_claim_in_words() -> None:
+    dp = certificate(method="DP-UM", domain_from_data=True, attributes={"x": Confidential()})
+    assert "x can claim no differential privacy" in dp.levels[0].statement
+    idp = certificate(method="iDP-LS", attributes={"x": Confidential()})
+    assert "covers only values inside the range seen in the data" in idp.levels[0].statement
+    assert "can claim no" not in idp.levels[0].statement
+    assert [level.epsilon for level in dp.levels] == [None, None, None]
+    assert not any(level.enforced for level in dp.levels)
+    only_dp = certificate(method="DP", domain_from_data=True, attributes={"x": Confidential()})
+    assert [level.epsilon for level in only_dp.levels] == [None, None, None]
+
+
+@pytest.mark.filterwarnings("ignore::microveil.PrivacyWarning")
+def test_a_grid_from_the_data_is_an_exception_in_words() -> None:
+    plan = Plan(epsilon=1, k=3, attributes={"x": "confidential"})
+    levels = protect(pl.DataFrame({"x": [0.5, 1.5, 2.5]}), plan).certificate.levels
+    assert "no more decimals than were seen" in levels[0].statement
+    assert "no more decimals than were seen" in levels[1].statement
+
+
+def test_what_the_plan_took_from_the_data_is_noted() -> None:
+    notes = certificate(from_data=["k", "x: decimals"]).notes
+    assert notes == ("taken from the data when the plan was made: k, x: decimals",)
+
+
+def test_rows_in_their_original_order_are_listed_as_unprotected(tmp_path: Path) -> None:
+    release = protect(pl.DataFrame({"x": VALUES}), Plan(epsilon=1, attributes={"x": DOMAIN}))
+    for keep_order in (False, True):
+        written = release.write(tmp_path / "x.csv", keep_order=keep_order, overwrite=True)
+        exposed = Certificate.read(written.certificate).not_protected
+        assert any("order of the rows" in item for item in exposed) == keep_order
+
+
+def test_re_clustered_in_words() -> None:
+    for method in ("DP-UM", "iDP-LS", "iDP-CBLS"):
+        c = certificate(method=method, guarantee="re-clustered")
+        one, two, three = c.levels
+        assert (one.enforced, two.enforced, three.enforced) == (False, True, False)
+        assert two.epsilon == c.attributes[0].level_2_bound == 1
+        assert two.statement.startswith("Changing the confidential values of one record and f")
+        assert ("individual" in two.statement) == (method != "DP-UM")
+        assert one.epsilon == (None if method == "iDP-LS" else 1)
+        assert one.statement.startswith("No bound for x") == (method == "iDP-LS")
+        assert any("without noise" in item for item in c.not_protected) == (method != "DP-UM")
+
+
+def test_levels_that_are_enforced() -> None:
+    assert [level.enforced for level in certificate(method="DP").levels] == [True, True, True]
+    assert [level.enforced for level in certificate().levels] == [True, False, False]
+
+
+@pytest.mark.parametrize("method", ["iDP-LS", "iDP-CBLS"])
+def test_re_clustered_idp_covers_one_record_per_person(method: str) -> None:
+    with pytest.raises(PlanError, match="attribute 'x': with guarantee = \"re-clustered\""):
+        certificate(method=method, guarantee="re-clustered", records_per_person=2)
+    allowed = certificate(method="DP-UM", guarantee="re-clustered", records_per_person=2)
+    assert allowed.levels[1].epsilon == 1
+
+
+def test_what_is_not_protected_is_listed() -> None:
+    c = certificate(
+        missing="keep",
+        attributes={
+            "x": DOMAIN,
+            "region": "kept",
+            "name": "identifier",
+            "twice": Derived(expression="x + x"),
+        },
+    )
+    text = " ".join(c.not_protected)
+    assert "published as they are: region" in text
+    assert "Which values are missing" in text
+    assert "Which records share a masked value: x" in text
+    assert "without noise: x" in text
+    assert (c.kept, c.dropped) == (("region",), ("name",))
+    assert c.derived[0].expression == "x + x"
+    only_dp = " ".join(certificate(method="DP").not_protected)
+    assert "share a masked value" not in only_dp
+    assert "without noise" not in only_dp
+
+
+def test_a_seeded_release_is_stamped() -> None:
+    assert certificate(seed=1).publication.startswith("NOT FOR PUBLICATION")
+    assert certificate(seed=1).randomness == "seeded"
+    assert certificate().publication == "for publication"
+    assert certificate().randomness == "operating system"
