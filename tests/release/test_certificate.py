@@ -34,7 +34,8 @@ def certificate(**settings: Any) -> Certificate:  # noqa: ANN401
 
 
 def test_the_schema_in_the_package_is_that_of_the_certificate() -> None:
-    text = files("microveil.release").joinpath("certificate.schema.json").read_text(encoding="utf-8")
+    schema = files("microveil.release").joinpath("certificate.schema.json")
+    text = schema.read_text(encoding="utf-8")
     assert json.loads(text) == Certificate.model_json_schema(mode="serialization")
 
 

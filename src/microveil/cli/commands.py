@@ -143,9 +143,9 @@ def protect(
     Writes the protected file and beside it its public certificate.
     """
     from microveil.cli.job import open_job
-    from microveil.cli.terminal import show_release, show_stamp
     from microveil.plan.flags import override, plan_for_columns
     from microveil.plan.plan import Plan
+    from microveil.release.certificate_text import show_release, show_stamp
 
     _check_report(report, overwrite=overwrite, source=data.path)
     job = open_job(
@@ -191,9 +191,9 @@ def certificate(
     overwrite: Overwrite = False,
 ) -> None:
     """Print a certificate for people, and check it against its file where that lies beside it."""
-    from microveil.cli.terminal import show_certificate
     from microveil.formats import sha256_of
     from microveil.release.certificate import Certificate
+    from microveil.release.certificate_text import show_certificate
 
     _check_report(html, overwrite=overwrite, source=file)
     read = Certificate.read(file)

@@ -4,10 +4,11 @@ from pathlib import Path
 
 from rich.console import RenderableType
 
-from microveil.cli.terminal import show_before_and_after, show_release, show_rows
+from microveil.cli.terminal import show_before_and_after, show_rows
 from microveil.errors import FileError
 from microveil.formats import check_output, moved_into_place
 from microveil.plan.sample import people, people_plan
+from microveil.release.certificate_text import show_release
 from microveil.release.protect import Progress, protect
 
 

@@ -1,57 +1,14 @@
-"""What people see in a terminal: certificates, and columns before and after."""
+"""What people see in a terminal: records and columns before and after."""
 
 import numpy as np
 import polars as pl
 from rich.box import SIMPLE
-from rich.console import Group, RenderableType
 from rich.markup import escape
-from rich.padding import Padding
 from rich.table import Table
-from rich.text import Text
 
 from microveil.core.grid import Integers
-from microveil.release.certificate import FOR_PUBLICATION, Certificate, MaskedAttribute
-from microveil.release.guarantees import exactly, rounded_up
 
 _BARS = " ▁▂▃▄▅▆▇█"
-
-
-def show_certificate(certificate: Certificate) -> RenderableType:
-    """Lay out a certificate for people."""
-    parts: list[RenderableType] = [
-        Text("Certificate of a release protected with microveil", style="bold"),
-        _stamp(certificate),
-        _facts(certificate),
-        _masked(certificate),
-        Text("What epsilon covers", style="bold"),
-    ]
-    parts += [_paragraph(f"{x.level}. {x.name}: {x.statement}") for x in certificate.levels]
-    for title, items in (
-        ("What is not protected", certificate.not_protected),
-        ("Notes", certificate.notes),
-    ):
-        if items:
-            parts.append(Text("\n" + title, style="bold"))
-            parts += [_paragraph(item) for item in items]
-    return Group(*parts)
-
-
-def show_release(certificate: Certificate) -> RenderableType:
-    """Say what a steward needs to know right after a release was written."""
-    bounds = [
-        "no bound" if level.epsilon is None else f"epsilon {rounded_up(level.epsilon)}"
-        for level in certificate.levels
-    ]
-    return Text(
-        f"{certificate.records:,} records, {len(certificate.attributes)} attributes masked. With "
-        f"clusters held: {bounds[0]}; if they are formed again: {bounds[1]}; as released: "
-        f"{bounds[2]} (the certificate says more)."
-    )
-
-
-def show_stamp(certificate: Certificate) -> RenderableType | None:
-    """Warn if the release is not for publication; otherwise return nothing."""
-    return None if certificate.publication == FOR_PUBLICATION else _stamp(certificate)
 
 
 def show_rows(table: pl.DataFrame, title: str) -> Table:
@@ -99,89 +56,6 @@ def _bars(*columns: pl.Series) -> list[str]:
     kinds = pl.concat([column.cast(pl.String) for column in columns]).unique().drop_nulls().sort()
     counts = [[int((column.cast(pl.String) == kind).sum()) for kind in kinds] for column in columns]
     return [_drawn(np.array(count[:12])) for count in counts]
-
-
-def _stamp(certificate: Certificate) -> Text:
-    good = certificate.publication == FOR_PUBLICATION
-    return Text(certificate.publication + "\n", style="green" if good else "bold red")
-
-
-def facts_of(certificate: Certificate) -> dict[str, str]:
-    """Say what a certificate holds besides attributes and levels, for people."""
-    rows = {
-        "software": certificate.software,
-        "created": certificate.created,
-        "records": f"{certificate.records:,}",
-        "epsilon": f"{exactly(certificate.epsilon)} per person",
-        "guarantee": certificate.guarantee,
-        "records per person": f"{certificate.records_per_person}",
-        "missing values": certificate.missing,
-        "clustered jointly": "; ".join(
-            f"{', '.join(g.attributes)} (k = {g.k}, {g.smallest_class}-anonymous)"
-            for g in certificate.groups
-        ),
-        "derived": ", ".join(f"{d.name} = {d.expression}" for d in certificate.derived),
-        "kept, unprotected": ", ".join(certificate.kept),
-        "dropped": ", ".join(certificate.dropped),
-    }
-    if certificate.file:
-        rows |= {
-            "file": certificate.file.name,
-            "SHA-256": certificate.file.sha256,
-            "row order": certificate.file.row_order,
-        }
-    return {name: value or "none" for name, value in rows.items()}
-
-
-def _facts(certificate: Certificate) -> RenderableType:
-    grid = Table.grid(padding=(0, 2))
-    for name, value in facts_of(certificate).items():
-        grid.add_row(Text(name, style="bold"), Text(value, overflow="fold"))
-    return grid
-
-
-def _masked(certificate: Certificate) -> RenderableType:
-    grid = Table(header_style="bold", box=SIMPLE)
-    for name in ("attribute", "method", "clusters"):
-        grid.add_column(name)
-    for name in ("epsilon", "domain", "level 2 bound"):
-        grid.add_column(name, justify="right")
-    for a in certificate.attributes:
-        bound = "none" if a.level_2_bound is None else rounded_up(a.level_2_bound)
-        figures = (rounded_up(a.epsilon), domain_of(a), bound)
-        grid.add_row(escape(a.name), a.method, clusters_of(a), *figures)
-    return grid
-
-
-def clusters_of(attribute: MaskedAttribute) -> str:
-    """Say how an attribute was clustered."""
-    if attribute.k is None:
-        return "none"
-    chosen = " (from the data)" if attribute.k_from_data else ""
-    shape = "" if attribute.partition == "fixed" else f", {attribute.partition}"
-    return f"k = {attribute.k}{chosen}{shape}"
-
-
-def domain_of(attribute: MaskedAttribute) -> str:
-    """Say what values an attribute could take."""
-    if attribute.domain == "data":
-        return "from the data"
-    if attribute.categories is not None:
-        return f"{attribute.categories} categories"
-    ends = (attribute.lower, attribute.upper)
-    if ends == (None, None):
-        return "none"
-    return " to ".join(map(_end, ends))
-
-
-def _end(end: float | str | None) -> str:
-    if end is None:
-        return "open"
-    return end if isinstance(end, str) else f"{end:,.10g}"
-
-
-def _paragraph(text: str) -> RenderableType:
-    return Padding(Text(text), (0, 0, 0, 2))
 
 
 def _edges(*columns: pl.Series) -> list[float]:

@@ -7,7 +7,6 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from microveil.cli.terminal import clusters_of, domain_of, facts_of
 from microveil.errors import FileError
 from microveil.evaluation import evaluate
 from microveil.evaluation.pairing import Pair, pair_up
@@ -15,6 +14,7 @@ from microveil.evaluation.result import MEASURES, Evaluation, figures_to_show
 from microveil.formats import Table, check_output, moved_into_place, sha256_of, source_of
 from microveil.plan.plan import Plan
 from microveil.release.certificate import FOR_PUBLICATION, Certificate
+from microveil.release.certificate_text import clusters_of, domain_of, facts_of
 from microveil.release.detail import Detail
 from microveil.release.guarantees import rounded_up
 from microveil.release.release import Release
