@@ -41,3 +41,22 @@ def test_the_worst_neighbour_of_the_worked_example() -> None:
     centroids = summarise(moved, cluster_sizes(10, 3)).winsorised_mean() / UNIT
     assert centroids.tolist() == [3, 8, 17]
     assert "centroids become 3, 8 and 17" in PAGE
+
+
+def test_the_counterexample_to_scales_that_are_recomputed() -> None:
+    """Equal centroids, but one table gets no noise: with recomputed scales there is no bound."""
+    here, there = (
+        summarise(np.array(values) * UNIT, np.array([3])) for values in ([20, 20, 20], [20, 20, 30])
+    )
+    method = METHODS["iDP-CBLS"]
+    centroids = [method.centroid(table, 0)[0] / UNIT for table in (here, there)]
+    scales = [noise_scales(method, table, DOMAIN, 1.0) for table in (here, there)]
+    assert centroids == [20, 20]
+    assert scales[0][0] == 0
+    assert reclustered_loss(method, here, DOMAIN, scales[0]) == 0
+    assert scales[1][0] / UNIT == pytest.approx(6.67, abs=0.005)
+    for line in (
+        "20  20  20      centroid 20,   Δ = 0,",
+        "20  20  30      centroid 20,   Δ = 20/3",
+    ):
+        assert line in PAGE
