@@ -1,6 +1,7 @@
 import zipfile
 from hashlib import sha256
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -8,7 +9,17 @@ import polars as pl
 import pyarrow.parquet as pq
 import pytest
 
-from microveil import Certificate, Detail, FileError, Plan, Release, protect
+from microveil import (
+    Certificate,
+    Confidential,
+    Detail,
+    FileError,
+    Plan,
+    PrivacyWarning,
+    Release,
+    protect,
+)
+from microveil.release.certificate import IN_ORDER
 
 PLAN = Plan(epsilon=1, k=3, attributes={"x": "confidential", "id": "kept"})
 TABLE = pl.DataFrame({"x": np.arange(60) ** 2, "id": np.arange(60)})
@@ -28,7 +39,8 @@ def test_writes_the_table_and_its_certificate(
     certificate = Certificate.read(written.certificate)
     assert certificate.file is not None
     assert certificate.file.sha256 == sha256(written.protected.read_bytes()).hexdigest()
-    assert certificate.file.row_order == "random"
+    assert certificate.row_order == "random"
+    assert IN_ORDER not in certificate.not_protected
     assert written.detail is None
     read = pl.read_csv if suffix == ".csv" else pl.read_parquet
     assert read(written.protected).sort("id").equals(release.data)
@@ -39,9 +51,22 @@ def test_rows_are_shuffled_unless_asked(release: Release, tmp_path: Path) -> Non
     assert random["id"].to_list() != list(range(60))
     kept = release.write(tmp_path / "b.parquet", keep_order=True)
     assert pl.read_parquet(kept.protected).equals(release.data)
-    file = Certificate.read(kept.certificate).file
-    assert file is not None
-    assert file.row_order == "as in the original"
+    certificate = Certificate.read(kept.certificate)
+    assert certificate.row_order == "as in the original"
+    assert IN_ORDER in certificate.not_protected
+
+
+def test_in_memory_the_certificate_tells_the_order_of_rows(tmp_path: Path) -> None:
+    kept = protect(TABLE, PLAN)
+    assert kept.certificate.row_order == "as in the original"
+    assert IN_ORDER in kept.certificate.not_protected
+    shuffled = protect(TABLE, PLAN, shuffle=True)
+    assert shuffled.certificate.row_order == "random"
+    assert IN_ORDER not in shuffled.certificate.not_protected
+    assert shuffled.data["id"].to_list() != list(range(60))
+    assert np.array_equal(shuffled.detail.positions, shuffled.data["id"])  # type: ignore[arg-type]
+    restored = shuffled.write(tmp_path / "out.parquet", keep_order=True).protected
+    assert pl.read_parquet(restored)["id"].to_list() == list(range(60))
 
 
 def test_the_detail_finds_every_record_again(release: Release, tmp_path: Path) -> None:
@@ -127,6 +152,31 @@ def test_categories_tell_of_no_other_rows_and_of_no_order(tmp_path: Path, librar
     assert b"NAME08" not in written.protected.read_bytes()
     stored = pq.read_table(written.protected, read_dictionary=["who"])["who"].combine_chunks()
     assert stored.dictionary.to_pylist() != names[1:]
+
+
+@pytest.mark.parametrize("kind", ["enum", "pandas", "pandas ordered"])
+def test_in_memory_categories_tell_of_no_other_rows(kind: str) -> None:
+    names = ["left out", "b", "a", "never seen"]
+    who: Any = pl.Series("who", [names[0], *[names[1 + i % 2] for i in range(11)]])
+    table: Any = pl.DataFrame({"x": [None, *range(11)], "who": who.cast(pl.Enum(names))})
+    if kind != "enum":
+        table = table.with_columns(pl.col("who").cast(pl.String)).to_pandas()
+        dtype = pd.CategoricalDtype(names, ordered=kind == "pandas ordered")
+        table = table.astype({"x": "Int64", "who": dtype})
+    plan = Plan(epsilon=1, k=3, missing="drop", attributes={"x": "confidential", "who": "kept"})
+    released = protect(table, plan).data["who"]
+    listed = released.dtype.categories if kind == "enum" else released.cat.categories
+    assert sorted(listed) == ["a", "b"]
+    assert sorted(released.to_list()) == ["a"] * 5 + ["b"] * 6
+
+
+def test_declared_categories_stay_in_the_type() -> None:
+    table = pl.DataFrame({"sex": ["f", "m"] * 9}).cast(pl.Enum(["x", "m", "f", "secret"]))
+    attribute = Confidential(kind="nominal", categories=["f", "m", "x"])
+    plan = Plan(epsilon=1, k=3, attributes={"sex": attribute})
+    with pytest.warns(PrivacyWarning, match="most records keep their true category"):
+        released = protect(table, plan).data["sex"]
+    assert released.dtype == pl.Enum(["x", "m", "f"])
 
 
 def test_types_that_a_format_cannot_hold(tmp_path: Path) -> None:

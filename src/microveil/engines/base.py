@@ -119,6 +119,13 @@ class Released(Protocol):
     def positions(self) -> Integers | None:
         """Where each of its records stood in the table that came in; None if that is not known."""
 
+    @property
+    def row_order(self) -> Literal["random", "as in the original"]:
+        """In which order its records are."""
+
+    def shuffled(self, seed: int | None) -> "Released":
+        """Return it with its records in random order."""
+
     def arranged(self, *, keep_order: bool, seed: int | None) -> tuple[UserTable, Integers | None]:
         """Return the table in its original or in random order, and where each record stood."""
 

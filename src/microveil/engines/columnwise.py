@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import narwhals as nw
 import numpy as np
@@ -96,7 +96,9 @@ class ColumnwiseEngine(MemoryEngine):
         parts = [pl.scan_parquet(self._parts[attribute]) for attribute in attributes]
         rows = np.arange(self.records) if self._rows is None else np.flatnonzero(self._rows)
         positions = rows if order is None else rows[order]
-        return ReleasedInFiles(pl.concat(parts, how="horizontal"), positions)
+        row_order: Literal["random", "as in the original"]
+        row_order = "as in the original" if order is None else "random"
+        return ReleasedInFiles(pl.concat(parts, how="horizontal"), positions, row_order)
 
     def _keep_clusters(self, attribute: AttributeSettings, masked: Masked) -> None:
         if self._clusters is not None:
@@ -133,6 +135,11 @@ class ReleasedInFiles:
 
     data: pl.LazyFrame
     positions: Integers
+    row_order: Literal["random", "as in the original"]
+
+    def shuffled(self, seed: int | None) -> Released:  # noqa: ARG002 - the engine was told before
+        """Return it as it is."""
+        return self
 
     def arranged(
         self,

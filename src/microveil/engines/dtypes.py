@@ -1,11 +1,13 @@
 """Columns of the user's library as numbers or categories, and back again."""
 
+from collections.abc import Collection
 from typing import Any
 
 import narwhals as nw
 import numpy as np
 import polars as pl
 
+from microveil.core.attribute import Category
 from microveil.core.grid import Reals
 from microveil.engines.base import Column, Holds
 
@@ -76,6 +78,28 @@ def listed_categories(series: nw.Series[Any]) -> set[str] | None:
     if series.dtype == nw.Categorical and series.implementation.is_pandas_like():
         return set(series.to_native().cat.categories)
     return None
+
+
+def own_categories(series: nw.Series[Any], declared: Collection[Category] = ()) -> nw.Series[Any]:
+    """Leave out of a column's type the categories that no row has and that were not declared.
+
+    They would tell of records that are not in the release, and in which order they came.
+    """
+    if isinstance(series.dtype, nw.Enum):
+        kept = {*declared, *series.drop_nulls().unique().to_list()}
+        return series.cast(nw.Enum([c for c in series.dtype.categories if c in kept]))
+    if series.dtype != nw.Categorical or series.implementation is nw.Implementation.POLARS:
+        return series
+    native = series.to_native()
+    if series.implementation is nw.Implementation.PYARROW:
+        native = native.cast(native.type.value_type).dictionary_encode()
+    else:
+        unused = [c for c in native.cat.categories if c not in {*declared, *native.dropna()}]
+        native = native.cat.remove_categories(unused)
+        if not native.cat.ordered:
+            native = native.cat.reorder_categories(sorted(native.cat.categories))
+    own: nw.Series[Any] = nw.from_native(native, series_only=True)
+    return own.alias(series.name)
 
 
 def column_like(like: nw.Series[Any], values: pl.Series) -> nw.Series[Any]:

@@ -3,7 +3,7 @@
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 import narwhals as nw
 import numpy as np
@@ -30,6 +30,7 @@ from microveil.engines.dtypes import (
     describe,
     listed_categories,
     numbers,
+    own_categories,
 )
 from microveil.errors import DataError
 from microveil.plan.roles import Derived
@@ -51,6 +52,7 @@ class MemoryEngine:
         self._joint: dict[str, Integers] = {}
         self._described: dict[str, pl.DataFrame] = {}
         self._masked: dict[str, nw.Series[Any]] = {}
+        self._declared: dict[str, tuple[Category, ...]] = {}
 
     @property
     def records(self) -> int:
@@ -173,6 +175,8 @@ class MemoryEngine:
             masked = mask_singly(units, attribute, words)
             values = masked.values
         if isinstance(attribute, CategorySettings):
+            if attribute.domain_source == "declared":
+                self._declared[attribute.name] = attribute.categories
             codes = self._for_everyone(attribute.name, values, len(attribute.categories))
             self._keep(attribute.name, pl.Series([*attribute.categories, None]).gather(codes))
         else:
@@ -255,8 +259,8 @@ class MemoryEngine:
 
     def finish(self, attributes: Sequence[str]) -> Released:
         """Return the masked table with these columns, of the kind and types that came in."""
-        data = self._frame.select(*map(self._released, attributes)).to_native()
-        return ReleasedInMemory(data, self._positions)
+        columns = [own_categories(self._released(n), self._declared.get(n, ())) for n in attributes]
+        return ReleasedInMemory(self._frame.select(*columns).to_native(), self._positions)
 
     def discard(self) -> None:
         """Nothing is stored."""
@@ -280,16 +284,22 @@ class MemoryEngine:
 
 @dataclass(frozen=True, eq=False)
 class ReleasedInMemory:
-    """A released table in memory, in its original order; `positions` are those that came in."""
+    """A released table in memory; `positions` are those of its records in what came in."""
 
     data: UserTable
     positions: Integers
+    row_order: Literal["random", "as in the original"] = "as in the original"
+
+    def shuffled(self, seed: int | None) -> Released:
+        """Return it with its records in random order."""
+        return ReleasedInMemory(*self.arranged(keep_order=False, seed=seed), "random")
 
     def arranged(self, *, keep_order: bool, seed: int | None) -> tuple[UserTable, Integers]:
         """Return the table in its original or in random order, and where each record stood."""
         if keep_order:
-            return self.data, self.positions
-        order = random_order(len(self.positions), open_words(seed, "row order"))
+            order = np.argsort(self.positions)
+        else:
+            order = random_order(len(self.positions), open_words(seed, "row order"))
         shuffled = nw.from_native(self.data, eager_only=True)[order]
         # A pandas index would tell the old order.
         return nw.maybe_reset_index(shuffled).to_native(), self.positions[order]

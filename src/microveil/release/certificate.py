@@ -40,6 +40,8 @@ Publication = Literal[
     "for publication",
     "NOT FOR PUBLICATION: the random numbers were seeded and can be repeated",
 ]
+RowOrder = Literal["random", "as in the original"]
+IN_ORDER = "The order of the rows: it is that of the original."
 FOR_PUBLICATION, NOT_FOR_PUBLICATION = get_args(Publication)
 
 
@@ -98,13 +100,12 @@ class ProtectedFile(_Entry):
 
     name: str
     sha256: str
-    row_order: Literal["random", "as in the original"]
 
 
 class Certificate(_Entry):
     """The public certificate of a release."""
 
-    certificate_version: Literal[1] = 1
+    certificate_version: Literal[2] = 2
     software: str
     created: str
     publication: Publication
@@ -122,7 +123,14 @@ class Certificate(_Entry):
     levels: tuple[Level, ...]
     not_protected: tuple[str, ...]
     notes: tuple[str, ...]
+    row_order: RowOrder
     file: ProtectedFile | None = None
+
+    def arranged(self, row_order: RowOrder, **changes: object) -> "Certificate":
+        """Return the certificate of the same release with its rows in this order."""
+        exposed = tuple(item for item in self.not_protected if item != IN_ORDER)
+        exposed += (IN_ORDER,) if row_order == "as in the original" else ()
+        return self.model_copy(update={"row_order": row_order, "not_protected": exposed, **changes})
 
     def to_json(self) -> str:
         """Return the certificate as JSON text."""
@@ -170,6 +178,7 @@ def certify(
         levels=three_levels(resolved),
         not_protected=_not_protected(resolved),
         notes=resolved.notes,
+        row_order="random",
     )
 
 

@@ -71,12 +71,12 @@ def facts_of(certificate: Certificate) -> dict[str, str]:
         "derived": ", ".join(f"{d.name} = {d.expression}" for d in certificate.derived),
         "kept, unprotected": ", ".join(certificate.kept),
         "dropped": ", ".join(certificate.dropped),
+        "row order": certificate.row_order,
     }
     if certificate.file:
         rows |= {
             "file": certificate.file.name,
             "SHA-256": certificate.file.sha256,
-            "row order": certificate.file.row_order,
         }
     return {name: value or "none" for name, value in rows.items()}
 

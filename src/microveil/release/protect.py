@@ -25,6 +25,7 @@ def protect(
     data: UserTable,
     plan: Plan,
     *,
+    shuffle: bool = False,
     seed: int | None = None,
     progress: Progress | None = None,
 ) -> Release:
@@ -44,6 +45,10 @@ def protect(
         `Source` that says how to read one. A pandas index is left behind.
     plan
         What to do with each attribute.
+    shuffle
+        Put the rows of `Release.data` in random order. Otherwise they stay in that of a table in
+        memory, which tells who is who, and the certificate says so. What `Release.write` writes is
+        in random order unless it is told to keep the order.
     seed
         For experiments only: repeatable noise. The certificate then says «not for publication».
     progress
@@ -69,7 +74,8 @@ def protect(
         return run(plan, engine, SparkStore(data.sparkSession), seed=seed, progress=progress)
     table = load(data, verbatim=plan.verbatim)
     store = LocalStore(table.meta)
-    return run(plan, MemoryEngine(table.data), store, seed=seed, progress=progress)
+    release = run(plan, MemoryEngine(table.data), store, seed=seed, progress=progress)
+    return release.shuffled() if shuffle else release
 
 
 def check_plan(plan: Plan) -> None:
@@ -107,11 +113,10 @@ def _run(
     joint = _check_anonymity(engine, resolved, blocks)
     engine.derive({name: plan.derived[name] for name in plan.derivation_order})
     rows = engine.finish(resolved.columns)
+    certificate = certify(resolved, records=engine.records, seeded=seed is not None, groups=joint)
     return Release(
         rows=rows,
-        certificate=certify(
-            resolved, records=engine.records, seeded=seed is not None, groups=joint
-        ),
+        certificate=certificate.arranged(rows.row_order),
         detail=Detail(
             engine.clusters([a.name for a in resolved.attributes]), losses, rows.positions, plan
         ),

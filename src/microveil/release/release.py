@@ -28,8 +28,9 @@ class Release:
     Attributes
     ----------
     data
-        The protected table, of the kind that came in. In memory it is in the order that came in; on
-        Spark it is in random order, and in a private scratch directory until Spark ends.
+        The protected table, of the kind that came in. In memory it is in the order that came in
+        unless `protect` was told to shuffle, and the certificate says which; on Spark it is in
+        random order, and in a private scratch directory until Spark ends.
     certificate
         Public: plan facts and what they promise.
     detail
@@ -49,6 +50,16 @@ class Release:
     def data(self) -> UserTable:
         """The protected table."""
         return self.rows.data
+
+    def shuffled(self) -> "Release":
+        """Return the same release with its rows in random order."""
+        rows = self.rows.shuffled(self.seed)
+        return replace(
+            self,
+            rows=rows,
+            certificate=self.certificate.arranged(rows.row_order),
+            detail=replace(self.detail, positions=rows.positions),
+        )
 
     def write(
         self,
@@ -87,9 +98,8 @@ class Release:
             file = ProtectedFile(
                 name=Path(places.protected).name,
                 sha256=self.store.digest(temporary[0]),
-                row_order="as in the original" if keep_order else "random",
             )
-            certificate = self._certificate_of(file, meta)
+            certificate = self._certificate_of(file, meta, keep_order=keep_order)
             self.store.write_text(certificate.to_json(), temporary[1])
             if places.detail is not None:
                 own = replace(self.detail, positions=positions, protected_sha256=file.sha256)
@@ -114,14 +124,17 @@ class Release:
             positions, released=released, masked=masked, derived=self.plan.derived
         )
 
-    def _certificate_of(self, file: ProtectedFile, meta: TableMeta) -> Certificate:
-        exposed = self.certificate.not_protected
-        if file.row_order == "as in the original":
-            exposed += ("The order of the rows: it is that of the original.",)
+    def _certificate_of(
+        self, file: ProtectedFile, meta: TableMeta, *, keep_order: bool
+    ) -> Certificate:
+        certificate = self.certificate.arranged(
+            "as in the original" if keep_order else "random", file=file
+        )
         written_as = FORMATS.get(Path(file.name).suffix.lower())
-        if written_as is not None and written_as.labelled:
-            exposed += meta.exposed
-        return self.certificate.model_copy(update={"file": file, "not_protected": exposed})
+        if written_as is None or not written_as.labelled:
+            return certificate
+        exposed = certificate.not_protected + meta.exposed
+        return certificate.model_copy(update={"not_protected": exposed})
 
 
 def _number(bound: Bound | None, otherwise: float) -> float:
@@ -135,6 +148,6 @@ def order_beside(protected: Path) -> tuple[Path | None, bool]:
         return paths.detail, False
     if not paths.certificate.is_file():
         return None, False
-    file = Certificate.read(paths.certificate).file
-    kept = file is not None and file.name == protected.name
-    return None, kept and file is not None and file.row_order == "as in the original"
+    certificate = Certificate.read(paths.certificate)
+    kept = certificate.file is not None and certificate.file.name == protected.name
+    return None, kept and certificate.row_order == "as in the original"

@@ -234,6 +234,8 @@ def _command(
     file = certificate.file if certificate else None
     words = ["microveil", "protect", original if "." in original else "DATA"]
     words += ["--plan", "plan.toml", "-o", file.name if file else "protected.parquet"]
-    words += ["--keep-order"] if file and file.row_order == "as in the original" else []
+    words += (
+        ["--keep-order"] if certificate and certificate.row_order == "as in the original" else []
+    )
     words += [] if seed is None else ["--seed", str(seed)]
     return shlex.join(words)

@@ -196,7 +196,7 @@ def test_a_release_is_written_with_its_certificate(spark: SparkSession, tmp_path
     certificate = Certificate.read(written.certificate)
     assert certificate.file is not None
     assert certificate.file.sha256 == sha256_of(tmp_path / "out.parquet") == by_shell(tmp_path)
-    assert certificate.file.row_order == "random"
+    assert certificate.row_order == "random"
     detail = tmp_path / "out.detail"
     assert detail.stat().st_mode & 0o077 == 0
     assert pl.read_parquet(f"{detail}/clusters/*.parquet").height == RECORDS // 4

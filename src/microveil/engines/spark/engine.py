@@ -8,7 +8,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial, reduce
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import polars as pl
@@ -238,6 +238,11 @@ class ReleasedOnSpark:
     data: DataFrame
     in_order: DataFrame
     positions: None = None
+    row_order: Literal["random", "as in the original"] = "random"
+
+    def shuffled(self, seed: int | None) -> Released:  # noqa: ARG002 - keys are random already
+        """Return it as it is."""
+        return self
 
     def arranged(
         self,
