@@ -4,16 +4,15 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Literal
 
+from microveil.core.choices import GuaranteeName, Partition, Post
 from microveil.core.grid import Grid
-from microveil.core.methods import Guarantee, Method
+from microveil.core.methods import Method
 from microveil.core.sensitivity import DomainUnits
 
 NumericKind = Literal["integer", "real"]
 CategoryKind = Literal["nominal", "ordinal"]
 Kind = NumericKind | CategoryKind
 Category = str | bool | int
-Partition = Literal["fixed", "noise-optimal", "least-squares", "joint"]
-Post = Literal["auto", "none", "isotonic", "penalised-isotonic"]
 Unit = Literal["day", "hour", "minute", "second", "microsecond"]
 DomainSource = Literal["declared", "data", "none"]
 GridSource = Literal["declared", "data", "default"]
@@ -26,7 +25,7 @@ class _Settings:
     name: str
     kind: Kind
     method: Method
-    guarantee: Guarantee
+    guarantee: GuaranteeName
     partition: Partition
     group: int | None
     post: Post

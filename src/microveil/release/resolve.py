@@ -15,11 +15,10 @@ from microveil.core.attribute import (
     GridSource,
     NumericKind,
     NumericSettings,
-    Partition,
-    Post,
 )
+from microveil.core.choices import Partition, Post
 from microveil.core.grid import Grid, grid_of_decimals, grid_of_domain, power_of_two_below
-from microveil.core.methods import METHODS, Method
+from microveil.core.methods import METHODS, Method, methods_that
 from microveil.engines.base import Column, Facts, Table
 from microveil.errors import DataError, PlanError, PrivacyWarning
 from microveil.plan.plan import Plan
@@ -76,7 +75,7 @@ def resolve(plan: Plan, engine: Table) -> ResolvedPlan:
         _resolve_attribute(plan, name, share, engine, facts.get(name), notes)
         for name, share in zip(names, shares, strict=True)
     )
-    notes += [*_notes_on_persons(plan), *_notes_on_agreement(attributes)]
+    notes += [*_notes_on_persons(plan, attributes), *_notes_on_agreement(attributes)]
     for note in notes:
         warnings.warn(note, PrivacyWarning, stacklevel=3)
     if plan.from_data:
@@ -271,26 +270,22 @@ def _domain_from_data(
 
 
 def _note_on_domain(name: str, method: Method) -> str:
-    if method.promise == "DP":
-        return (
-            f"attribute {name!r}: its domain was read from the data, which voids the claim of "
-            "differential privacy for it; declare lower and upper"
-        )
     return (
-        f"attribute {name!r}: its domain was read from the data, so the guarantee covers only "
-        "values inside the observed range; declare lower and upper"
+        f"attribute {name!r}: its domain was read from the data, {method.promise.if_domain_read}; "
+        "declare lower and upper"
     )
 
 
-def _notes_on_persons(plan: Plan) -> list[str]:
+def _notes_on_persons(plan: Plan, attributes: tuple[AttributeSettings, ...]) -> list[str]:
     if plan.records_per_person == 1:
         return []
+    others = methods_that(lambda other: other.clustered and other.covers_shared_clusters)
     return [
-        f"attribute {name!r}: iDP-CBLS covers one record per cluster, so a person with "
+        f"attribute {m.name!r}: {m.method.name} covers one record per cluster, so a person with "
         f"{plan.records_per_person} records is covered only while no two of them share a cluster; "
-        "use iDP-LS or DP-UM where that cannot be ruled out"
-        for name, attribute in plan.confidential.items()
-        if plan.method_of(name) == "iDP-CBLS" and not attribute.is_category
+        f"use {others} where that cannot be ruled out"
+        for m in attributes
+        if isinstance(m, NumericSettings) and not m.method.covers_shared_clusters
     ]
 
 
@@ -298,14 +293,17 @@ def _notes_on_agreement(attributes: tuple[AttributeSettings, ...]) -> list[str]:
     names = [
         m.name
         for m in attributes
-        if isinstance(m, CategorySettings) and m.method.promise == "iDP" and m.group is None
+        if isinstance(m, CategorySettings)
+        and m.method.promise.publishes_agreement
+        and m.group is None
     ]
     if not names:
         return []
+    others = methods_that(lambda other: not other.promise.publishes_agreement)
     return [
         f"{', '.join(names)}: iDP publishes the category of every cluster whose records clearly "
-        "agree, so most records keep their true category; where that must be hidden, use DP or "
-        "DP-UM, or cluster it jointly with other attributes"
+        f"agree, so most records keep their true category; where that must be hidden, use {others}"
+        ", or cluster it jointly with other attributes"
     ]
 
 
@@ -336,7 +334,7 @@ def _post(plan: Plan, method: Method, *, partition: Partition, chosen: bool) -> 
         return "none"
     if plan.post == "auto":
         chosen |= partition != "fixed"
-        return "penalised-isotonic" if chosen and method.name == "iDP-CBLS" else "none"
+        return method.post_if_chosen if chosen else "none"
     return plan.post
 
 

@@ -106,14 +106,9 @@ def _check_categories(
 
 
 def _note_on_categories(name: str, method: Method) -> str:
-    if method.promise == "DP":
-        return (
-            f"attribute {name!r}: its categories were read from the data, which voids the claim of "
-            "differential privacy for it; declare categories"
-        )
     return (
-        f"attribute {name!r}: its categories were read from the data, so the guarantee covers only "
-        "those that were seen; declare categories"
+        f"attribute {name!r}: its categories were read from the data, "
+        f"{method.promise.if_categories_read}; declare categories"
     )
 
 
