@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Literal
+from typing import Literal, TypedDict
 
 from microveil.core.choices import GuaranteeName, Partition, Post
 from microveil.core.grid import Grid
@@ -100,9 +100,23 @@ class CategorySettings(_Settings):
     @property
     def rate(self) -> Fraction:
         """What a flip costs per count: half of ε, or of each changing cluster's part of it."""
-        formed_again = self.guarantee == "re-clustered" and self.method.clustered
-        parts = self.most_changing if formed_again else 1
+        reclustered = self.guarantee == "re-clustered" and self.method.clustered
+        parts = self.most_changing if reclustered else 1
         return Fraction(self.epsilon) / self.persons / parts / 2
 
 
 AttributeSettings = NumericSettings | CategorySettings
+
+
+class CommonSettings(TypedDict):
+    """What numbers and categories are resolved to alike."""
+
+    name: str
+    method: Method
+    guarantee: GuaranteeName
+    partition: Partition
+    group: int | None
+    k: int
+    k_chosen: bool
+    epsilon: float
+    epsilon_per_record: float

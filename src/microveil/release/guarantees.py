@@ -36,14 +36,14 @@ def claim_is_void(settings: AttributeSettings) -> bool:
 
 
 def level_1_bound(settings: AttributeSettings) -> float | None:
-    """Bound an attribute's loss with clusters held, without looking at the data."""
+    """Bound an attribute's loss with fixed clusters, without looking at the data."""
     if claim_is_void(settings):
         return None
-    return None if _covers_passing_only(settings) else settings.epsilon
+    return None if _covers_reclustering_only(settings) else settings.epsilon
 
 
 def level_2_bound(settings: AttributeSettings, records_per_person: int) -> float | None:
-    """Bound an attribute's loss with clusters formed again, without looking at the data."""
+    """Bound an attribute's re-clustered loss, without looking at the data."""
     if claim_is_void(settings) or settings.chosen_from_data:
         return None
     if settings.guarantee == "re-clustered":
@@ -82,12 +82,12 @@ def rounded_up(bound: float) -> str:
 
 def _fixed_clusters(resolved: ResolvedPlan) -> Level:
     plan, clustered = resolved.plan, any(m.method.clustered for m in resolved.attributes)
-    held = "With clusters and noise scales held as they were computed from this table, c"
+    fixed = "With clusters and noise scales held as they were computed from this table, c"
     statement = (
-        f"{held if clustered else 'C'}hanging {_whose_values(plan)} makes any set of masked values "
-        f"at most exp({exactly(plan.epsilon)}) times more or less likely{_if_missing(plan)}."
+        f"{fixed if clustered else 'C'}hanging {_whose_values(plan)} makes any set of masked "
+        f"values at most exp({exactly(plan.epsilon)}) times more or less likely{_if_missing(plan)}."
     )
-    across = _names(m for m in resolved.attributes if _covers_passing_only(m))
+    across = _names(m for m in resolved.attributes if _covers_reclustering_only(m))
     if across:
         statement = (
             f"No bound for {across}: a record that keeps its cluster whatever its value is not "
@@ -250,7 +250,7 @@ def _several_records(resolved: ResolvedPlan) -> str:
     return f" For {names} it holds only while no two records of a person share a cluster."
 
 
-def _covers_passing_only(settings: AttributeSettings) -> bool:
+def _covers_reclustering_only(settings: AttributeSettings) -> bool:
     """Whether the noise follows the gaps between clusters, not the way across the domain."""
     if isinstance(settings, CategorySettings) or settings.guarantee == "fixed-clusters":
         return False
