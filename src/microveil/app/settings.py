@@ -11,21 +11,14 @@ from microveil.app.markup import message
 from microveil.app.mistakes import is_about_settings
 from microveil.app.outlook import EPSILONS, check, frontier, outlook, some_records, why_unpredicted
 from microveil.app.session import Chosen, Edited, remember
+from microveil.core.methods import GUARANTEES, METHODS
 from microveil.errors import MicroveilError
 from microveil.plan.plan import Plan
 
 _EPSILONS = [0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 1.0, 1.5, 2.0, 3.0, 5.0, 7.0, 10.0]
 _KS = [1, 2, 3, 4, 5, 7, 10, 15, 20, 25, 30, 40, 50, 75, 100, 150, 200, 300, 500, 1000]
-_METHODS = {
-    "iDP-CBLS": "iDP-CBLS: least noise, needs no domain",
-    "iDP-LS": "iDP-LS: noise follows this table's domain",
-    "DP-UM": "DP-UM: differential privacy, on clusters",
-    "DP": "DP: differential privacy, on every value",
-}
-_GUARANTEES = {
-    "fixed-clusters": "fixed clusters: ε holds while clusters stay as they are",
-    "re-clustered": "re-clustered: ε holds when clusters are formed again; more noise",
-}
+_METHODS = {name: f"{name}: {method.label}" for name, method in METHODS.items()}
+_GUARANTEES = {name: guarantee.label for name, guarantee in GUARANTEES.items()}
 _PARTITIONS = {
     "fixed": "fixed: k records each",
     "noise-optimal": "noise-optimal: k or more, least expected error",
@@ -98,7 +91,7 @@ def _controls(proposed: Plan, identity: str) -> dict[str, Any]:
         "Most records one person has", min_value=1, value=1, key=key("persons")
     )
     read = st.checkbox(
-        "Read domains that are not declared from the data (voids the claim of DP and DP-UM)",
+        "Read domains that are not declared from the data (voids a claim of differential privacy)",
         key=key("domain"),
     )
     return {

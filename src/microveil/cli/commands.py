@@ -17,21 +17,23 @@ from rich.progress import Progress
 
 from microveil.cli.options import (
     Engine,
-    EngineChoice,
-    GuaranteeChoice,
     Master,
-    MethodChoice,
-    MissingChoice,
     OutputPlace,
     Overwrite,
-    PartitionChoice,
-    PostChoice,
     Quiet,
     Report,
     Seed,
     parse_domains,
     parse_k,
     reads,
+)
+from microveil.core.choices import (
+    DEFAULT_METHOD,
+    GuaranteeName,
+    MethodName,
+    Missing,
+    Partition,
+    Post,
 )
 from microveil.errors import MicroveilError, PlanError, defect
 
@@ -91,23 +93,23 @@ def protect(
     plan: Annotated[Path | None, typer.Option(help="A plan in TOML.")] = None,
     epsilon: Annotated[float | None, typer.Option(help="Privacy budget of a person.")] = None,
     method: Annotated[
-        MethodChoice | None, typer.Option(help="Method, by default iDP-CBLS.")
+        MethodName | None, typer.Option(help=f"Method, by default {DEFAULT_METHOD}.")
     ] = None,
     k: Annotated[
         str | None, typer.Option("--k", help='Records in a cluster, by default 10; or "auto".')
     ] = None,
     partition: Annotated[
-        PartitionChoice | None, typer.Option(help="Where clusters end, by default fixed.")
+        Partition | None, typer.Option(help="Where clusters end, by default fixed.")
     ] = None,
     post: Annotated[
-        PostChoice | None, typer.Option(help="What becomes of masked values, by default auto.")
+        Post | None, typer.Option(help="What becomes of masked values, by default auto.")
     ] = None,
     guarantee: Annotated[
-        GuaranteeChoice | None,
+        GuaranteeName | None,
         typer.Option(help="What epsilon covers, by default fixed-clusters."),
     ] = None,
     missing: Annotated[
-        MissingChoice | None, typer.Option(help="Missing values: by default an error.")
+        Missing | None, typer.Option(help="Missing values: by default an error.")
     ] = None,
     records_per_person: Annotated[
         int | None, typer.Option(help="The most records one person has, by default 1.")
@@ -129,7 +131,7 @@ def protect(
     keep_order: Annotated[
         bool, typer.Option("--keep-order", help="Keep the order of rows, instead of a random one.")
     ] = False,
-    engine: Engine = EngineChoice.MEMORY,
+    engine: Engine = "memory",
     master: Master = None,
     report: Report = None,
     seed: Seed = None,
@@ -149,13 +151,12 @@ def protect(
 
     _check_report(report, overwrite=overwrite, source=data.path)
     job = open_job(
-        data, output, engine=engine.value, master=master, detail=detail, keep_order=keep_order,
+        data, output, engine=engine, master=master, detail=detail, keep_order=keep_order,
         overwrite=overwrite, report=report,
     )  # fmt: skip
     settings: dict[str, Any] = {
-        "epsilon": epsilon, "method": method and method.value, "k": parse_k(k),
-        "partition": partition and partition.value, "post": post and post.value,
-        "guarantee": guarantee and guarantee.value, "missing": missing and missing.value,
+        "epsilon": epsilon, "method": method, "k": parse_k(k), "partition": partition,
+        "post": post, "guarantee": guarantee, "missing": missing,
         "records_per_person": records_per_person, "domain_from_data": domain_from_data or None,
     }  # fmt: skip
     settings = {name: value for name, value in settings.items() if value is not None}

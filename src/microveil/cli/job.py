@@ -1,8 +1,9 @@
 """The job of `microveil protect`: from where a table is to where its release goes."""
 
 from pathlib import Path
-from typing import Literal, Protocol
+from typing import Protocol
 
+from microveil.cli.options import EngineName
 from microveil.errors import PlanError
 from microveil.formats import Source, Table, TableMeta, load
 from microveil.plan.plan import Plan
@@ -10,8 +11,6 @@ from microveil.release.protect import Progress, protect
 from microveil.release.protect_file import column_names, is_columnwise, protect_file
 from microveil.release.release import Written
 from microveil.release.store import LocalStore
-
-EngineName = Literal["memory", "spark"]
 
 
 class Job(Protocol):

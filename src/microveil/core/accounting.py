@@ -7,9 +7,10 @@ from fractions import Fraction
 
 import numpy as np
 
+from microveil.core.choices import GuaranteeName
 from microveil.core.clusters import ClusterSummary
 from microveil.core.grid import Integers, Reals
-from microveil.core.methods import Guarantee, Method, Reach
+from microveil.core.methods import Method, Reach
 from microveil.core.sensitivity import DomainUnits, Reaches
 from microveil.errors import PlanError
 
@@ -66,7 +67,7 @@ def noise_scales(
     summary: ClusterSummary,
     domain: DomainUnits,
     epsilon: float,
-    guarantee: Guarantee = "fixed-clusters",
+    guarantee: GuaranteeName = "fixed-clusters",
     totals: Totals | None = None,
 ) -> Integers:
     """Scales in grid units that keep the guarantee; 0 where no record moves the cluster.
@@ -76,7 +77,7 @@ def noise_scales(
     if guarantee == "fixed-clusters" or not method.clustered:
         return fixed_scales(method.calibration(summary, domain).largest, summary.size, epsilon)
     totals = totals or totals_of(method, summary, domain)
-    if method.promise == "DP":
+    if method.noise_covers_reclustering:
         reach = method.calibration(summary, domain).largest
         return fixed_scales(reach, summary.size, epsilon / _rounding(totals.records, domain))
     return reclustered_scales(method.reclustered(summary, domain), summary.size, epsilon, totals)
@@ -172,10 +173,9 @@ def reclustered_bound(
     """
     if not method.clustered:
         return epsilon
-    if not method.needs_domain:
+    if method.reclustered_factor is None:
         return clusters * epsilon
-    published = epsilon if method.promise == "DP" else 2 * epsilon
-    return published * _rounding(records, domain)
+    return method.reclustered_factor * epsilon * _rounding(records, domain)
 
 
 def _rounding(records: int, domain: DomainUnits) -> float:

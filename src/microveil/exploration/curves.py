@@ -4,6 +4,7 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from microveil.core.choices import DEFAULT_METHOD
 from microveil.exploration.result import Point
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
@@ -32,7 +33,7 @@ class Curve:
 
 def curves(points: Sequence[Point]) -> list[Curve]:
     """Collect the curves; a point without error has no logarithm and is left out."""
-    drawn = [p for p in points if p.method == "iDP-CBLS"]
+    drawn = [p for p in points if p.method == DEFAULT_METHOD]
     epsilons = dict.fromkeys(p.epsilon for p in drawn)
     return [_curve(e, [p for p in drawn if p.epsilon == e]) for e in epsilons]
 

@@ -5,6 +5,7 @@ import textwrap
 from collections.abc import Iterator
 from xml.sax.saxutils import escape
 
+from microveil.core.choices import DEFAULT_METHOD
 from microveil.exploration.curves import (
     COLOURS,
     EXPECTED,
@@ -46,9 +47,9 @@ def draw(exploration: Exploration) -> str:
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" '
         f'height="{height}" font-family="sans-serif" font-size="13" fill="#222" role="img">',
-        "<title>Error of iDP-CBLS by cluster size and ε</title>",
+        f"<title>Error of {DEFAULT_METHOD} by cluster size and ε</title>",
         f'<rect width="{width}" height="{height}" fill="#fff"/>',
-        _text(_LEFT, 26, "Error of iDP-CBLS by cluster size and ε", size=16),
+        _text(_LEFT, 26, f"Error of {DEFAULT_METHOD} by cluster size and ε", size=16),
     ]
     if any(curve.values for curve in found):
         parts += _plot(found, beside, right)

@@ -10,6 +10,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from microveil.core.choices import DEFAULT_METHOD
 from microveil.evaluation.result import percent
 from microveil.exploration.curves import (
     COLOURS,
@@ -139,7 +140,9 @@ def _line(cells: Cells, spots: list[tuple[int, int]], colour: str) -> None:
 
 
 def _legend(found: list[Curve]) -> Text:
-    line = Text("log10 of mean SSE of iDP-CBLS by k, the records in a cluster\n", style="bold")
+    line = Text(
+        f"log10 of mean SSE of {DEFAULT_METHOD} by k, the records in a cluster\n", style="bold"
+    )
     for curve, (mark, colour) in zip(found, _styles(found), strict=True):
         line.append(f"{mark}\N{NO-BREAK SPACE}", style=colour)
         line.append(f"ε\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}{curve.epsilon:g}  ", style="not bold")

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import Field
 
-from microveil.core.methods import METHODS
+from microveil.core.methods import GUARANTEES, METHODS, methods_that
 from microveil.plan.roles import Part, did_you_mean, where
 
 if TYPE_CHECKING:
@@ -61,15 +61,16 @@ def _check_member(plan: "Plan", name: str) -> None:
     method = METHODS[plan.method_of(name)]
     if plan.confidential[name].k is not None:
         raise ValueError(f"{where(name)}: in a group, k is that of the group; remove its own")
-    if method.promise == "DP":
+    if not method.promise.survives_data:
+        others = methods_that(lambda other: other.promise.survives_data)
         raise ValueError(
             f"{where(name)}: joint clusters follow the data, which voids the claim of "
-            f"{method.name}; use iDP-LS or iDP-CBLS in a group"
+            f"{method.name}; use {others} in a group"
         )
     if plan.k_of(name) == "auto":
         raise ValueError(f'{where(name)}: k = "auto" is for attributes by themselves; give the '
                          "group a number for k")  # fmt: skip
-    if plan.guarantee == "re-clustered":
+    if not GUARANTEES[plan.guarantee].allows_chosen_clusters:
         raise ValueError(
             f"{where(name)}: one record can move many joint clusters, which re-clustering cannot "
             'cover; use guarantee = "fixed-clusters", or leave it out of groups'

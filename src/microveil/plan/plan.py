@@ -5,7 +5,7 @@ import math
 import tomllib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal, Self
+from typing import Annotated, Any, ClassVar, Self
 
 import tomli_w
 from pydantic import (
@@ -17,13 +17,18 @@ from pydantic import (
     model_validator,
 )
 
-from microveil.core.attribute import Partition, Post
-from microveil.core.methods import METHODS, Guarantee, MethodName
+from microveil.core.choices import (
+    DEFAULT_METHOD,
+    GuaranteeName,
+    MethodName,
+    Missing,
+    Partition,
+    Post,
+)
+from microveil.core.methods import GUARANTEES, METHODS, methods_that
 from microveil.errors import FileError, PlanError
 from microveil.plan.groups import Group, check_groups, from_names
 from microveil.plan.roles import Confidential, Derived, Identifier, K, Kept, Part, where
-
-Missing = Literal["error", "keep", "drop"]
 
 
 class _Frozen(Mapping[str, "Confidential | Identifier | Kept | Derived"]):
@@ -124,12 +129,12 @@ class Plan(Part):
     prefix: ClassVar[str] = "plan: "
 
     epsilon: float
-    method: MethodName = "iDP-CBLS"
+    method: MethodName = DEFAULT_METHOD
     k: K = 10
     partition: Partition = "fixed"
     cap: int = 400
     groups: Groups = ()
-    guarantee: Guarantee = "fixed-clusters"
+    guarantee: GuaranteeName = "fixed-clusters"
     post: Post = "auto"
     missing: Missing = "error"
     records_per_person: int = 1
@@ -170,25 +175,27 @@ class Plan(Part):
         if (
             self.guarantee == "re-clustered"
             and self.records_per_person > 1
-            and method.promise == "iDP"
+            and not method.promise.covers_persons_reclustered
         ):
             raise ValueError(
                 f'{where(name)}: with guarantee = "re-clustered", {method.name} covers one record '
-                f"per person, got records_per_person = {self.records_per_person}; use DP-UM or DP"
+                f"per person, got records_per_person = {self.records_per_person}; use "
+                + methods_that(lambda other: other.promise.covers_persons_reclustered)
             )
-        if method.promise == "DP" and not attribute.has_domain and not self.domain_from_data:
-            if attribute.is_category:
-                raise ValueError(
-                    f"{where(name)}: {method.name} needs declared categories; list all that are "
-                    "possible, or choose iDP-CBLS (domain_from_data = true reads them from the "
-                    "data and voids the DP claim)"
-                )
+        if attribute.has_domain or self.domain_from_data or method.promise.survives_data:
+            return
+        undemanding = methods_that(lambda other: not other.needs_domain)
+        voids = "(domain_from_data = true reads them from the data and voids the DP claim)"
+        if attribute.is_category:
             raise ValueError(
-                f"{where(name)}: {method.name} needs a declared domain, got "
-                f"lower = {attribute.lower} and upper = {attribute.upper}; declare both from what "
-                "is known without the data, or choose iDP-CBLS, which needs none "
-                "(domain_from_data = true reads them from the data and voids the DP claim)"
+                f"{where(name)}: {method.name} needs declared categories; list all that are "
+                f"possible, or choose {undemanding} {voids}"
             )
+        raise ValueError(
+            f"{where(name)}: {method.name} needs a declared domain, got "
+            f"lower = {attribute.lower} and upper = {attribute.upper}; declare both from what "
+            f"is known without the data, or choose {undemanding}, which needs none {voids}"
+        )
 
     def _check_choice(self, name: str) -> None:
         """Refuse clusters that follow the data where a claim would not survive it."""
@@ -203,12 +210,13 @@ class Plan(Part):
                 f'{where(name)}: k = "auto" weighs squared errors, which categories have none of; '
                 "give it a k of its own"
             )
-        if method.promise == "DP":
+        if not method.promise.survives_data:
+            others = methods_that(lambda other: other.promise.survives_data)
             raise ValueError(
                 f"{where(name)}: {chosen[0]} looks at the data, which voids the claim of "
-                f"{method.name}; use it with iDP-LS or iDP-CBLS, or choose a number for k"
+                f"{method.name}; use it with {others}, or choose a number for k"
             )
-        if self.guarantee == "re-clustered":
+        if not GUARANTEES[self.guarantee].allows_chosen_clusters:
             raise ValueError(
                 f"{where(name)}: {chosen[0]} looks at the data, which re-clustering cannot cover; "
                 'use a fixed partition and k, or guarantee = "fixed-clusters"'

@@ -21,7 +21,8 @@ from pydantic import (
 )
 
 from microveil.core.attribute import Category, Kind, Unit
-from microveil.core.methods import MethodName
+from microveil.core.choices import MethodName
+from microveil.core.methods import METHODS
 from microveil.errors import PlanError
 from microveil.plan.taxonomy import Tree, leaf_paths, read_taxonomy
 
@@ -154,8 +155,10 @@ class Confidential(Part):
             raise ValueError("resolution and decimals exclude each other; remove one of them")
         if self.decimals is not None and self.kind == "integer":
             raise ValueError('decimals are for kind = "real"; remove decimals or change kind')
-        if self.k is not None and self.method == "DP":
-            raise ValueError("method DP forms no clusters; remove k or choose another method")
+        if self.k is not None and self.method and not METHODS[self.method].clustered:
+            raise ValueError(
+                f"method {self.method} forms no clusters; remove k or choose another method"
+            )
         return self
 
     @model_validator(mode="after")

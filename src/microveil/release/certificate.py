@@ -19,13 +19,11 @@ from microveil.core.attribute import (
     DomainSource,
     GridSource,
     Kind,
-    Partition,
-    Post,
     Unit,
 )
-from microveil.core.methods import Guarantee, MethodName
+from microveil.core.choices import GuaranteeName, MethodName, Missing, Partition, Post
 from microveil.errors import FileError
-from microveil.plan.plan import Missing, Plan
+from microveil.plan.plan import Plan
 from microveil.plan.roles import Bound
 from microveil.release.guarantees import (
     Level,
@@ -112,7 +110,7 @@ class Certificate(_Entry):
     randomness: Literal["operating system", "seeded"]
     records: int
     epsilon: float
-    guarantee: Guarantee
+    guarantee: GuaranteeName
     records_per_person: int
     missing: Missing
     attributes: tuple[MaskedAttribute, ...]

@@ -8,6 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from microveil.core.accounting import reclustered_bound
 from microveil.core.attribute import AttributeSettings, CategorySettings
+from microveil.core.methods import GUARANTEES
 from microveil.plan.plan import Plan
 from microveil.release.resolve import ResolvedPlan
 
@@ -31,25 +32,25 @@ def three_levels(resolved: ResolvedPlan) -> tuple[Level, Level, Level]:
 
 def claim_is_void(settings: AttributeSettings) -> bool:
     """Whether an attribute can claim no differential privacy, its domain being from the data."""
-    return settings.method.promise == "DP" and settings.domain_source == "data"
+    return settings.domain_source == "data" and not settings.method.promise.survives_data
 
 
 def level_1_bound(settings: AttributeSettings) -> float | None:
-    """Bound an attribute's loss with clusters held, without looking at the data."""
+    """Bound an attribute's loss with fixed clusters, without looking at the data."""
     if claim_is_void(settings):
         return None
-    return None if _covers_passing_only(settings) else settings.epsilon
+    return None if _covers_reclustering_only(settings) else settings.epsilon
 
 
 def level_2_bound(settings: AttributeSettings, records_per_person: int) -> float | None:
-    """Bound an attribute's loss with clusters formed again, without looking at the data."""
+    """Bound an attribute's re-clustered loss, without looking at the data."""
     if claim_is_void(settings) or settings.chosen_from_data:
         return None
     if settings.guarantee == "re-clustered":
         return settings.epsilon
     if isinstance(settings, CategorySettings):
         return settings.epsilon * (settings.most_changing if settings.method.clustered else 1)
-    if settings.method.name == "iDP-CBLS" and records_per_person > 1:
+    if records_per_person > 1 and not settings.method.covers_shared_clusters:
         return None
     return reclustered_bound(
         settings.method,
@@ -63,10 +64,8 @@ def level_2_bound(settings: AttributeSettings, records_per_person: int) -> float
 def can_be_without_noise(settings: AttributeSettings) -> bool:
     """Whether a cluster whose records all agree may be published without noise."""
     if isinstance(settings, CategorySettings):
-        return settings.method.promise == "iDP"
-    if settings.guarantee == "re-clustered":
-        return settings.method.promise == "iDP"
-    return settings.method.name == "iDP-CBLS"
+        return settings.method.promise.publishes_agreement
+    return settings.guarantee in settings.method.without_noise
 
 
 def rounded_up(bound: float) -> str:
@@ -83,12 +82,12 @@ def rounded_up(bound: float) -> str:
 
 def _fixed_clusters(resolved: ResolvedPlan) -> Level:
     plan, clustered = resolved.plan, any(m.method.clustered for m in resolved.attributes)
-    held = "With clusters and noise scales held as they were computed from this table, c"
+    fixed = "With clusters and noise scales held as they were computed from this table, c"
     statement = (
-        f"{held if clustered else 'C'}hanging {_whose_values(plan)} makes any set of masked values "
-        f"at most exp({exactly(plan.epsilon)}) times more or less likely{_if_missing(plan)}."
+        f"{fixed if clustered else 'C'}hanging {_whose_values(plan)} makes any set of masked "
+        f"values at most exp({exactly(plan.epsilon)}) times more or less likely{_if_missing(plan)}."
     )
-    across = _names(m for m in resolved.attributes if _covers_passing_only(m))
+    across = _names(m for m in resolved.attributes if _covers_reclustering_only(m))
     if across:
         statement = (
             f"No bound for {across}: a record that keeps its cluster whatever its value is not "
@@ -98,7 +97,7 @@ def _fixed_clusters(resolved: ResolvedPlan) -> Level:
     return Level(
         level=1,
         name="fixed clusters",
-        enforced=bounded and (plan.guarantee == "fixed-clusters" or not clustered),
+        enforced=bounded and (GUARANTEES[plan.guarantee].level == 1 or not clustered),
         epsilon=plan.epsilon if bounded else None,
         statement=statement + ("" if across else _caveats(resolved) + _several_records(resolved)),
     )
@@ -109,7 +108,7 @@ def _re_clustered(resolved: ResolvedPlan) -> Level:
     bounds = {m.name: level_2_bound(m, plan.records_per_person) for m in resolved.attributes}
     known = [bound for bound in bounds.values() if bound is not None]
     total = sum(known) if len(known) == len(bounds) else None
-    enforced = total is not None and (plan.guarantee == "re-clustered" or not clustered)
+    enforced = total is not None and (GUARANTEES[plan.guarantee].level == 2 or not clustered)
     return Level(
         level=2,
         name="re-clustered",
@@ -211,12 +210,12 @@ def _caveats(resolved: ResolvedPlan) -> str:
 
 
 def _individual(resolved: ResolvedPlan) -> str:
-    names = _names(m for m in resolved.attributes if m.method.promise == "iDP")
-    if not names:
-        return ""
-    return (
-        f" For {names} this is individual differential privacy: it compares this table with its "
-        "neighbours, not any two neighbouring tables."
+    caveats = dict.fromkeys(m.method.promise.caveat for m in resolved.attributes)
+    return "".join(
+        f" For {_names(m for m in resolved.attributes if m.method.promise.caveat == caveat)} "
+        f"{caveat}"
+        for caveat in caveats
+        if caveat
     )
 
 
@@ -245,16 +244,17 @@ def _exceptions(resolved: ResolvedPlan) -> str:
 
 
 def _several_records(resolved: ResolvedPlan) -> str:
-    names = _names(m for m in resolved.numeric if m.method.name == "iDP-CBLS")
+    names = _names(m for m in resolved.numeric if not m.method.covers_shared_clusters)
     if resolved.plan.records_per_person == 1 or not names:
         return ""
     return f" For {names} it holds only while no two records of a person share a cluster."
 
 
-def _covers_passing_only(settings: AttributeSettings) -> bool:
+def _covers_reclustering_only(settings: AttributeSettings) -> bool:
     """Whether the noise follows the gaps between clusters, not the way across the domain."""
-    passing = settings.guarantee == "re-clustered" and settings.method.name == "iDP-LS"
-    return passing and not isinstance(settings, CategorySettings)
+    if isinstance(settings, CategorySettings) or settings.guarantee == "fixed-clusters":
+        return False
+    return not settings.method.reclustered_covers_fixed
 
 
 def _whose_values(plan: Plan) -> str:

@@ -1,20 +1,19 @@
-"""Settle an attribute of categories; and what holds for missing values of any kind."""
+"""Resolve an attribute of categories."""
 
-from typing import Any
-
-from microveil.core.attribute import Category, CategorySettings
+from microveil.core.attribute import Category, CategorySettings, CommonSettings
 from microveil.core.methods import Method
 from microveil.engines.base import CategoryFacts, Table
 from microveil.errors import DataError
 from microveil.plan.plan import Plan
 from microveil.plan.roles import Confidential
 from microveil.plan.taxonomy import leaf_paths
+from microveil.release.missing import all_missing, check_missing
 
 _HOLDS: dict[type, str] = {str: "text", int: "whole numbers", bool: "true/false values"}
 
 
 def resolve_categories(
-    plan: Plan, name: str, common: dict[str, Any], engine: Table, notes: list[str]
+    plan: Plan, name: str, common: CommonSettings, engine: Table, notes: list[str]
 ) -> CategorySettings:
     """Check the declared categories against the column, or read them from it."""
     attribute, method = plan.confidential[name], common["method"]
@@ -36,30 +35,6 @@ def resolve_categories(
         post="none", domain_source="declared" if declared or from_type else "data",
         categories=categories, paths=_paths(attribute), persons=plan.records_per_person,
     )  # fmt: skip
-
-
-def check_missing(plan: Plan, name: str, *, nulls: int, records: int, k: int) -> None:
-    """Refuse missing values that the plan has no policy for, and too few values for a cluster."""
-    if nulls and plan.missing == "error":
-        raise DataError(
-            f"attribute {name!r}: {nulls:,} of {records:,} values are missing; "
-            'set missing = "keep" (nulls stay null) or "drop" (their records are left out)'
-        )
-    if nulls and plan.group_of(name) is not None:
-        raise DataError(
-            f"attribute {name!r}: joint clusters need complete records, and {nulls:,} of "
-            f'{records:,} values are missing; set missing = "drop", or take it out of its group'
-        )
-    if records - nulls < k:
-        raise DataError(
-            f"attribute {name!r}: k must be at most the number of records with a value, "
-            f"found {records - nulls:,} records for k = {k}; choose a smaller k"
-        )
-
-
-def all_missing(name: str) -> DataError:
-    """Say that an attribute has nothing to mask."""
-    return DataError(f"attribute {name!r}: every value is missing; make its role identifier")
 
 
 def _from_data(name: str, facts: CategoryFacts) -> tuple[Category, ...]:
@@ -106,14 +81,9 @@ def _check_categories(
 
 
 def _note_on_categories(name: str, method: Method) -> str:
-    if method.promise == "DP":
-        return (
-            f"attribute {name!r}: its categories were read from the data, which voids the claim of "
-            "differential privacy for it; declare categories"
-        )
     return (
-        f"attribute {name!r}: its categories were read from the data, so the guarantee covers only "
-        "those that were seen; declare categories"
+        f"attribute {name!r}: its categories were read from the data, "
+        f"{method.promise.if_categories_read}; declare categories"
     )
 
 

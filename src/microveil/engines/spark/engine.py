@@ -319,7 +319,7 @@ def _offsets(ranked: DataFrame) -> Integers:
 
 def _totals(clusters: _Clusters, settings: NumericSettings) -> Totals:
     """Add up what the noise of a cluster depends on in all others, where it does."""
-    if settings.guarantee == "fixed-clusters" or settings.method.promise == "DP":
+    if settings.guarantee == "fixed-clusters" or settings.method.noise_covers_reclustering:
         return Totals(settings.records)
     parts = clusters.map(partial(workers.sum_totals, settings=settings), workers.TOTALS)
     return Totals(*_one(parts.agg(F.sum("records"), F.sum("up"), F.sum("down"))))
