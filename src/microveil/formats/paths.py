@@ -53,6 +53,14 @@ def moved_into_place(paths: list[Path]) -> Iterator[list[Path]]:
             path.unlink(missing_ok=True)
 
 
+def write_text(path: Path, text: str, *, private: bool = False) -> None:
+    """Write text to a path that was checked, so that if private only its owner can read it."""
+    with moved_into_place([path]) as temporary:
+        if private:
+            temporary[0].touch(mode=0o600)
+        temporary[0].write_text(text, encoding="utf-8")
+
+
 @contextmanager
 def scratch_directory(beside: Path) -> Iterator[Path]:
     """Make a directory for temporary files beside a path, and remove it at the end."""
