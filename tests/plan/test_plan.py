@@ -1,6 +1,7 @@
 import copy
 import math
 import pickle
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -8,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from microveil import Confidential, Derived, FileError, Kept, Plan, PlanError
-from microveil.plan.flags import override, plan_for_columns
+from microveil.plan.flags import override, plan_for_columns, plan_from_file
 
 AGE = {"age": "confidential"}
 
@@ -175,7 +176,37 @@ def test_flags_make_and_change_roles() -> None:
     assert plan.names("identifier") == ("name",)
     assert plan.names("kept") == ("region",)
     assert plan.confidential == {"income": Confidential(lower=0, upper=500_000)}
+    columns = ["name", "region", "income"]
     with pytest.raises(PlanError, match="drop 'incom': no such attribute; did you mean 'income'"):
-        override(plan.attributes, drop=["incom"])
+        plan_for_columns(columns, drop=["incom"])
     with pytest.raises(PlanError, match="domain 'name': only a confidential"):
-        override(plan.attributes, domains={"name": (0, 1)})
+        override({"name": "identifier"}, domains={"name": (0, 1)})
+
+
+@pytest.mark.parametrize("income", ['"confidential"', '{role = "confidential", resolution = 2.5}'])
+def test_flags_change_a_plan_in_a_file(tmp_path: Path, income: str) -> None:
+    path = tmp_path / "plan.toml"
+    path.write_text(f'k = 4\n[attributes]\nname = "kept"\nincome = {income}\nage = "kept"\n')
+    plan = plan_from_file(
+        path, drop=["name"], nominal=["age"], domains={"income": (0, 5)}, epsilon=2.0
+    )
+    assert plan == Plan(
+        epsilon=2.0,
+        k=4,
+        attributes={
+            "name": "identifier",
+            "income": Confidential(lower=0, upper=5),
+            "age": Confidential(kind="nominal"),
+        },
+    )
+    for name, why in (("name", "only a confidential"), ("shoe", "no such attribute")):
+        with pytest.raises(PlanError, match=f"domain '{name}': {why}"):
+            plan_from_file(path, domains={name: (0, 5)})
+
+
+@pytest.mark.parametrize("attributes", ["", "attributes = 3", "attributes = ['income']"])
+def test_flags_do_not_hide_that_a_plan_has_no_attributes(tmp_path: Path, attributes: str) -> None:
+    path = tmp_path / "plan.toml"
+    path.write_text(f"epsilon = 1\n{attributes}\n")
+    with pytest.raises(PlanError, match="plan: attributes"):
+        plan_from_file(path, drop=["name"])

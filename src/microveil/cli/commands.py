@@ -74,13 +74,11 @@ def plan(
     quiet: Quiet = False,
 ) -> None:
     """Look at a file and write a commented plan that a person can edit."""
-    from microveil.formats import check_output, moved_into_place, read_table
+    from microveil.formats import check_output, read_table, write_text
     from microveil.plan.propose import propose_plan
 
     check_output(output, overwrite=overwrite, source=data.path, suffixes=(".toml",))
-    text = propose_plan(read_table(data), data.name)
-    with moved_into_place([output]) as temporary:
-        temporary[0].write_text(text, encoding="utf-8")
+    write_text(output, propose_plan(read_table(data), data.name))
     _say(f"Wrote {output}. Read it, edit it, then: microveil protect {data.path or 'DATA'} "
          f"--plan {output} -o protected.parquet", quiet=quiet)  # fmt: skip
 
@@ -145,8 +143,7 @@ def protect(
     Writes the protected file and beside it its public certificate.
     """
     from microveil.cli.job import open_job
-    from microveil.plan.flags import override, plan_for_columns
-    from microveil.plan.plan import Plan
+    from microveil.plan.flags import plan_for_columns, plan_from_file
     from microveil.release.certificate_text import show_release, show_stamp
 
     _check_report(report, overwrite=overwrite, source=data.path)
@@ -165,8 +162,7 @@ def protect(
         "domains": parse_domains(domain or []),
     }  # fmt: skip
     if plan is not None:
-        base = Plan.read(plan)
-        chosen = base.replace(attributes=override(base.attributes, **roles), **settings)
+        chosen = plan_from_file(plan, **roles, **settings)
     else:
         if epsilon is None:
             raise PlanError("give a plan with --plan, or a privacy budget with --epsilon")
@@ -192,7 +188,7 @@ def certificate(
     overwrite: Overwrite = False,
 ) -> None:
     """Print a certificate for people, and check it against its file where that lies beside it."""
-    from microveil.formats import sha256_of
+    from microveil.formats import sha256_of, write_text
     from microveil.release.certificate import Certificate
     from microveil.release.certificate_text import show_certificate
 
@@ -207,9 +203,10 @@ def certificate(
             )
         _say(f"{protected}: matches the certificate.")
     if html is not None:
-        from microveil.report import write_certificate_page
+        from microveil.report import certificate_page
 
-        _say(f"Wrote {write_certificate_page(html, read, overwrite=overwrite)}")
+        write_text(html, certificate_page(read))
+        _say(f"Wrote {html}")
 
 
 @app.command()
@@ -238,6 +235,7 @@ def evaluate(
     function of the data: keep it private.
     """
     from microveil.evaluation import evaluate
+    from microveil.formats import write_text
     from microveil.release.release import order_beside
 
     _check_report(report, overwrite=overwrite, source=original.path)
@@ -251,9 +249,9 @@ def evaluate(
     else:
         _say(outcome)
     if report is not None:
-        from microveil.report import write_report
+        from microveil.report import report as page_of
 
-        write_report(report, **files, evaluation=outcome, overwrite=overwrite)
+        write_text(report, page_of(**files, evaluation=outcome), private=True)
         _say(f"Report {report} (do not publish)", quiet=json)
 
 

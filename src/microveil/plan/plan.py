@@ -326,15 +326,7 @@ class Plan(Part):
     @classmethod
     def from_toml(cls, text: str, *, folder: str | Path = ".") -> "Plan":
         """Read a plan from TOML text; taxonomies given as paths are looked for from `folder`."""
-        try:
-            settings = tomllib.loads(text)
-        except tomllib.TOMLDecodeError as error:
-            raise PlanError(f"plan: not valid TOML: {error}") from None
-        attributes = settings.get("attributes")
-        for attribute in attributes.values() if isinstance(attributes, dict) else ():
-            if isinstance(attribute, dict) and isinstance(attribute.get("taxonomy"), str):
-                attribute["taxonomy"] = str(Path(folder) / attribute["taxonomy"])
-        return cls(**settings)
+        return cls(**_parse(text, Path(folder)))
 
     def to_toml(self) -> str:
         """Write the plan as TOML text; settings left at their defaults are left out."""
@@ -364,10 +356,27 @@ class Plan(Part):
     @classmethod
     def read(cls, path: str | Path) -> "Plan":
         """Read a plan from a TOML file."""
-        try:
-            text = Path(path).read_text(encoding="utf-8")
-        except OSError as error:
-            raise FileError(f"plan {path}: cannot be read: {error.strerror}") from None
-        except UnicodeDecodeError:
-            raise FileError(f"plan {path}: expected UTF-8 text; save it as UTF-8") from None
-        return cls.from_toml(text, folder=Path(path).parent)
+        return cls(**read_settings(path))
+
+
+def read_settings(path: str | Path) -> dict[str, Any]:
+    """Read the settings of a plan from a TOML file, not checked yet."""
+    try:
+        text = Path(path).read_text(encoding="utf-8")
+    except OSError as error:
+        raise FileError(f"plan {path}: cannot be read: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise FileError(f"plan {path}: expected UTF-8 text; save it as UTF-8") from None
+    return _parse(text, Path(path).parent)
+
+
+def _parse(text: str, folder: Path) -> dict[str, Any]:
+    try:
+        settings = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise PlanError(f"plan: not valid TOML: {error}") from None
+    attributes = settings.get("attributes")
+    for attribute in attributes.values() if isinstance(attributes, dict) else ():
+        if isinstance(attribute, dict) and isinstance(attribute.get("taxonomy"), str):
+            attribute["taxonomy"] = str(folder / attribute["taxonomy"])
+    return settings
