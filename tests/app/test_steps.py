@@ -162,7 +162,7 @@ def test_the_outlook_is_what_evaluate_measures() -> None:
     table = people()
     plan = people_plan(epsilon=5.0)
     found = outlook(table, plan)
-    measured = evaluate(table, protect(table, plan)).value("mean SSE")
+    measured = evaluate(table, protect(table, plan)).value("utility.mean_sse")
     assert found.error**2 / 7 == pytest.approx(measured, rel=0.5)
     assert found.attributes["attribute"].to_list()[:2] == ["age", "since"]
     curve = frontier(table, people_plan(), 5.0)

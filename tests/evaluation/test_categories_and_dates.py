@@ -19,6 +19,7 @@ from sklearn.preprocessing import OneHotEncoder
 from microveil import Confidential, DataError, Evaluation, Plan, Release, evaluate, protect
 from microveil.core.grid import Reals
 from microveil.evaluation import MEASURES
+from microveil.evaluation.learning import F_MEASURES
 from microveil.evaluation.utility import propensity
 
 RECORDS = 150
@@ -78,8 +79,16 @@ def evaluation(release: Release) -> Evaluation:
     return evaluate(PEOPLE, release, target="old", estimator=KNeighborsClassifier())
 
 
-def _reasons(evaluation: Evaluation) -> dict[str, str]:
-    return {missing.measure: missing.reason for missing in evaluation.not_computed}
+Reasons = dict[tuple[str, str | None], str]
+
+
+def _reasons(evaluation: Evaluation) -> Reasons:
+    """By measure, or «every», and attribute why there is no figure."""
+    return {
+        (measure, missing.attribute): missing.reason
+        for missing in evaluation.not_computed
+        for measure in missing.measures or ("every",)
+    }
 
 
 def _encoded(table: pl.DataFrame) -> Reals:
@@ -101,11 +110,11 @@ def test_a_mixed_release_has_every_measure(release: Release, evaluation: Evaluat
     assert evaluation.attributes == tuple(PLAN.confidential)
     for name in CATEGORICAL:
         shared = (PEOPLE[name] == release.data[name]).mean()
-        assert evaluation.value("share unchanged", name) == pytest.approx(shared)
+        assert evaluation.value("utility.unchanged", name) == pytest.approx(shared)
     shares = [t["job"].value_counts(normalize=True) for t in (PEOPLE, release.data)]
     moved = shares[0].join(shares[1], on="job", how="full", coalesce=True).fill_null(0)
     by_hand = (moved["proportion"] - moved["proportion_right"]).abs().sum() / 2
-    assert evaluation.value("total variation distance", "job") == pytest.approx(by_hand)
+    assert evaluation.value("utility.total_variation", "job") == pytest.approx(by_hand)
 
 
 def test_associations_are_those_of_scipy(release: Release, evaluation: Evaluation) -> None:
@@ -113,9 +122,9 @@ def test_associations_are_those_of_scipy(release: Release, evaluation: Evaluatio
         association(crosstab(t["school"].to_numpy(), t["job"].to_numpy()).count, method="cramer")
         for t in (release.data, PEOPLE)
     )
-    measured = evaluation.value("difference in Cramér's V", "school × job")
+    measured = evaluation.value("utility.cramers_v", "school × job")
     assert measured == pytest.approx(of_masked - of_original)
-    pairs = [f for f in evaluation.figures if f.measure == "difference in Cramér's V"]
+    pairs = [f for f in evaluation.figures if f.measure == "utility.cramers_v"]
     assert len(pairs) == 6
 
 
@@ -124,8 +133,8 @@ def test_pmse_takes_ranks_and_a_column_for_each_category_of_the_original(
 ) -> None:
     assert 9 in release.data["code"].to_list()  # which the original does not have
     expected = propensity(_encoded(PEOPLE), _encoded(release.data))
-    assert evaluation.value("pMSE") == pytest.approx(expected.pmse)
-    assert evaluation.value("pMSE ratio") == pytest.approx(expected.ratio)
+    assert evaluation.value("utility.pmse") == pytest.approx(expected.pmse)
+    assert evaluation.value("utility.pmse_ratio") == pytest.approx(expected.ratio)
 
 
 def test_pmse_of_one_nominal_attribute_by_hand() -> None:
@@ -134,18 +143,18 @@ def test_pmse_of_one_nominal_attribute_by_hand() -> None:
     masked = pl.DataFrame({"x": ["a"] * 8 + ["b"] * 2})
     by_hand = (13 * (8 / 13 - 0.5) ** 2 + 5 * (2 / 5 - 0.5) ** 2 + 2 * 0.25) / 20
     evaluation = evaluate(original, masked, attributes="x")
-    assert evaluation.value("pMSE") == pytest.approx(by_hand, abs=1e-6)
+    assert evaluation.value("utility.pmse") == pytest.approx(by_hand, abs=1e-6)
     expected = 2 * 0.5**3 / 20  # two parameters beside the intercept
-    assert evaluation.value("pMSE ratio") == pytest.approx(by_hand / expected, abs=1e-3)
+    assert evaluation.value("utility.pmse_ratio") == pytest.approx(by_hand / expected, abs=1e-3)
 
 
 def test_learning_takes_the_same_columns(release: Release, evaluation: Evaluation) -> None:
     original, masked = _encoded(PEOPLE), _encoded(release.data)
     labels, first = PEOPLE["old"].to_numpy(), int(RECORDS * 0.66)
-    for table, where in ((masked, "release"), (original, "original")):
+    for table, measure in zip((masked, original), F_MEASURES, strict=True):
         model = KNeighborsClassifier().fit(table[:first], labels[:first])
         score = f1_score(labels[first:], model.predict(original[first:]), pos_label="yes")
-        measured = evaluation.value(f"F-measure, trained on the {where}", "old = yes")
+        measured = evaluation.value(measure, "old = yes")
         assert measured == pytest.approx(score)
     with pytest.raises(DataError, match="target 'school': a class must not be one of the masked"):
         evaluate(PEOPLE, release, target="school")
@@ -153,13 +162,13 @@ def test_learning_takes_the_same_columns(release: Release, evaluation: Evaluatio
 
 def test_numbers_alone_make_the_figures_of_error(evaluation: Evaluation, release: Release) -> None:
     numbers = evaluate(PEOPLE, release, attributes=["age", "born"])
-    for measure in ("mean SSE", "IL1s per cell"):
+    for measure in ("utility.mean_sse", "utility.il1s"):
         assert evaluation.value(measure) == numbers.value(measure)
-    of_numbers = ("SSE/SST", "rank interval disclosure", "cluster width, median")
+    of_numbers = ("utility.sse_sst", "risk.rank_disclosure", "risk.width_median")
     for measure in of_numbers:
         assert [f.attribute for f in evaluation.figures if f.measure == measure] == ["age", "born"]
-    assert "cluster width, median" in {f.measure for f in numbers.figures}
-    assert not any("cluster widths" in measure for measure in _reasons(evaluation))
+    assert "risk.width_median" in {f.measure for f in numbers.figures}
+    assert not any(measure.startswith("risk.width") for measure, _ in _reasons(evaluation))
 
 
 def _brute_force_linkage(original: pl.DataFrame, masked: pl.DataFrame) -> float:
@@ -191,7 +200,7 @@ def _brute_force_linkage(original: pl.DataFrame, masked: pl.DataFrame) -> float:
 def test_linkage_is_by_documented_distances(release: Release, evaluation: Evaluation) -> None:
     by_hand = _brute_force_linkage(PEOPLE, release.data)
     assert 0 < by_hand < 1
-    assert evaluation.value("record linkage") == pytest.approx(by_hand)
+    assert evaluation.value("linkage.nearest") == pytest.approx(by_hand)
 
 
 def test_linkage_of_nominal_attributes_alone() -> None:
@@ -199,19 +208,20 @@ def test_linkage_of_nominal_attributes_alone() -> None:
     masked = pl.DataFrame({"x": ["a", "b", "b", "d"], "y": [True, True, False, True]})
     # At squared distances 0 1 2 1, 0 1 2 1, 2 1 0 2 and 2 2 1 2: linked are the first and third.
     evaluation = evaluate(original, masked, aligned=True)
-    assert evaluation.value("record linkage") == pytest.approx(2 / 4)
+    assert evaluation.value("linkage.nearest") == pytest.approx(2 / 4)
     reasons = _reasons(evaluation)
-    assert reasons["SSE, IL1s and interval disclosure"] == "no attribute holds numbers"
-    assert "correlations" not in reasons
+    for measure in ("utility.mean_sse", "utility.il1s", "risk.rank_disclosure"):
+        assert reasons[measure, None] == "no attribute holds numbers"
+    assert ("utility.pearson", None) not in reasons
 
 
 def test_categories_of_clusters(release: Release, evaluation: Evaluation) -> None:
     clusters = release.detail.clusters.filter(attribute="school")
     as_is = clusters.filter(sensitivity=0)["records"].sum() / RECORDS
     assert 0 < as_is < 1
-    measured = evaluation.value("records in clusters without noise", "school")
+    measured = evaluation.value("risk.clusters_without_noise", "school")
     assert measured == pytest.approx(as_is)
-    without = "records in clusters without noise of 'job'"
+    without = ("risk.clusters_without_noise", "job")
     assert _reasons(evaluation)[without] == "it was masked without clusters"
 
 
@@ -221,11 +231,11 @@ def test_joint_groups_are_counted() -> None:
     for group in (("age", "school"), ("job", "smokes")):
         smallest = release.data.group_by(group).len()["len"].min()
         names = ", ".join(group)
-        assert evaluation.value("smallest joint class", names) == smallest
+        assert evaluation.value("risk.smallest_joint_class", names) == smallest
         (reading,) = (
             f.reading
             for f in evaluation.figures
-            if (f.measure, f.attribute) == ("smallest joint class", names)
+            if (f.measure, f.attribute) == ("risk.smallest_joint_class", names)
         )
         assert reading == (
             f"every combination of masked {names} is shared by {smallest} or more of 150 released "
@@ -233,11 +243,11 @@ def test_joint_groups_are_counted() -> None:
         )
     detail = replace(release.detail, plan=JOINT)
     part = evaluate(PEOPLE, release.data.drop("smokes"), detail=detail, attributes="age")
-    reason = _reasons(part)["smallest joint class of job, smokes"]
+    reason = _reasons(part)["risk.smallest_joint_class", "job, smokes"]
     assert reason == "not all of it is in the release"
     everything = PLAN.replace(partition="joint", attributes={**JOINT.attributes, "code": "kept"})
     whole = evaluate(PEOPLE, protect(PEOPLE, everything, seed=1))
-    assert whole.value("smallest joint class", "age, school, job, smokes, born") >= 5
+    assert whole.value("risk.smallest_joint_class", "age, school, job, smokes, born") >= 5
 
 
 def test_missing_categories_are_left_out() -> None:
@@ -246,16 +256,16 @@ def test_missing_categories_are_left_out() -> None:
     )
     masked = original.with_columns(x=pl.Series(["a", "b", "b", "a", None]))
     evaluation = evaluate(original, masked, aligned=True, attributes=["x", "y", "z"])
-    assert evaluation.value("share unchanged", "x") == pytest.approx(2 / 3)
-    assert evaluation.value("total variation distance", "x") == 0
+    assert evaluation.value("utility.unchanged", "x") == pytest.approx(2 / 3)
+    assert evaluation.value("utility.total_variation", "x") == 0
     complete = original.drop_nulls()
     of_original = association(crosstab(complete["x"], complete["y"]).count, method="cramer")
     complete = masked.drop_nulls()
     of_masked = association(crosstab(complete["x"], complete["y"]).count, method="cramer")
-    measured = evaluation.value("difference in Cramér's V", "x × y")
+    measured = evaluation.value("utility.cramers_v", "x × y")
     assert measured == pytest.approx(of_masked - of_original)
     # Of the complete records 0, 2 and 3 the last is nearer to the masked record 2: 1/s < 1.
-    assert evaluation.value("record linkage") == pytest.approx(2 / 3)
+    assert evaluation.value("linkage.nearest") == pytest.approx(2 / 3)
     assert evaluation.notes[0].startswith("1 of 5 records of the original have missing values")
 
 
@@ -264,11 +274,11 @@ def test_categories_without_anything_to_compare() -> None:
                              "c": [None] * 4, "d": ["u"] * 4})  # fmt: skip
     masked = original.with_columns(a=pl.Series([None, None, "u", "v"]))
     reasons = _reasons(evaluate(original, masked, aligned=True, attributes=["a", "b", "c", "d"]))
-    assert reasons["share unchanged of 'a'"] == "no record has it in both tables"
-    assert reasons["every measure of 'c'"] == "every value is missing in the original"
-    assert "fewer than two categories" in reasons["Cramér's V of 'd'"]
-    assert reasons["Cramér's V"].startswith("it needs two attributes or more")
-    assert reasons["record linkage"] == "no record is complete in both tables"
+    assert reasons["utility.unchanged", "a"] == "no record has it in both tables"
+    assert reasons["every", "c"] == "every value is missing in the original"
+    assert "fewer than two categories" in reasons["utility.cramers_v", "d"]
+    assert reasons["utility.cramers_v", None].startswith("it needs two attributes or more")
+    assert reasons["linkage.nearest", None] == "no record is complete in both tables"
 
 
 def test_without_a_plan_columns_like_names_are_left_out(release: Release) -> None:
@@ -283,17 +293,17 @@ def test_without_a_plan_columns_like_names_are_left_out(release: Release) -> Non
     )  # fmt: skip
     reasons = _reasons(evaluation)
     advice = "if they are categories, name it in attributes"
-    assert reasons["every measure of 'name'"].startswith("it has 150 different values, more than")
-    assert reasons["every measure of 'many'"].endswith(f"more than 100; {advice}")
-    assert reasons["every measure of 'parts'"] == "it holds neither numbers nor categories"
+    assert reasons["every", "name"].startswith("it has 150 different values, more than")
+    assert reasons["every", "many"].endswith(f"more than 100; {advice}")
+    assert reasons["every", "parts"] == "it holds neither numbers nor categories"
     named = evaluate(table, table, aligned=True, attributes="many")
-    assert named.value("share unchanged", "many") == 1
+    assert named.value("utility.unchanged", "many") == 1
     unlike = evaluate(table[:20], table[:20])
-    reason = _reasons(unlike)["every measure of 'name'"]
+    reason = _reasons(unlike)["every", "name"]
     assert reason == f"every value in the original is different; {advice}"
     # Integer codes are numbers unless a plan says otherwise.
-    assert evaluation.value("SSE/SST", "code") == 0
-    assert evaluate(PEOPLE, release.data, aligned=True).value("share unchanged", "old") == 1
+    assert evaluation.value("utility.sse_sst", "code") == 0
+    assert evaluate(PEOPLE, release.data, aligned=True).value("utility.unchanged", "old") == 1
 
 
 UNDATED = PLAN.replace(attributes={**PLAN.attributes, "born": "identifier"})
@@ -377,18 +387,18 @@ def test_dates_and_times_are_numbers_with_a_unit() -> None:
     assert dates.to_frame().drop("reading").equals(numbers.to_frame().drop("reading"))
     readings = {f.measure: f.reading for f in dates.figures}
     # The standard deviation is sqrt(130/4) days and the mean rises by 1 day.
-    assert readings["difference in means"].endswith("0.175 standard deviations (1 days)")
+    assert readings["utility.means"].endswith("0.175 standard deviations (1 days)")
     zoned = [
         t.select(x=pl.col("x").cast(pl.Datetime("ms")).dt.replace_time_zone("Europe/Madrid"))
         for t in as_dates
     ]
     times = evaluate(*zoned, aligned=True)
-    expected = dates.value("difference in means", "x")
-    assert times.value("difference in means", "x") == pytest.approx(expected)
+    expected = dates.value("utility.means", "x")
+    assert times.value("utility.means", "x") == pytest.approx(expected)
     clock = [t.select(x=pl.col("x").cast(pl.Int64).mul(1_000_000_000).cast(pl.Time)) for t in
              as_numbers]  # fmt: skip
     seconds = {f.measure: f.reading for f in evaluate(*clock, aligned=True).figures}
-    assert seconds["difference in means"].endswith("(1 seconds)")
+    assert seconds["utility.means"].endswith("(1 seconds)")
 
 
 def test_dates_as_text_are_read_like_those_of_the_other_table() -> None:
@@ -398,7 +408,7 @@ def test_dates_as_text_are_read_like_those_of_the_other_table() -> None:
     )
     masked = pl.read_csv(io.StringIO(original.write_csv()), infer_schema=False)
     evaluation = evaluate(original, masked, aligned=True, attributes=["x", "z", "u"])
-    assert evaluation.value("mean SSE") == 0
+    assert evaluation.value("utility.mean_sse") == 0
     unreadable = masked.with_columns(x=pl.lit("soon"))
     with pytest.raises(DataError, match=r"'x': expected numbers .* found String in the release"):
         evaluate(original, unreadable, aligned=True)
@@ -410,18 +420,18 @@ def test_times_that_are_all_midnight_may_be_dates() -> None:
     """Pandas writes such times to CSV as dates."""
     days = pl.DataFrame({"x": [date(2020, 1, i) for i in (1, 2, 5)]})
     times = days.cast(pl.Datetime("ms"))
-    assert evaluate(times, days, aligned=True).value("mean SSE") == 0
-    assert evaluate(times.to_pandas(), days, aligned=True).value("mean SSE") == 0
+    assert evaluate(times, days, aligned=True).value("utility.mean_sse") == 0
+    assert evaluate(times.to_pandas(), days, aligned=True).value("utility.mean_sse") == 0
 
 
 def test_a_single_record_and_values_of_several_types() -> None:
     one = pl.DataFrame({"x": ["a"], "y": [1]})
-    assert evaluate(one, one, aligned=True).value("share unchanged", "x") == 1
+    assert evaluate(one, one, aligned=True).value("utility.unchanged", "x") == 1
     table = PEOPLE.select("age", "job").to_pandas()
     table["mixed"] = [i if i % 2 else "odd" for i in range(RECORDS)]
     evaluation = evaluate(table, table, aligned=True)
     assert evaluation.attributes == ("age", "job")
-    reason = _reasons(evaluation)["every measure of 'mixed'"]
+    reason = _reasons(evaluation)["every", "mixed"]
     assert reason == "it holds neither numbers nor categories"
     plan = Plan(
         epsilon=1.0,
@@ -448,7 +458,7 @@ def test_no_value_is_shown(release: Release) -> None:
 def test_the_terminal_shows_the_lowest_and_the_highest_share(evaluation: Evaluation) -> None:
     text = io.StringIO()
     Console(width=160, file=text).print(evaluation)
-    shares = {name: evaluation.value("share unchanged", name) for name in CATEGORICAL}
+    shares = {name: evaluation.value("utility.unchanged", name) for name in CATEGORICAL}
     lowest, highest = min(shares, key=shares.__getitem__), max(shares, key=shares.__getitem__)
     assert f"{lowest} (lowest of 4)" in text.getvalue()
     assert f"{highest} (highest of 4)" in text.getvalue()

@@ -24,13 +24,14 @@ from microveil import (
 )
 from microveil.core.grid import Reals
 from microveil.evaluation import MEASURES, ONE_BY_ONE, risk, utility
-from microveil.evaluation.result import percent
+from microveil.evaluation.learning import F_MEASURES
+from microveil.evaluation.result import ABOUT, percent
 
 RECORDS = 120
 ATTRIBUTES = ("wages", "age")
 OF_CATEGORIES = {
-    "share unchanged", "total variation distance", "difference in Cramér's V",
-    "records in clusters without noise", "smallest joint class",
+    "utility.unchanged", "utility.total_variation", "utility.cramers_v",
+    "risk.clusters_without_noise", "risk.smallest_joint_class",
 }  # fmt: skip
 
 
@@ -71,8 +72,16 @@ def _arrays(release: Release) -> tuple[Reals, Reals]:
     )
 
 
-def _reasons(evaluation: Evaluation) -> dict[str, str]:
-    return {missing.measure: missing.reason for missing in evaluation.not_computed}
+Reasons = dict[tuple[str, str | None], str]
+
+
+def _reasons(evaluation: Evaluation) -> Reasons:
+    """By measure, or «every», and attribute why there is no figure."""
+    return {
+        (measure, missing.attribute): missing.reason
+        for missing in evaluation.not_computed
+        for measure in missing.measures or ("every",)
+    }
 
 
 def test_a_release_in_memory(release: Release) -> None:
@@ -87,20 +96,20 @@ def test_a_release_in_memory(release: Release) -> None:
     assert {f.measure for f in evaluation.figures} == set(MEASURES) - OF_CATEGORIES
 
     value = evaluation.value
-    assert value("mean SSE") == utility.mean_sse(original, masked)
-    assert value("IL1s per cell") == pytest.approx(utility.il1s(original, masked).mean())
-    assert value("record linkage") == risk.record_linkage(original, masked).share
-    assert value("pMSE") == utility.propensity(original, masked).pmse
-    assert value("SSE/SST", "age") == pytest.approx(utility.sse_sst(original, masked)[1])
+    assert value("utility.mean_sse") == utility.mean_sse(original, masked)
+    assert value("utility.il1s") == pytest.approx(utility.il1s(original, masked).mean())
+    assert value("linkage.nearest") == risk.record_linkage(original, masked).share
+    assert value("utility.pmse") == utility.propensity(original, masked).pmse
+    assert value("utility.sse_sst", "age") == pytest.approx(utility.sse_sst(original, masked)[1])
     spearman = utility.correlation_differences(original, masked, "spearman")[0, 1]
     pair = "wages × age"
-    assert value("difference in Spearman correlations", pair) == pytest.approx(spearman)
+    assert value("utility.spearman", pair) == pytest.approx(spearman)
     sizes = PEOPLE.group_by("region", "old").len()["len"]
-    assert value("smallest class", "region, old") == sizes.min()
+    assert value("risk.smallest_class", "region, old") == sizes.min()
     deviation = float(PEOPLE["age"].std())  # type: ignore[arg-type]
     clusters = release.detail.clusters.filter(attribute="age")
     widest = (clusters["largest"] - clusters["smallest"]).max()
-    assert value("cluster width, largest", "age") == pytest.approx(widest / deviation)
+    assert value("risk.width_largest", "age") == pytest.approx(widest / deviation)
 
 
 def test_learning_is_done_on_the_first_two_thirds(release: Release) -> None:
@@ -113,7 +122,7 @@ def test_learning_is_done_on_the_first_two_thirds(release: Release) -> None:
     for target in ("old", PEOPLE["old"], PEOPLE["old"].to_pandas(), PEOPLE["old"].to_list()):
         name = target if isinstance(target, str) else "class"
         evaluation = evaluate(PEOPLE, release, target=target, estimator=KNeighborsClassifier())
-        measured = evaluation.value("F-measure, trained on the release", f"{name} = yes")
+        measured = evaluation.value("learning.f_measure", f"{name} = yes")
         assert measured == pytest.approx(by_hand)
 
 
@@ -141,24 +150,26 @@ def test_aligned_files_lack_only_the_clusters(release: Release, tmp_path: Path) 
     measured = evaluate(
         PEOPLE, written.protected, aligned=True, attributes=ATTRIBUTES, target="old"
     )
-    assert set(_reasons(measured)) == {"cluster widths", "unique records and smallest class"}
-    assert measured.figures == tuple(f for f in expected.figures if "cluster" not in f.measure)
+    of_clusters = {measure for measure in MEASURES if "cluster" in MEASURES[measure].label}
+    of_classes = {"risk.unique_records", "risk.smallest_class"}
+    assert {measure for measure, _ in _reasons(measured)} == of_clusters | of_classes
+    assert measured.figures == tuple(f for f in expected.figures if f.measure not in of_clusters)
 
 
 def test_a_table_alone_gives_distributions_and_says_what_is_missing(release: Release) -> None:
     shuffled = release.data.sample(fraction=1, shuffle=True, seed=2)
     evaluation = evaluate(PEOPLE, shuffled, target="old", attributes=ATTRIBUTES)
     assert {f.measure for f in evaluation.figures} == {
-        "difference in means", "difference in variances", "difference in quantiles",
-        "difference in Pearson correlations", "difference in Spearman correlations",
-        "pMSE", "pMSE ratio",
+        "utility.means", "utility.variances", "utility.quantiles",
+        "utility.pearson", "utility.spearman",
+        "utility.pmse", "utility.pmse_ratio",
     }  # fmt: skip
     reasons = _reasons(evaluation)
-    for measure in (ONE_BY_ONE, "F-measures"):
-        assert "row order is not known" in reasons[measure]
-    assert "private detail" in reasons["cluster widths"]
+    for measure in (*ONE_BY_ONE, *F_MEASURES):
+        assert "row order is not known" in reasons[measure, None]
+    assert "private detail" in reasons["risk.width_median", None]
     with_order = evaluate(PEOPLE, release)
-    for measure in ("difference in means", "difference in variances"):
+    for measure in ("utility.means", "utility.variances"):
         measured = evaluation.value(measure, "age")
         assert measured == pytest.approx(with_order.value(measure, "age"))
 
@@ -188,13 +199,15 @@ def test_tables_of_every_kind_and_missing_values(kind: str) -> None:
     both = people.select("age", masked=masked["age"]).drop_nulls().to_numpy().astype(float)
     assert len(both) == 108
     expected = utility.sse_sst(both[:, :1], both[:, 1:])[0]
-    assert evaluation.value("SSE/SST", "age") == pytest.approx(expected)
+    assert evaluation.value("utility.sse_sst", "age") == pytest.approx(expected)
     complete = pl.concat(
         [people.select(ATTRIBUTES), masked.select(pl.col(ATTRIBUTES).name.suffix("'"))],
         how="horizontal",
     ).drop_nulls().to_numpy().astype(float)  # fmt: skip
     assert len(complete) == 100
-    assert evaluation.value("mean SSE") == utility.mean_sse(complete[:, :2], complete[:, 2:])
+    assert evaluation.value("utility.mean_sse") == utility.mean_sse(
+        complete[:, :2], complete[:, 2:]
+    )
     assert evaluation.notes == tuple(
         f"20 of 120 records of the {where} have missing values; measures of several attributes "
         "leave them out."
@@ -212,7 +225,7 @@ def test_records_that_were_dropped(tmp_path: Path) -> None:
     assert evaluation.notes[0] == "12 of 120 original records are not in the release."
     kept = people.drop_nulls("age").select(ATTRIBUTES).to_numpy().astype(float)
     masked = release.data.select(ATTRIBUTES).to_numpy().astype(float)
-    assert evaluation.value("mean SSE") == utility.mean_sse(kept, masked)
+    assert evaluation.value("utility.mean_sse") == utility.mean_sse(kept, masked)
     written = release.write(tmp_path / "protected.parquet", detail=True)
     from_files = evaluate(people, written.protected, detail=written.detail, target="old")
     assert _same(from_files, evaluation)
@@ -229,7 +242,7 @@ def test_targets_with_missing_classes_leave_records_out(release: Release) -> Non
     predicted = KNeighborsClassifier().fit(masked[:first], labels[:first]).predict(original[first:])
     right = np.sum((predicted == "no") & (labels[first:] == "no"))
     by_hand = 2 * right / (np.sum(predicted == "no") + np.sum(labels[first:] == "no"))
-    measured = evaluation.value("F-measure, trained on the release", "class = no")
+    measured = evaluation.value("learning.f_measure", "class = no")
     assert measured == pytest.approx(by_hand)
 
 
@@ -242,33 +255,35 @@ def test_constant_and_empty_attributes_are_left_out_and_named() -> None:
     evaluation = evaluate(original, masked, aligned=True)
     reasons = _reasons(evaluation)
     constant = "constant in the original, so without a scale; {} in the release"
-    assert reasons["every measure of 'b'"] == constant.format("unchanged")
-    assert reasons["every measure of 'c'"] == constant.format("changed")
-    assert reasons["every measure of 'd'"] == "every value is missing in the original"
-    assert "constant among the complete records" in reasons["correlations of 'e'"]
-    assert "two numeric attributes or more" in reasons["correlations"]
-    assert evaluation.value("difference in variances", "e") == -1
-    assert evaluation.value("SSE/SST", "e") == pytest.approx(1)
+    assert reasons["every", "b"] == constant.format("unchanged")
+    assert reasons["every", "c"] == constant.format("changed")
+    assert reasons["every", "d"] == "every value is missing in the original"
+    assert "constant among the complete records" in reasons["utility.pearson", "e"]
+    assert "two numeric attributes or more" in reasons["utility.spearman", None]
+    assert evaluation.value("utility.variances", "e") == -1
+    assert evaluation.value("utility.sse_sst", "e") == pytest.approx(1)
     assert {f.attribute for f in evaluation.figures} == {None, "a", "e"}
 
 
 def test_nothing_but_constants() -> None:
     table = pl.DataFrame({"a": [1, 1, 1], "sex": ["f", "f", "m"]})
     evaluation = evaluate(table, table, aligned=True, attributes="a", quasi_identifiers=["sex"])
-    assert [f.measure for f in evaluation.figures] == ["unique records", "smallest class"]
-    assert list(_reasons(evaluation)) == ["every measure of 'a'"]
+    assert [f.measure for f in evaluation.figures] == ["risk.unique_records", "risk.smallest_class"]
+    (missing,) = evaluation.not_computed
+    assert missing.label == "every measure of 'a'"
 
 
 def test_too_few_complete_records() -> None:
     original = pl.DataFrame({"a": [1.0, 2, None, None], "b": [None, None, 3.0, 4]})
     evaluation = evaluate(original, original, aligned=True)
     reasons = _reasons(evaluation)
-    assert {"mean SSE", "record linkage", "pMSE", "correlations"} <= set(reasons)
-    assert evaluation.value("SSE/SST", "a") == 0
+    for measure in ("utility.mean_sse", "linkage.nearest", "utility.pmse", "utility.pearson"):
+        assert reasons[measure, None]
+    assert evaluation.value("utility.sse_sst", "a") == 0
     apart = evaluate(
         original, original.with_columns(a=pl.Series([None, None, 1.0, 2])), aligned=True
     )
-    assert "does not vary where both tables have it" in _reasons(apart)["SSE/SST of 'a'"]
+    assert "does not vary where both tables have it" in _reasons(apart)["utility.sse_sst", "a"]
 
 
 def test_attributes_masked_without_clusters() -> None:
@@ -276,7 +291,8 @@ def test_attributes_masked_without_clusters() -> None:
     plan = Plan(epsilon=9, method="DP", attributes=attributes)
     people = PEOPLE.select("age")
     evaluation = evaluate(people, protect(people, plan, seed=1))
-    assert _reasons(evaluation)["cluster widths of 'age'"] == "it was masked without clusters"
+    for measure in ("risk.width_median", "risk.narrow_clusters"):
+        assert _reasons(evaluation)[measure, "age"] == "it was masked without clusters"
 
 
 @pytest.mark.parametrize(
@@ -342,15 +358,68 @@ def test_results_in_every_form(release: Release) -> None:
     assert len(frame) == len(evaluation.figures)
     assert all("\n" not in reading and reading for reading in frame["reading"])
     plain = json.loads(json.dumps(evaluation.to_dict()))
-    assert plain["figures"][0]["measure"] == "mean SSE"
+    assert plain["figures"][0]["measure"] == "utility.mean_sse"
     assert plain["not_computed"] == [
         {
-            "measure": "unique records and smallest class",
+            "measures": ["risk.unique_records", "risk.smallest_class"],
+            "attribute": None,
             "reason": "no quasi-identifiers were named",
         }
     ]
-    with pytest.raises(DataError, match="'mean SSE' for 'age' was computed"):
-        evaluation.value("mean SSE", "age")
+    (missing,) = evaluation.not_computed
+    assert missing.label == "unique records and smallest class"
+
+
+def test_every_measure_has_an_id_of_its_own() -> None:
+    assert len({measure.label for measure in MEASURES.values()}) == len(MEASURES)
+    for id_, measure in MEASURES.items():
+        assert measure.id == id_
+        assert re.fullmatch(r"(utility|linkage|risk|learning)\.[a-z][a-z0-9_]*", id_)
+
+
+def test_figures_are_about_what_their_measure_says(release: Release) -> None:
+    evaluation = evaluate(PEOPLE, release, target="old", quasi_identifiers=["region", "old"])
+    signs = {"pair": " × ", "columns": ", ", "class": "old = "}
+    for figure in evaluation.figures:
+        about = MEASURES[figure.measure].about
+        if about == "table":
+            assert figure.attribute is None
+        elif about == "attribute":
+            assert figure.attribute in ATTRIBUTES
+        else:
+            assert signs[about] in str(figure.attribute)
+
+
+@pytest.mark.parametrize(
+    ("wanted", "message"),
+    [
+        (("utility.mean_see",), r"no measure has the id .*; did you mean 'utility.mean_sse'\?"),
+        (("mean SSE",), r"did you mean 'utility.mean_sse'\? \(ids: utility.mean_sse, utility.sse_"),
+        (("Record linkage",), r"did you mean 'linkage.nearest'\?"),
+        (("?",), r"no measure has the id '\?' \(ids: utility.mean_sse, .*f_measure_original\)$"),
+        (("utility.mean_sse", "age"), r"computed for 'age': its figures are about the whole table"),
+        (("utility.means",), r"computed for the whole table: its figures are about an attribute"),
+        (("utility.pearson", "age"), r"its figures are about two attributes, given as \"a × b\""),
+        (("risk.smallest_class", "region"), r"for 'region': no quasi-identifiers were named"),
+        (("learning.f_measure", "old = yes"), r"for 'old = yes': no target was named"),
+    ],
+)
+def test_a_figure_that_is_not_there(
+    release: Release, wanted: tuple[str, ...], message: str
+) -> None:
+    evaluation = evaluate(PEOPLE, release)
+    with pytest.raises(DataError, match=message):
+        evaluation.value(*wanted)
+
+
+def test_the_ids_are_documented() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "api.md").read_text(encoding="utf-8")
+    start = page.index("| id | shown as |")
+    table = page[start : page.index("\n\n", start)].splitlines()
+    about = {name: words.replace('"', "`") for name, words in ABOUT.items()}
+    assert table[2:] == [
+        f"| `{row.id}` | {row.label} | {about[row.about]} |" for row in MEASURES.values()
+    ]
 
 
 def test_the_terminal_shows_the_worst_attribute_and_every_class(release: Release) -> None:
@@ -358,9 +427,9 @@ def test_the_terminal_shows_the_worst_attribute_and_every_class(release: Release
     text = io.StringIO()
     Console(width=200, file=text).print(evaluation)
     words = re.split(r"\s{2,}", text.getvalue())
-    values = {name: evaluation.value("cluster width, median", name) for name in ATTRIBUTES}
+    values = {name: evaluation.value("risk.width_median", name) for name in ATTRIBUTES}
     narrowest = min(values, key=values.__getitem__)
-    place = words.index("cluster width, median")
+    place = words.index("median cluster width")
     assert words[place + 1] == f"{values[narrowest]:.3g}"
     assert words[place + 3] == f"{narrowest} (worst of 2)"
     assert sum("old = " in word for word in words) == 4
@@ -370,19 +439,21 @@ def test_the_terminal_shows_the_worst_attribute_and_every_class(release: Release
 def test_readings_state_figure_chance_and_sample(release: Release) -> None:
     evaluation = evaluate(PEOPLE, release, linkage_sample=50)
     readings = {f.measure: f.reading for f in evaluation.figures}
-    assert "by chance 0.833%" in readings["record linkage"]
-    assert "sample of 50 of 120 records" in readings["record linkage"]
-    assert "higher is riskier" in readings["rank interval disclosure"]
+    assert "by chance 0.833%" in readings["linkage.nearest"]
+    assert "sample of 50 of 120 records" in readings["linkage.nearest"]
+    assert "higher is riskier" in readings["risk.rank_disclosure"]
     as_printed = evaluate(PEOPLE, release, scale="variance")
     original, masked = _arrays(release)
-    assert as_printed.value("mean SSE") == utility.mean_sse(original, masked, scale="variance")
+    assert as_printed.value("utility.mean_sse") == utility.mean_sse(
+        original, masked, scale="variance"
+    )
     assert "scale: variance" in as_printed.figures[0].reading
 
 
 def test_one_name_will_do_for_a_list_of_names(release: Release) -> None:
     evaluation = evaluate(PEOPLE, release, attributes="age", quasi_identifiers="region")
     assert evaluation.attributes == ("age",)
-    assert evaluation.value("unique records", "region") == 0
+    assert evaluation.value("risk.unique_records", "region") == 0
     twice = evaluate(PEOPLE, release, attributes=["age", "age"], quasi_identifiers=["region"])
     assert twice == evaluation
 
@@ -404,6 +475,6 @@ def test_census(paper_data: Path) -> None:
     )  # fmt: skip
     evaluation = evaluate(census, protect(census, plan, seed=1), target=census["ERNVAL"] > 30_000)
     chance = 1 / 1080
-    assert evaluation.value("record linkage") > 10 * chance
-    assert evaluation.value("F-measure, trained on the original", "class = True") > 0.8
+    assert evaluation.value("linkage.nearest") > 10 * chance
+    assert evaluation.value("learning.f_measure_original", "class = True") > 0.8
     assert not [m for m in evaluation.not_computed if "quasi" not in m.reason]

@@ -80,14 +80,12 @@ def test_what_is_measured_is_what_evaluate_measures(found: Exploration) -> None:
     plan = Plan.recommended(epsilon=1.0, attributes=attributes)
     assert plan.k_of("job") == 3  # the smallest that iDP-CBLS allows
     runs = [evaluate(TABLE, protect(TABLE, plan, seed=s), target="old", seed=s) for s in (3, 4)]
-    shares = [run.value("share unchanged", name) for run in runs for name in ("school", "job")]
+    shares = [run.value("utility.unchanged", name) for run in runs for name in ("school", "job")]
     assert row["unchanged"] == pytest.approx(np.mean(shares))
-    assert row["measured"] == pytest.approx(np.mean([r.value("mean SSE") for r in runs]))
-    assert row["linkage"] == pytest.approx(np.mean([r.value("record linkage") for r in runs]))
+    assert row["measured"] == pytest.approx(np.mean([r.value("utility.mean_sse") for r in runs]))
+    assert row["linkage"] == pytest.approx(np.mean([r.value("linkage.nearest") for r in runs]))
     scores = [
-        run.value("F-measure, trained on the release", f"old = {label}")
-        for run in runs
-        for label in ("no", "yes")
+        run.value("learning.f_measure", f"old = {label}") for run in runs for label in ("no", "yes")
     ]
     assert row["f_measure"] == pytest.approx(np.mean(scores))
 

@@ -103,12 +103,10 @@ def test_what_is_measured_is_the_mean_of_the_runs_as_evaluate_measures_them(
         .filter(epsilon=0.01, method="iDP-CBLS", partition="noise-optimal")
         .iter_rows(named=True)
     )
-    assert row["measured"] == pytest.approx(np.mean([r.value("mean SSE") for r in runs]))
-    assert row["linkage"] == pytest.approx(np.mean([r.value("record linkage") for r in runs]))
+    assert row["measured"] == pytest.approx(np.mean([r.value("utility.mean_sse") for r in runs]))
+    assert row["linkage"] == pytest.approx(np.mean([r.value("linkage.nearest") for r in runs]))
     scores = [
-        r.value("F-measure, trained on the release", f"class = {label}")
-        for r in runs
-        for label in ("no", "yes")
+        r.value("learning.f_measure", f"class = {label}") for r in runs for label in ("no", "yes")
     ]
     assert row["f_measure"] == pytest.approx(np.mean(scores))
 

@@ -78,11 +78,11 @@ def test_correlations_and_widths_agree_with_the_evaluation() -> None:
     pair = pair_up(table, release, detail=None, aligned=False, attributes=None, target=None)
     names, before, after = correlations(pair)
     i, j = names.index("age"), names.index("hours")
-    change = found.value("difference in Pearson correlations", "age × hours")
+    change = found.value("utility.pearson", "age × hours")
     assert after[i, j] - before[i, j] == pytest.approx(change)
     for name, _, median, high in widths(pair).iter_rows():
-        assert median == pytest.approx(found.value("cluster width, median", name))
-        assert high == pytest.approx(found.value("cluster width, 90%", name))
+        assert median == pytest.approx(found.value("risk.width_median", name))
+        assert high == pytest.approx(found.value("risk.width_90", name))
 
 
 def test_many_categories_are_put_together() -> None:

@@ -96,10 +96,10 @@ def test_it_says_what_was_done_and_found(sample: str) -> None:
         assert words in text
     found = evaluate(people(), protect(people(), people_plan(), seed=1), target="region")
     for figure in found.figures:
-        if figure.measure in ("record linkage", "IL1s per cell", "pMSE ratio"):
+        if figure.measure in ("linkage.nearest", "utility.il1s", "utility.pmse_ratio"):
             assert figure.reading in text
     for missing in found.not_computed:
-        assert f"{missing.measure}: {missing.reason}" in text
+        assert f"{missing.label}: {missing.reason}" in text
 
 
 def test_every_chart_has_a_text_alternative_and_few_points(sample: str) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from microveil.evaluation.category_figures import category_figures, unchanged_figures
-from microveil.evaluation.learning import learning_figures
+from microveil.evaluation.learning import F_MEASURES, learning_figures
 from microveil.evaluation.pairing import NOT_ALIGNED, Pair, complete_in, pair_up, without_constants
 from microveil.evaluation.result import (
     MEASURES,
@@ -32,7 +32,11 @@ from microveil.evaluation.utility_figures import (
 )
 from microveil.release.detail import Detail
 
-ONE_BY_ONE = "SSE, IL1s, share unchanged, record linkage and interval disclosure"
+ONE_BY_ONE = (
+    "utility.mean_sse", "utility.sse_sst", "utility.il1s", "utility.unchanged", "linkage.nearest",
+    "risk.rank_disclosure", "risk.value_disclosure",
+)  # fmt: skip
+"""What compares records one by one."""
 
 __all__ = ["MEASURES", "Evaluation", "Figure", "NotComputed", "evaluate"]
 
@@ -107,7 +111,7 @@ def evaluate(
     >>> people = pl.DataFrame({"age": [31, 35, 38, 52, 57, 58]})
     >>> plan = Plan(epsilon=1.0, k=3, attributes={"age": "confidential"})
     >>> evaluation = evaluate(people, protect(people, plan, seed=1))
-    >>> round(evaluation.value("cluster width, median", "age"), 3)
+    >>> round(evaluation.value("risk.width_median", "age"), 3)
     0.505
     """
     name = target if isinstance(target, str) else None
@@ -142,7 +146,7 @@ def evaluate(
             yield from linkage_figures(pair, sample=linkage_sample, seed=seed)
             yield from disclosure_figures(pair, rank_percent=rank_percent, deviations=deviations)
         if target is None:
-            yield NotComputed("F-measures", "no target was named")
+            yield NotComputed(F_MEASURES, "no target was named")
         else:
             yield from learning_figures(pair, target, estimator=estimator, train=train, seed=seed)
 

@@ -59,16 +59,14 @@ def cramers_v(one: Integers, other: Integers) -> float:
     >>> round(cramers_v(np.array([0, 0, 1, 1]), np.array([0, 0, 1, 0])), 4)
     0.5774
     """
+    from scipy.stats.contingency import association, crosstab
+
     _check_categories(one, other)
     _check_same_records(one, other)
-    rows, columns = (np.unique(codes, return_inverse=True)[1] for codes in (one, other))
-    r, c = int(rows.max()) + 1, int(columns.max()) + 1
-    if min(r, c) == 1:
+    observed = crosstab(one, other).count
+    if min(observed.shape) == 1:
         raise DataError("Cramér's V needs two categories or more in both attributes, found one")
-    observed = np.bincount(rows * c + columns, minlength=r * c).reshape(r, c)
-    expected = np.outer(observed.sum(axis=1), observed.sum(axis=0)) / len(one)
-    chi_square = float(np.sum((observed - expected) ** 2 / expected))
-    return float(np.sqrt(chi_square / (len(one) * (min(r, c) - 1))))
+    return float(association(observed, method="cramer", correction=False))
 
 
 def association_differences(original: Integers, masked: Integers) -> Reals:

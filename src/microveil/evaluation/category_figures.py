@@ -18,7 +18,7 @@ def category_figures(pair: Pair) -> Items:
         codes, masked = (c[c != MISSING] for c in (attribute.original, attribute.released))
         distance = categorical.total_variation(codes, masked)
         yield Figure(
-            "total variation distance",
+            "utility.total_variation",
             attribute.name,
             distance,
             f"{percent(distance)} of records would have to change category for the released "
@@ -36,19 +36,20 @@ def _association_figures(names: Sequence[str], original: Integers, released: Int
     varies = [a for a in range(len(names)) if _varies(original[:, a]) and _varies(released[:, a])]
     for a in sorted(set(range(len(names))) - set(varies)):
         yield NotComputed(
-            f"Cramér's V of {names[a]!r}",
+            ("utility.cramers_v",),
             "it has fewer than two categories among the complete records of a table",
+            names[a],
         )
     if len(varies) < 2:
         yield NotComputed(
-            "Cramér's V", "it needs two attributes or more with two categories or more"
+            ("utility.cramers_v",), "it needs two attributes or more with two categories or more"
         )
         return
     changes = categorical.association_differences(original[:, varies], released[:, varies])
     for i, j in combinations(range(len(varies)), 2):
         change = float(changes[i, j])
         yield Figure(
-            "difference in Cramér's V",
+            "utility.cramers_v",
             f"{names[varies[i]]} × {names[varies[j]]}",
             change,
             f"the association {moves(change, f'{abs(change):.3g}')} on a scale from 0 to 1 "
@@ -61,13 +62,13 @@ def unchanged_figures(pair: Pair) -> Items:
     for attribute, codes, masked in pair.codes():
         if not len(codes):
             yield NotComputed(
-                f"share unchanged of {attribute.name!r}", "no record has it in both tables"
+                ("utility.unchanged",), "no record has it in both tables", attribute.name
             )
             continue
         share = categorical.share_unchanged(codes, masked)
         most = np.bincount(codes).max() / len(codes)
         yield Figure(
-            "share unchanged",
+            "utility.unchanged",
             attribute.name,
             share,
             f"{percent(share)} of records keep their category, so someone who takes a released "

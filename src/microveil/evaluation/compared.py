@@ -71,7 +71,7 @@ def choose(
         if reason is None:
             chosen.append(name)
         else:
-            left_out.append(NotComputed(f"every measure of {name!r}", reason))
+            left_out.append(NotComputed((), reason, name))
     return chosen, left_out
 
 

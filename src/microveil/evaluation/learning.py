@@ -16,6 +16,7 @@ from microveil.evaluation.result import Figure, Items, NotComputed
 from microveil.evaluation.utility import check_records
 
 MOST_CLASSES = 50
+F_MEASURES = ("learning.f_measure", "learning.f_measure_original")
 
 
 @dataclass(frozen=True)
@@ -101,7 +102,7 @@ def learning_figures(
     """Compare a model trained on the release with one trained on the original, class by class."""
     name, classes = open_target(pair.source, target)
     if pair.positions is None:
-        yield NotComputed("F-measures", NOT_ALIGNED)
+        yield NotComputed(F_MEASURES, NOT_ALIGNED)
         return
     original, released = encoded(pair)
     original = original[pair.positions]
@@ -119,17 +120,17 @@ def learning_figures(
     for score in scores:
         about = f"{name} = {score.label}"
         if score.protected is None or score.original is None:
-            yield NotComputed(f"F-measures of {about}", "no test record is of this class")
+            yield NotComputed(F_MEASURES, "no test record is of this class", about)
             continue
         yield Figure(
-            "F-measure, trained on the release",
+            "learning.f_measure",
             about,
             score.protected,
             f"trained on the release, a model recognises this class with {score.protected:.3g} "
             f"(1 is perfect), trained on the original with {score.original:.3g}",
         )
         yield Figure(
-            "F-measure, trained on the original",
+            "learning.f_measure_original",
             about,
             score.original,
             f"trained on the original, a model recognises this class with {score.original:.3g} "

@@ -132,7 +132,7 @@ def without_constants(pair: Pair) -> tuple[Pair, list[NotComputed]]:
             present(values), present(masked)
         )
     kept = [name for name in pair.attributes if reasons[name] is None]
-    left_out = [NotComputed(f"every measure of {name!r}", reasons[name] or "")
+    left_out = [NotComputed((), reasons[name] or "", name)
                 for name in pair.attributes if name not in kept]  # fmt: skip
     return pair.only(kept), left_out
 

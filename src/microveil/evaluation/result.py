@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass
+from difflib import get_close_matches
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -14,17 +15,42 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 Part = Literal["utility", "risk", "learning"]
+About = Literal["table", "attribute", "pair", "columns", "class"]
+
+ABOUT: dict[About, str] = {
+    "table": "the whole table",
+    "attribute": "an attribute",
+    "pair": 'two attributes, given as "a × b"',
+    "columns": 'columns, given as "a, b"',
+    "class": 'a class, given as "target = class"',
+}
+"""What figures are about, and how that is given to `Evaluation.value`."""
 
 
 @dataclass(frozen=True)
 class Measure:
-    """A measure; `badness` tells which of its figures a steward should see first.
+    """A measure.
 
-    With `two_sided` also the last: what is good for utility is a risk.
+    Attributes
+    ----------
+    id
+        What it is called in code, JSON and tables; it does not change.
+    label
+        What people read.
+    part
+        Where it is shown.
+    about
+        What each of its figures is about: the `attribute` to give to `Evaluation.value`.
+    badness
+        Tells which of its figures a steward should see first.
+    two_sided
+        Also the last: what is good for utility is a risk.
     """
 
-    name: str
+    id: str
+    label: str
     part: Part
+    about: About
     badness: Callable[[float], float]
     two_sided: bool = False
 
@@ -38,36 +64,52 @@ def _low(value: float) -> float:
 
 
 MEASURES = {
-    row.name: row
+    row.id: row
     for row in (
-        Measure("mean SSE", "utility", _high),
-        Measure("SSE/SST", "utility", _high),
-        Measure("IL1s per cell", "utility", _high),
-        Measure("difference in means", "utility", abs),
-        Measure("difference in variances", "utility", abs),
-        Measure("difference in quantiles", "utility", abs),
-        Measure("difference in Pearson correlations", "utility", abs),
-        Measure("difference in Spearman correlations", "utility", abs),
-        Measure("share unchanged", "utility", _low, two_sided=True),
-        Measure("total variation distance", "utility", _high),
-        Measure("difference in Cramér's V", "utility", abs),
-        Measure("pMSE", "utility", _high),
-        Measure("pMSE ratio", "utility", _high),
-        Measure("record linkage", "risk", _high),
-        Measure("rank interval disclosure", "risk", _high),
-        Measure("value interval disclosure", "risk", _high),
-        Measure("unique records", "risk", _high),
-        Measure("smallest class", "risk", _low),
-        Measure("smallest joint class", "risk", _low),
-        Measure("cluster width, median", "risk", _low),
-        Measure("cluster width, 90%", "risk", _low),
-        Measure("cluster width, largest", "risk", _low),
-        Measure("records in narrow clusters", "risk", _high),
-        Measure("records in clusters without noise", "risk", _high),
-        Measure("F-measure, trained on the release", "learning", _low),
-        Measure("F-measure, trained on the original", "learning", _low),
+        Measure("utility.mean_sse", "mean SSE", "utility", "table", _high),
+        Measure("utility.sse_sst", "SSE/SST", "utility", "attribute", _high),
+        Measure("utility.il1s", "IL1s per cell", "utility", "table", _high),
+        Measure("utility.means", "difference in means", "utility", "attribute", abs),
+        Measure("utility.variances", "difference in variances", "utility", "attribute", abs),
+        Measure("utility.quantiles", "difference in quantiles", "utility", "attribute", abs),
+        Measure("utility.pearson", "difference in Pearson correlations", "utility", "pair", abs),
+        Measure("utility.spearman", "difference in Spearman correlations", "utility", "pair", abs),
+        Measure("utility.unchanged", "share unchanged", "utility", "attribute", _low,
+                two_sided=True),
+        Measure("utility.total_variation", "total variation distance", "utility", "attribute",
+                _high),
+        Measure("utility.cramers_v", "difference in Cramér's V", "utility", "pair", abs),
+        Measure("utility.pmse", "pMSE", "utility", "table", _high),
+        Measure("utility.pmse_ratio", "pMSE ratio", "utility", "table", _high),
+        Measure("linkage.nearest", "record linkage", "risk", "table", _high),
+        Measure("risk.rank_disclosure", "rank interval disclosure", "risk", "attribute", _high),
+        Measure("risk.value_disclosure", "value interval disclosure", "risk", "attribute", _high),
+        Measure("risk.unique_records", "unique records", "risk", "columns", _high),
+        Measure("risk.smallest_class", "smallest class", "risk", "columns", _low),
+        Measure("risk.smallest_joint_class", "smallest joint class", "risk", "columns", _low),
+        Measure("risk.width_median", "median cluster width", "risk", "attribute", _low),
+        Measure("risk.width_90", "ninth decile of cluster widths", "risk", "attribute", _low),
+        Measure("risk.width_largest", "largest cluster width", "risk", "attribute", _low),
+        Measure("risk.narrow_clusters", "records in narrow clusters", "risk", "attribute", _high),
+        Measure("risk.clusters_without_noise", "records in clusters without noise", "risk",
+                "attribute", _high),
+        Measure("learning.f_measure", "F-measure, trained on the release", "learning", "class",
+                _low),
+        Measure("learning.f_measure_original", "F-measure, trained on the original", "learning",
+                "class", _low),
     )
-}
+}  # fmt: skip
+"""Every measure by its id, in the order in which they are shown."""
+
+
+def check_measure(measure: str) -> None:
+    """Refuse an id that no measure has."""
+    if measure in MEASURES:
+        return
+    names = {name: row.id for row in MEASURES.values() for name in (row.label.lower(), row.id)}
+    close = get_close_matches(measure.lower(), names, n=1)
+    meant = f"; did you mean {names[close[0]]!r}?" if close else ""
+    raise DataError(f"no measure has the id {measure!r}{meant} (ids: {', '.join(MEASURES)})")
 
 
 @dataclass(frozen=True)
@@ -77,7 +119,7 @@ class Figure:
     Attributes
     ----------
     measure
-        A key of `MEASURES`.
+        The id of its measure, a key of `MEASURES`.
     attribute
         What it is about: an attribute, a pair of them, quasi-identifiers or a class; None where it
         is about the whole table.
@@ -92,13 +134,42 @@ class Figure:
     value: float
     reading: str
 
+    @property
+    def label(self) -> str:
+        """What people read of its measure."""
+        return MEASURES[self.measure].label
+
 
 @dataclass(frozen=True)
 class NotComputed:
-    """A measure without a figure, and why."""
+    """Measures without a figure, and why.
 
-    measure: str
+    Attributes
+    ----------
+    measures
+        Their ids; empty where no measure could be computed.
+    reason
+        One line in plain words.
+    attribute
+        What there is no figure of, as in `Figure`; None where there is none at all.
+    """
+
+    measures: tuple[str, ...]
     reason: str
+    attribute: str | None = None
+
+    @property
+    def label(self) -> str:
+        """What people read of it: what was not computed."""
+        *before, last = [MEASURES[measure].label for measure in self.measures] or ["every measure"]
+        names = f"{', '.join(before)} and {last}" if before else last
+        return names if self.attribute is None else f"{names} of {self.attribute!r}"
+
+    def explains(self, measure: str, attribute: str | None) -> bool:
+        """Whether it says why there is no such figure."""
+        return (not self.measures or measure in self.measures) and (
+            self.attribute in (None, attribute)
+        )
 
 
 Items = Iterator[Figure | NotComputed]
@@ -167,15 +238,27 @@ class Evaluation:
     notes: tuple[str, ...]
 
     def value(self, measure: str, attribute: str | None = None) -> float:
-        """Return one figure's value."""
+        """Return one figure's value.
+
+        Parameters
+        ----------
+        measure
+            The id of a measure, such as ``"utility.mean_sse"``.
+        attribute
+            What the figure is about, where that is not the whole table: an attribute, two as
+            ``"a × b"``, columns as ``"a, b"``, a class as ``"target = class"``.
+        """
+        check_measure(measure)
         for figure in self.figures:
             if (figure.measure, figure.attribute) == (measure, attribute):
                 return figure.value
-        about = "" if attribute is None else f" for {attribute!r}"
-        raise DataError(f"no figure of the measure {measure!r}{about} was computed")
+        given = "the whole table" if attribute is None else repr(attribute)
+        reasons = (x.reason for x in self.not_computed if x.explains(measure, attribute))
+        reason = next(reasons, f"its figures are about {ABOUT[MEASURES[measure].about]}")
+        raise DataError(f"no figure of {measure!r} was computed for {given}: {reason}")
 
     def to_dict(self) -> dict[str, Any]:
-        """Return everything as plain values that JSON can hold."""
+        """Return everything as plain values that JSON can hold; measures by their ids."""
         return {
             "records": self.records,
             "released": self.released,
@@ -186,7 +269,7 @@ class Evaluation:
         }
 
     def to_frame(self) -> pl.DataFrame:
-        """Return the figures as a table: measure, attribute, value, reading."""
+        """Return the figures as a table: measure (its id), attribute, value, reading."""
         schema = {
             "measure": pl.String, "attribute": pl.String, "value": pl.Float64,
             "reading": pl.String,
@@ -202,7 +285,7 @@ class Evaluation:
             _table(part, list(figures))
             for part, figures in groupby(self.figures, lambda f: MEASURES[f.measure].part)
         ]
-        lines = [f"{missing.measure}: {missing.reason}" for missing in self.not_computed]
+        lines = [f"{missing.label}: {missing.reason}" for missing in self.not_computed]
         for title, items in (("Not computed", lines), ("Notes", self.notes)):
             if items:
                 shown.append(Text(title, style="bold"))
@@ -222,7 +305,7 @@ def _table(part: Part, figures: list[Figure]) -> "Table":
     for figure, chosen in figures_to_show(part, figures):
         about = f"\n{figure.attribute}" if figure.attribute else ""
         about += f" ({chosen})" if chosen else ""
-        name = Text.assemble(figure.measure, (about, "dim"))
+        name = Text.assemble(figure.label, (about, "dim"))
         table.add_row(name, f"{figure.value:.3g}", Text(figure.reading))
     return table
 

@@ -10,18 +10,22 @@ from microveil.evaluation.encoding import placed, ranked
 from microveil.evaluation.pairing import Pair, deviation, present
 from microveil.evaluation.result import Figure, Items, NotComputed, percent
 
+_WIDTHS = ("risk.width_median", "risk.width_90", "risk.width_largest", "risk.narrow_clusters")
+
 
 def disclosure_figures(pair: Pair, *, rank_percent: float, deviations: float) -> Items:
     """Compare values one by one: how closely masked values give them away."""
     for name, values, masked in pair.columns():
         if not deviation(values):
             yield NotComputed(
-                f"interval disclosure of {name!r}", "it does not vary where both tables have it"
+                ("risk.rank_disclosure", "risk.value_disclosure"),
+                "it does not vary where both tables have it",
+                name,
             )
             continue
         by_rank = risk.rank_disclosure(values, masked, percent=rank_percent)
         yield Figure(
-            "rank interval disclosure",
+            "risk.rank_disclosure",
             name,
             by_rank.share,
             f"{percent(by_rank.share)} of values lie within {rank_percent:g}% of the rank of their "
@@ -29,7 +33,7 @@ def disclosure_figures(pair: Pair, *, rank_percent: float, deviations: float) ->
         )
         by_value = risk.value_disclosure(values, masked, deviations=deviations)
         yield Figure(
-            "value interval disclosure",
+            "risk.value_disclosure",
             name,
             by_value.share,
             f"{percent(by_value.share)} of values lie within {pair.deviations(name, deviations)} "
@@ -58,7 +62,7 @@ def linkage_figures(pair: Pair, *, sample: int | None, seed: int) -> Items:
     """Link records one by one."""
     linkage = linkage_of(pair, sample=sample, seed=seed)
     if linkage is None:
-        yield NotComputed("record linkage", "no record is complete in both tables")
+        yield NotComputed(("linkage.nearest",), "no record is complete in both tables")
         return
     reading = (
         f"{percent(linkage.share)} of records could be linked by someone who knows their original "
@@ -69,26 +73,30 @@ def linkage_figures(pair: Pair, *, sample: int | None, seed: int) -> Items:
             f" (from a sample of {linkage.queried:,} of {linkage.records:,} records; with 95% "
             f"confidence {percent(linkage.low)} to {percent(linkage.high)})"
         )
-    yield Figure("record linkage", None, linkage.share, reading)
+    yield Figure("linkage.nearest", None, linkage.share, reading)
 
 
 def cluster_figures(pair: Pair) -> Items:
     """Measure how wide clusters are, or how many tell their category: what noise does not hide."""
     if pair.clusters is None:
-        yield NotComputed("cluster widths", "clusters are described in the private detail only")
+        yield NotComputed(
+            (*_WIDTHS, "risk.clusters_without_noise"),
+            "clusters are described in the private detail only",
+        )
         return
     yield from _width_figures(pair, pair.clusters)
     shares = risk.without_noise(pair.clusters, [c.name for c in pair.categorical])
     for attribute in pair.categorical:
         if attribute.name not in shares:
             yield NotComputed(
-                f"records in clusters without noise of {attribute.name!r}",
+                ("risk.clusters_without_noise",),
                 "it was masked without clusters",
+                attribute.name,
             )
             continue
         share = shares[attribute.name]
         yield Figure(
-            "records in clusters without noise",
+            "risk.clusters_without_noise",
             attribute.name,
             share,
             f"{percent(share)} of records are in clusters that agree so clearly that their most "
@@ -104,31 +112,31 @@ def _width_figures(pair: Pair, clusters: pl.DataFrame) -> Items:
     widths = risk.cluster_widths(clusters, deviations)
     for name in pair.numeric:
         if name not in widths:
-            yield NotComputed(f"cluster widths of {name!r}", "it was masked without clusters")
+            yield NotComputed(_WIDTHS, "it was masked without clusters", name)
             continue
         width = widths[name]
         yield Figure(
-            "cluster width, median",
+            "risk.width_median",
             name,
             width.median,
             f"half of the records are in clusters at most {pair.deviations(name, width.median)} "
             "wide: so closely does someone who knows all other records learn their values",
         )
         yield Figure(
-            "cluster width, 90%",
+            "risk.width_90",
             name,
             width.ninth_decile,
             "nine in ten records are in clusters at most "
             f"{pair.deviations(name, width.ninth_decile)} wide",
         )
         yield Figure(
-            "cluster width, largest",
+            "risk.width_largest",
             name,
             width.largest,
             f"no cluster is wider than {pair.deviations(name, width.largest)}",
         )
         yield Figure(
-            "records in narrow clusters",
+            "risk.narrow_clusters",
             name,
             width.narrow,
             f"{percent(width.narrow)} of records are in clusters narrower than {risk.NARROW} "
@@ -139,19 +147,21 @@ def _width_figures(pair: Pair, clusters: pl.DataFrame) -> Items:
 def class_figures(pair: Pair, quasi_identifiers: Sequence[str]) -> Items:
     """Count records that share their quasi-identifiers in the release."""
     if not quasi_identifiers:
-        yield NotComputed("unique records and smallest class", "no quasi-identifiers were named")
+        yield NotComputed(
+            ("risk.unique_records", "risk.smallest_class"), "no quasi-identifiers were named"
+        )
         return
     classes = risk.quasi_identifier_classes(pair.table.to_native(), quasi_identifiers)
     names = ", ".join(quasi_identifiers)
     yield Figure(
-        "unique records",
+        "risk.unique_records",
         names,
         classes.unique,
         f"{percent(classes.unique)} of released records share {names} with no other record; "
         "higher is riskier",
     )
     yield Figure(
-        "smallest class",
+        "risk.smallest_class",
         names,
         float(classes.smallest),
         f"the smallest group that shares {names} has {classes.smallest:,} of {classes.records:,} "
@@ -164,11 +174,13 @@ def group_figures(pair: Pair) -> Items:
     for group in pair.plan.joint_groups if pair.plan else ():
         names, k = ", ".join(group.attributes), pair.plan and pair.plan.k_of(group.attributes[0])
         if not set(group.attributes) <= set(pair.table.columns):
-            yield NotComputed(f"smallest joint class of {names}", "not all of it is in the release")
+            yield NotComputed(
+                ("risk.smallest_joint_class",), "not all of it is in the release", names
+            )
             continue
         classes = risk.quasi_identifier_classes(pair.table.to_native(), group.attributes)
         yield Figure(
-            "smallest joint class",
+            "risk.smallest_joint_class",
             names,
             float(classes.smallest),
             f"every combination of masked {names} is shared by {classes.smallest:,} or more of "

@@ -17,9 +17,14 @@ from microveil.evaluation.pairing import Pair, complete, deviation, present
 from microveil.evaluation.result import Figure, Items, NotComputed, moves, percent
 
 _KINDS: tuple[tuple[utility.Correlation, str], ...] = (
-    ("pearson", "difference in Pearson correlations"),
-    ("spearman", "difference in Spearman correlations"),
+    ("pearson", "utility.pearson"),
+    ("spearman", "utility.spearman"),
 )
+_CORRELATIONS = tuple(measure for _, measure in _KINDS)
+_OF_NUMBERS = (
+    "utility.mean_sse", "utility.sse_sst", "utility.il1s", "risk.rank_disclosure",
+    "risk.value_disclosure",
+)  # fmt: skip
 
 
 def distribution_figures(pair: Pair) -> Items:
@@ -28,17 +33,17 @@ def distribution_figures(pair: Pair) -> Items:
         original, released = present(values)[:, np.newaxis], present(masked)[:, np.newaxis]
         (mean,) = utility.mean_differences(original, released)
         yield Figure(
-            "difference in means",
+            "utility.means",
             name,
             float(mean),
             f"the mean {moves(mean, pair.deviations(name, abs(mean)))}",
         )
         if len(released) == 1:
-            yield NotComputed(f"difference in variances of {name!r}", "the release has one value")
+            yield NotComputed(("utility.variances",), "the release has one value", name)
         else:
             (change,) = utility.variance_differences(original, released)
             yield Figure(
-                "difference in variances",
+                "utility.variances",
                 name,
                 float(change),
                 f"the variance {moves(change, percent(abs(change)))}",
@@ -46,7 +51,7 @@ def distribution_figures(pair: Pair) -> Items:
         quantiles = utility.quantile_differences(original, released).ravel()
         worst = int(np.argmax(np.abs(quantiles)))
         yield Figure(
-            "difference in quantiles",
+            "utility.quantiles",
             name,
             float(quantiles[worst]),
             f"of nine quantiles the {percent(utility.QUANTILES[worst])} one moves most, by "
@@ -61,10 +66,10 @@ def _correlation_figures(names: Sequence[str], original: Reals, released: Reals)
     varies = [a for a in range(len(names)) if deviation(original[:, a]) * deviation(released[:, a])]
     for a in sorted(set(range(len(names))) - set(varies)):
         yield NotComputed(
-            f"correlations of {names[a]!r}", "it is constant among the complete records of a table"
+            _CORRELATIONS, "it is constant among the complete records of a table", names[a]
         )
     if len(varies) < 2:
-        yield NotComputed("correlations", "they need two numeric attributes or more that vary")
+        yield NotComputed(_CORRELATIONS, "they need two numeric attributes or more that vary")
         return
     for kind, measure in _KINDS:
         changes = utility.correlation_differences(original[:, varies], released[:, varies], kind)
@@ -84,18 +89,21 @@ def propensity_figures(pair: Pair) -> Items:
     try:
         told_apart = utility.propensity(original, released)
     except DataError:
-        yield NotComputed("pMSE", "too few records are complete in one of the tables")
+        yield NotComputed(
+            ("utility.pmse", "utility.pmse_ratio"),
+            "too few records are complete in one of the tables",
+        )
         return
     share = len(released) / (len(original) + len(released))
     yield Figure(
-        "pMSE",
+        "utility.pmse",
         None,
         told_apart.pmse,
         f"{told_apart.pmse:.3g} on a scale from 0, where a logistic regression cannot tell masked "
         f"from original records, to {share * (1 - share):.3g}, where it always can",
     )
     yield Figure(
-        "pMSE ratio",
+        "utility.pmse_ratio",
         None,
         told_apart.ratio,
         f"masked records can be told apart {told_apart.ratio:.3g} times as well as records drawn "
@@ -106,16 +114,18 @@ def propensity_figures(pair: Pair) -> Items:
 def error_figures(pair: Pair, scale: utility.Scale) -> Items:
     """Compare records one by one: how far numbers have moved."""
     if not pair.numeric:
-        yield NotComputed("SSE, IL1s and interval disclosure", "no attribute holds numbers")
+        yield NotComputed(_OF_NUMBERS, "no attribute holds numbers")
         return
     cells, moved = 0, 0.0
     for name, values, masked in pair.columns():
         if not deviation(values):
-            yield NotComputed(f"SSE/SST of {name!r}", "it does not vary where both tables have it")
+            yield NotComputed(
+                ("utility.sse_sst",), "it does not vary where both tables have it", name
+            )
             continue
         (ratio,) = utility.sse_sst(values[:, np.newaxis], masked[:, np.newaxis])
         yield Figure(
-            "SSE/SST",
+            "utility.sse_sst",
             name,
             float(ratio),
             f"the squared error is {percent(ratio)} of the squared spread of the attribute",
@@ -124,7 +134,7 @@ def error_figures(pair: Pair, scale: utility.Scale) -> Items:
         cells, moved = cells + len(values), moved + len(values) * float(mean)
     if cells:
         yield Figure(
-            "IL1s per cell",
+            "utility.il1s",
             None,
             moved / cells,
             f"a value moves by {np.sqrt(2) * moved / cells:.3g} standard deviations on average",
@@ -134,7 +144,7 @@ def error_figures(pair: Pair, scale: utility.Scale) -> Items:
 
 def _mean_sse_figure(original: Reals, released: Reals, scale: utility.Scale) -> Items:
     if not len(original) or not all(map(deviation, original.T)):
-        yield NotComputed("mean SSE", "too few records are complete in both tables")
+        yield NotComputed(("utility.mean_sse",), "too few records are complete in both tables")
         return
     mean_sse = utility.mean_sse(original, released, scale=scale)
     distance = np.sqrt(mean_sse * original.shape[1])
@@ -143,4 +153,6 @@ def _mean_sse_figure(original: Reals, released: Reals, scale: utility.Scale) -> 
         "mean square (scale: standard deviation)"
     )
     as_printed = "as the paper prints it, which depends on the data's units (scale: variance)"
-    yield Figure("mean SSE", None, mean_sse, in_deviations if scale == "std" else as_printed)
+    yield Figure(
+        "utility.mean_sse", None, mean_sse, in_deviations if scale == "std" else as_printed
+    )

@@ -76,5 +76,5 @@ def _learned(pair: Pair, target: Any, seed: int) -> tuple[float, float]:  # noqa
     def mean_of(measure: str) -> float:
         return fmean(figure.value for figure in figures if figure.measure == measure)
 
-    of_release = mean_of("F-measure, trained on the release")
-    return of_release, mean_of("F-measure, trained on the original")
+    of_release = mean_of("learning.f_measure")
+    return of_release, mean_of("learning.f_measure_original")

@@ -160,7 +160,7 @@ def _page(
             for part, figures in groupby(evaluation.figures, lambda f: MEASURES[f.measure].part)
         ],
         "evaluation": evaluation,
-        "not_computed": [f"{missing.measure}: {missing.reason}"
+        "not_computed": [f"{missing.label}: {missing.reason}"
                          for missing in evaluation.not_computed],
         "rules": RULES,
         "again": repeated(certificate, pair.plan, seed),

@@ -19,12 +19,12 @@ MOST = 100
 """So many attributes are drawn; a page with many more would be slow to open."""
 
 _CAPTIONED = (
-    "difference in means",
-    "difference in variances",
-    "share unchanged",
-    "total variation distance",
+    "utility.means",
+    "utility.variances",
+    "utility.unchanged",
+    "utility.total_variation",
 )
-_TRAINED = ("F-measure, trained on the original", "F-measure, trained on the release")
+_TRAINED = ("learning.f_measure_original", "learning.f_measure")
 
 
 @dataclass(frozen=True)
@@ -119,7 +119,7 @@ class Drawings:
         return text
 
     def _errors(self) -> list[Drawing]:
-        figures = [f for f in self._evaluation.figures if f.measure == "SSE/SST"]
+        figures = [f for f in self._evaluation.figures if f.measure == "utility.sse_sst"]
         if not figures:
             return []
         names = [str(f.attribute) for f in figures]

@@ -16,14 +16,14 @@ from microveil.release.guarantees import exactly, rounded_up
 Grade = Literal["good", "fair", "poor", "unknown"]
 
 LIMITS = {
-    "IL1s per cell": (0.1 / math.sqrt(2), 0.5 / math.sqrt(2)),
-    "difference in quantiles": (0.25, 1.0),
-    "difference in Pearson correlations": (0.1, 0.3),
-    "total variation distance": (0.05, 0.2),
-    "record linkage": (0.05, 0.2),
-    "unique records": (0.0, 0.05),
+    "utility.il1s": (0.1 / math.sqrt(2), 0.5 / math.sqrt(2)),
+    "utility.quantiles": (0.25, 1.0),
+    "utility.pearson": (0.1, 0.3),
+    "utility.total_variation": (0.05, 0.2),
+    "linkage.nearest": (0.05, 0.2),
+    "risk.unique_records": (0.0, 0.05),
 }
-"""Rules of thumb: up to the first a figure is good, up to the second it is fair."""
+"""Rules of thumb by measure: up to the first a figure is good, up to the second it is fair."""
 
 RULES = (
     "Usefulness is called good while numbers move by 0.1 standard deviations or less on average, "
@@ -64,41 +64,41 @@ def worst(evaluation: Evaluation, measure: str) -> Figure | None:
 
 def _useful(evaluation: Evaluation) -> Card:
     measures: dict[str, Callable[[Figure], str]] = {
-        "IL1s per cell": lambda f: (
+        "utility.il1s": lambda f: (
             f"A number moves by {math.sqrt(2) * f.value:.2g} standard deviations on average."
         ),
-        "difference in quantiles": lambda f: (
+        "utility.quantiles": lambda f: (
             f"The quantile that moves most, one of {f.attribute}, moves by "
             f"{abs(f.value):.2g} standard deviations."
         ),
-        "difference in Pearson correlations": lambda f: (
+        "utility.pearson": lambda f: (
             f"The correlation that changes most, {f.attribute}, changes by {abs(f.value):.2g}."
         ),
-        "total variation distance": lambda f: (
+        "utility.total_variation": lambda f: (
             f"Of categories, {f.attribute} changes most: {percent(f.value)} of records would have "
             "to change theirs to restore the original shares."
         ),
     }
-    if worst(evaluation, "IL1s per cell"):
-        del measures["difference in quantiles"]
+    if worst(evaluation, "utility.il1s"):
+        del measures["utility.quantiles"]
     return _graded("How useful is it?", _ANSWERS["useful"], evaluation, measures)
 
 
 def _risky(evaluation: Evaluation) -> Card:
     measures: dict[str, Callable[[Figure], str]] = {
-        "record linkage": lambda f: f"{_plainly(f.reading)}.",
-        "unique records": lambda f: f"{_plainly(f.reading)}.",
-        "records in narrow clusters": lambda f: (
+        "linkage.nearest": lambda f: f"{_plainly(f.reading)}.",
+        "risk.unique_records": lambda f: f"{_plainly(f.reading)}.",
+        "risk.narrow_clusters": lambda f: (
             f"{percent(f.value)} of records share their masked {f.attribute} with a cluster so "
             f"narrow ({NARROW} standard deviations) that it tells the value closely."
         ),
-        "records in clusters without noise": lambda f: (
+        "risk.clusters_without_noise": lambda f: (
             f"The masked {f.attribute} of {percent(f.value)} of records is that of their cluster, "
             "without noise."
         ),
     }
     card = _graded("How risky is it?", _ANSWERS["risky"], evaluation, measures)
-    if worst(evaluation, "record linkage"):
+    if worst(evaluation, "linkage.nearest"):
         return card
     reason = "Which record is whose is not known here, so no attempt was made to link records."
     sentences = (reason, *card.sentences)
@@ -230,4 +230,4 @@ def repeated(certificate: Certificate | None, plan: Plan | None, seed: int | Non
 def _tells(figure: Figure) -> bool:
     """Whether a figure is worth a sentence: that no record is in a bad place is not."""
     of_utility = MEASURES[figure.measure].part == "utility"
-    return bool(figure.value) or of_utility or figure.measure == "record linkage"
+    return bool(figure.value) or of_utility or figure.measure == "linkage.nearest"
