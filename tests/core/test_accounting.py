@@ -139,7 +139,11 @@ def test_the_closed_form_is_the_largest_loss_over_all_neighbours(
     if guarantee == "re-clustered":
         assert exact <= epsilon
     bound = reclustered_bound(
-        method, epsilon, clusters=len(summary), records=len(values), domain=DOMAIN
+        method,
+        epsilon,
+        clusters=len(summary),
+        records=len(values),
+        width=DOMAIN.upper - DOMAIN.lower,
     )
     assert exact <= bound * (1 + 1e-12)
 

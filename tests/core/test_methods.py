@@ -104,17 +104,17 @@ def test_the_factor_bounds_what_published_noise_loses(name: MethodName) -> None:
         )
         scales = noise_scales(method, summary, DOMAIN, 1.0)
         loss = reclustered_loss(method, summary, DOMAIN, scales)
-        bound = reclustered_bound(method, 1.0, clusters=10, records=40, domain=DOMAIN)
+        bound = reclustered_bound(method, 1.0, clusters=10, records=40)
         assert loss <= bound
         worst = max(worst, loss)
-    weaker = reclustered_bound(method, 0.5, clusters=10, records=40, domain=DOMAIN)
+    weaker = reclustered_bound(method, 0.5, clusters=10, records=40)
     assert worst > weaker
 
 
 def test_the_row_decides_the_bound() -> None:
     method = replace(METHODS["iDP-LS"], reclustered_factor=7)
-    case = {"clusters": 10, "records": 2**20, "domain": DOMAIN}
+    case = {"clusters": 10, "records": 2**20}
     rounding = 1 + 2.0**-20
-    assert reclustered_bound(method, 1.0, **case) == 7 * rounding  # type: ignore[arg-type]
+    assert reclustered_bound(method, 1.0, **case) == 7 * rounding
     per_cluster = replace(method, reclustered_factor=None)
-    assert reclustered_bound(per_cluster, 1.0, **case) == 10  # type: ignore[arg-type]
+    assert reclustered_bound(per_cluster, 1.0, **case) == 10

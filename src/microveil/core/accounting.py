@@ -14,6 +14,9 @@ from microveil.core.methods import Method, Reach
 from microveil.core.sensitivity import DomainUnits, Reaches
 from microveil.errors import PlanError
 
+LEAST_WIDTH = 2**40
+"""A domain is so many grid units wide or more: see `grid.grid_of_domain`."""
+
 
 def budget_shares(epsilon: float, weights: Sequence[float]) -> list[float]:
     """Split ε in proportion to weights into floats whose sum is ε exactly, in any order.
@@ -162,20 +165,21 @@ def reclustered_losses(
 
 
 def reclustered_bound(
-    method: Method, epsilon: float, *, clusters: int, records: int, domain: DomainUnits
+    method: Method, epsilon: float, *, clusters: int, records: int, width: int = LEAST_WIDTH
 ) -> float:
     """Bound the re-clustered loss of published noise without looking at the data.
 
-    With scales held, and for any table of the method's domain: p·ε for iDP-CBLS, where every one
-    of p clusters may lose ε; for DP-UM and iDP-LS the shifts n_j·|Δc_j| add up to at most hi − lo,
-    while n_j·b_j is at least (hi − lo)/ε and half of that, which gives ε and 2ε. Rounding each
-    centroid to the grid adds at most n/R, with R the domain's width in grid units (2^40 or more).
+    With noise scales fixed, and for any table of the method's domain: p·ε for iDP-CBLS, where every
+    one of p clusters may lose ε; for DP-UM and iDP-LS the shifts n_j·|Δc_j| add up to at most
+    hi − lo, while n_j·b_j is at least (hi − lo)/ε and half of that, which gives ε and 2ε. Rounding
+    each centroid to the grid adds at most n/R for a domain that is `width` R grid units wide or
+    more. The least width of all is a plan fact; the true one may tell a domain read from the data.
     """
     if not method.clustered:
         return epsilon
     if method.reclustered_factor is None:
         return clusters * epsilon
-    return method.reclustered_factor * epsilon * _rounding(records, domain)
+    return method.reclustered_factor * epsilon * (1 + records / width)
 
 
 def _rounding(records: int, domain: DomainUnits) -> float:

@@ -101,8 +101,9 @@ _DP = Promise(
 )
 _IDP = Promise(
     "iDP",
-    caveat="this is individual differential privacy: it compares this table with its neighbours, "
-    "not any two neighbouring tables.",
+    caveat="this is individual differential privacy with noise scales fixed: it compares this "
+    "table with its neighbours, not any two neighbouring tables, and a neighbour's own noise "
+    "scales, which may differ and tell it apart, are not covered.",
     survives_data=True,
     if_domain_read="so the guarantee covers only values inside the observed range",
     if_categories_read="so the guarantee covers only those that were seen",
