@@ -240,7 +240,7 @@ def test_mistakes_are_one_line_and_leave_nothing(
     ("plan", "message"),
     [
         ("epsilon = 1\n[attributes]\nx = 'confidential'", "none for 'name'; add it to the plan"),
-        ("epsilon = 1\n[attributes]\ny = 'confidential'", "attribute 'y' of the plan is not in"),
+        ("epsilon = 1\n[attributes]\ny = 'confidential'", "attribute 'y': in the plan, but not in"),
         ("epsilon = 1\nkk = 3\n[attributes]\nx = 'confidential'", "plan: unknown key 'kk'"),
         ("epsilon =", "plan: not valid TOML"),
         (

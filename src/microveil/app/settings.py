@@ -5,10 +5,9 @@ from typing import Any
 import polars as pl
 import streamlit as st
 
-from microveil.app.attributes import plan_of
+from microveil.app.attributes import is_about_rows, plan_of
 from microveil.app.charts import frontier_chart
 from microveil.app.markup import message
-from microveil.app.mistakes import is_about_settings
 from microveil.app.outlook import EPSILONS, check, frontier, outlook, some_records, why_unpredicted
 from microveil.app.session import Chosen, Edited, remember
 from microveil.core.methods import GUARANTEES, METHODS
@@ -41,7 +40,7 @@ def settings(chosen: Chosen, edited: Edited) -> Plan | None:
         plan = plan_of(edited.rows, chosen.proposed, chosen.data.schema, **given)
         notes = remember("notes", (chosen.identity, plan), lambda: check(chosen.data, plan))
     except MicroveilError as error:
-        where = place if is_about_settings(error) else edited.place
+        where = edited.place if is_about_rows(error, edited.rows, given) else place
         where.html(message("error", str(error)))
         return None
     for note in notes:

@@ -39,7 +39,10 @@ def budget_shares(epsilon: float, weights: Sequence[float]) -> list[float]:
     for first in range(int(units) - sum(shares)):
         shares[first] += 1
     if 0 in shares:
-        raise PlanError("plan: epsilon is too small, or the weights too unequal, to be shared")
+        raise PlanError(
+            "plan: epsilon is too small, or the weights too unequal, to be shared",
+            setting="epsilon",
+        )
     return [float(share * unit) for share in shares]
 
 

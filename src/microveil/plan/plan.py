@@ -1,7 +1,6 @@
 """The plan: what is done to each attribute, for which ε. Frozen, validated, TOML in and out."""
 
 import graphlib
-import math
 import tomllib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -25,10 +24,11 @@ from microveil.core.choices import (
     Partition,
     Post,
 )
-from microveil.core.methods import GUARANTEES, METHODS, methods_that
+from microveil.core.methods import METHODS
 from microveil.errors import FileError, PlanError
-from microveil.plan.groups import Group, check_groups, from_names
-from microveil.plan.roles import Confidential, Derived, Identifier, K, Kept, Part, where
+from microveil.plan.check import check_plan
+from microveil.plan.groups import Group, from_names
+from microveil.plan.roles import Confidential, Derived, Identifier, K, Kept, Part
 
 
 class _Frozen(Mapping[str, "Confidential | Identifier | Kept | Derived"]):
@@ -147,104 +147,8 @@ class Plan(Part):
 
     @model_validator(mode="after")
     def _check(self) -> Self:
-        if not math.isfinite(self.epsilon) or self.epsilon <= 0:
-            raise ValueError(f"epsilon must be a finite number above 0, got {self.epsilon}")
-        smallest = self.k if isinstance(self.k, int) else 3
-        if self.partition == "noise-optimal" and self.cap < 2 * smallest - 1:
-            raise ValueError(f"cap must be 2k - 1 or more, got {self.cap} for k = {self.k}")
-        if self.records_per_person < 1:
-            raise ValueError(f"records_per_person must be 1 or more, got {self.records_per_person}")
-        if not self.confidential:
-            raise ValueError("attributes must hold at least one of role confidential, got none")
-        if self.k != "auto" and self.k < 1:
-            raise ValueError(f"k must be 1 or more, got {self.k}")
-        check_groups(self)
-        for name in self.confidential:
-            self._check_method(name)
-        self._check_derived()
+        check_plan(self)
         return self
-
-    def _check_method(self, name: str) -> None:
-        attribute, method = self.confidential[name], METHODS[self.method_of(name)]
-        k = self.k_of(name)
-        self._check_choice(name)
-        if k != "auto" and k < method.least_k:
-            raise ValueError(
-                f"{where(name)}: k must be {method.least_k} or more for {method.name}, got {k}"
-            )
-        if (
-            self.guarantee == "re-clustered"
-            and self.records_per_person > 1
-            and not method.promise.covers_persons_reclustered
-        ):
-            raise ValueError(
-                f'{where(name)}: with guarantee = "re-clustered", {method.name} covers one record '
-                f"per person, got records_per_person = {self.records_per_person}; use "
-                + methods_that(lambda other: other.promise.covers_persons_reclustered)
-            )
-        if attribute.has_domain or self.domain_from_data or method.promise.survives_data:
-            return
-        undemanding = methods_that(lambda other: not other.needs_domain)
-        voids = "(domain_from_data = true reads them from the data and voids the DP claim)"
-        if attribute.is_category:
-            raise ValueError(
-                f"{where(name)}: {method.name} needs declared categories; list all that are "
-                f"possible, or choose {undemanding} {voids}"
-            )
-        raise ValueError(
-            f"{where(name)}: {method.name} needs a declared domain, got "
-            f"lower = {attribute.lower} and upper = {attribute.upper}; declare both from what "
-            f"is known without the data, or choose {undemanding}, which needs none {voids}"
-        )
-
-    def _check_choice(self, name: str) -> None:
-        """Refuse clusters that follow the data where a claim would not survive it."""
-        method = METHODS[self.method_of(name)]
-        partition = self.partition_of(name)
-        chosen = [f"partition = {partition!r}"] if partition not in ("fixed", "joint") else []
-        chosen += ['k = "auto"'] if self.k_of(name) == "auto" else []
-        if not chosen or not method.clustered:
-            return
-        if self.confidential[name].is_category:
-            raise ValueError(
-                f'{where(name)}: k = "auto" weighs squared errors, which categories have none of; '
-                "give it a k of its own"
-            )
-        if not method.promise.survives_data:
-            others = methods_that(lambda other: other.promise.survives_data)
-            raise ValueError(
-                f"{where(name)}: {chosen[0]} looks at the data, which voids the claim of "
-                f"{method.name}; use it with {others}, or choose a number for k"
-            )
-        if not GUARANTEES[self.guarantee].allows_chosen_clusters:
-            raise ValueError(
-                f"{where(name)}: {chosen[0]} looks at the data, which re-clustering cannot cover; "
-                'use a fixed partition and k, or guarantee = "fixed-clusters"'
-            )
-        if len(chosen) == 2:
-            raise ValueError(
-                f"{where(name)}: {chosen[0]} chooses its own sizes; give the smallest as a number "
-                "for k"
-            )
-
-    def _check_derived(self) -> None:
-        released = {name for name, a in self.attributes.items() if a.role != "identifier"}
-        for name, derived in self.derived.items():
-            unknown = sorted(derived.inputs - released)
-            if unknown:
-                dropped = unknown[0] in self.attributes
-                raise ValueError(
-                    f"{where(name)}: the expression names {unknown[0]!r}, "
-                    f"{'an identifier' if dropped else 'which is not in the plan'}; "
-                    "name only attributes that are released"
-                )
-        try:
-            _ = self.derivation_order
-        except graphlib.CycleError:
-            raise ValueError(
-                f"attribute {next(iter(self.derived))!r}: derived attributes must not be computed "
-                "from each other in a circle"
-            ) from None
 
     @property
     def confidential(self) -> dict[str, Confidential]:

@@ -82,16 +82,17 @@ def _check_columns(plan: Plan, engine: Table) -> None:
     unknown = [name for name in plan.attributes if name not in engine.columns]
     if unknown:
         raise DataError(
-            f"attribute {unknown[0]!r} of the plan is not in the data "
-            f"(columns: {', '.join(map(repr, engine.columns))}); correct the name, or remove it "
-            "from the plan"
+            f"in the plan, but not in the data (columns: {', '.join(map(repr, engine.columns))}); "
+            "correct the name, or remove it from the plan",
+            attribute=unknown[0],
         )
     unlisted = [name for name in engine.columns if name not in plan.attributes]
     if unlisted:
         raise DataError(
             f"every column needs a role, and the plan has none for {', '.join(map(repr, unlisted))}"
             '; add it to the plan\'s attributes as "confidential", "identifier" (dropped) '
-            'or "kept" (published as it is)'
+            'or "kept" (published as it is)',
+            setting="attributes",
         )
 
 

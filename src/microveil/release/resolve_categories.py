@@ -42,8 +42,10 @@ def _from_data(name: str, facts: CategoryFacts) -> tuple[Category, ...]:
         return (False, True)
     if facts.holds != "other values" and len(facts.seen) < 2:
         raise DataError(
-            f"attribute {name!r}: every value is the same, so no categories can be read from the "
-            "data; declare categories"
+            "every value is the same, so no categories can be read from the data; declare "
+            "categories",
+            attribute=name,
+            setting="categories",
         )
     return facts.seen
 
@@ -56,28 +58,30 @@ def _are_numerals(categories: tuple[Category, ...]) -> bool:
 def _check_categories(
     name: str, categories: tuple[Category, ...], facts: CategoryFacts, records: int
 ) -> None:
-    where = f"attribute {name!r}"
     if facts.holds == "other values":
         raise DataError(
-            f"{where}: categories must be text, whole numbers or true/false values; convert the "
-            "column"
+            "categories must be text, whole numbers or true/false values; convert the column",
+            attribute=name,
         )
     expected = _HOLDS[type(categories[0])]
+    problem = None
     if expected != facts.holds:
-        raise DataError(
-            f"{where}: the declared categories are {expected}, but the column holds {facts.holds}; "
-            "declare them as the column has them"
+        problem = (
+            f"the declared categories are {expected}, but the column holds {facts.holds}; declare "
+            "them as the column has them"
         )
-    if facts.outside:
-        raise DataError(
-            f"{where}: {facts.outside:,} of {records:,} values are none of the declared "
-            "categories; declare all that are possible, or correct the data"
+    elif facts.outside:
+        problem = (
+            f"{facts.outside:,} of {records:,} values are none of the declared categories; declare "
+            "all that are possible, or correct the data"
         )
-    if facts.unknown:
-        raise DataError(
-            f"{where}: {facts.unknown} of the declared categories are not in the list of the "
-            "column's own type; add them to it, or convert the column to text"
+    elif facts.unknown:
+        problem = (
+            f"{facts.unknown} of the declared categories are not in the list of the column's own "
+            "type; add them to it, or convert the column to text"
         )
+    if problem:
+        raise DataError(problem, attribute=name, setting="categories")
 
 
 def _note_on_categories(name: str, method: Method) -> str:

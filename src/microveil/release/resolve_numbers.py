@@ -31,24 +31,32 @@ def check_numeric(name: str, attribute: Confidential, engine: Table) -> None:
             raise all_missing(name)
         if not text.not_numbers:
             raise DataError(
-                f"attribute {name!r}: a confidential attribute must be numeric, found numbers "
-                f"stored as {column.type_name}; convert the column (in CSV, remove leading zeros), "
-                'set kind = "nominal" for codes, or make its role identifier or kept'
+                "a confidential attribute must be numeric, found numbers stored as "
+                f"{column.type_name}; convert the column (in CSV, remove leading zeros), set "
+                'kind = "nominal" for codes, or make its role identifier or kept',
+                attribute=name,
+                setting="kind",
             )
         count = f"{text.not_numbers:,} of {engine.records:,} records are not numbers"
         raise DataError(
-            f"attribute {name!r}: a confidential attribute must be numeric, found "
-            f'{column.type_name} ({count}); set kind = "nominal" or "ordinal" for categories, '
-            "correct the data (leave missing values empty), or make its role identifier or kept"
+            f"a confidential attribute must be numeric, found {column.type_name} ({count}); set "
+            'kind = "nominal" or "ordinal" for categories, correct the data (leave missing values '
+            "empty), or make its role identifier or kept",
+            attribute=name,
+            setting="kind",
         )
     if attribute.kind == "real" and column.kind == "integer":
         raise DataError(
-            f"attribute {name!r}: kind is real but the column's type is integer, and a release "
-            "keeps its types; remove kind from the plan or convert the column"
+            "kind is real but the column's type is integer, and a release keeps its types; remove "
+            "kind from the plan or convert the column",
+            attribute=name,
+            setting="kind",
         )
     if attribute.decimals is not None and column.kind == "integer":
         raise DataError(
-            f"attribute {name!r}: decimals are for real values, found an integer column"
+            "decimals are for real values, found an integer column; remove decimals",
+            attribute=name,
+            setting="decimals",
         )
 
 
@@ -105,34 +113,40 @@ def declared_domain(name: str, attribute: Confidential, column: Column) -> tuple
 def _check_grid(name: str, attribute: Confidential, grid: Grid, facts: Facts) -> None:
     if not grid.holds(facts.smallest, facts.largest):
         raise DataError(
-            f"attribute {name!r}: values too large for its noise grid, expected within 2^60 steps "
-            f"of {grid.step:g}; declare lower and upper, or a larger resolution"
+            f"values too large for its noise grid, expected within 2^60 steps of {grid.step:g}; "
+            "declare lower and upper, or a larger resolution",
+            attribute=name,
         )
     if attribute.resolution is not None and _collapses(grid, facts):
         raise DataError(
-            f"attribute {name!r}: its resolution is so coarse that all values become the same; "
-            "declare a smaller one"
+            "its resolution is so coarse that all values become the same; declare a smaller one",
+            attribute=name,
+            setting="resolution",
         )
 
 
 def _check_values(name: str, kind: NumericKind, facts: Facts, records: int) -> None:
-    where = f"attribute {name!r}"
     if records == 0:
         raise all_missing(name)
     if facts.not_finite:
         raise DataError(
-            f"{where}: values must be finite, found {facts.not_finite:,} that are infinite or NaN; "
-            "correct them or make them missing"
+            f"values must be finite, found {facts.not_finite:,} that are infinite or NaN; correct "
+            "them or make them missing",
+            attribute=name,
         )
     if facts.outside:
         raise DataError(
-            f"{where}: {facts.outside:,} of {records:,} values lie outside the declared domain; "
-            "widen lower and upper, or correct the data"
+            f"{facts.outside:,} of {records:,} values lie outside the declared domain; widen lower "
+            "and upper, or correct the data",
+            attribute=name,
+            setting="lower",
         )
     if kind == "integer" and facts.fractional:
         raise DataError(
-            f"{where}: kind is integer but {facts.fractional:,} of {records:,} values are not "
-            'whole; set kind = "real" or correct the data'
+            f"kind is integer but {facts.fractional:,} of {records:,} values are not whole; set "
+            'kind = "real" or correct the data',
+            attribute=name,
+            setting="kind",
         )
 
 
@@ -143,8 +157,10 @@ def _domain_from_data(
     upper = upper if math.isfinite(upper) else facts.largest
     if lower >= upper:
         raise DataError(
-            f"attribute {name!r}: every value is the same, so no domain can be read from the data, "
-            f"and {method.name} needs one; declare lower and upper"
+            "every value is the same, so no domain can be read from the data, and "
+            f"{method.name} needs one; declare lower and upper",
+            attribute=name,
+            setting="lower",
         )
     return lower, upper
 
@@ -167,7 +183,9 @@ def _grid(
     lower, upper = domain
     if math.isfinite(lower) and math.isfinite(upper):
         if upper - lower == math.inf:
-            raise PlanError(f"attribute {name!r}: the domain is too wide; narrow lower and upper")
+            raise PlanError(
+                "the domain is too wide; narrow lower and upper", attribute=name, setting="lower"
+            )
         return grid_of_domain(lower, upper), "declared"
     if attribute.resolution is not None:
         return Grid(power_of_two_below(attribute.resolution)), "declared"
@@ -202,7 +220,11 @@ def _published_range(
     if kind == "integer":
         least, most = math.ceil(least), math.floor(most)
         if least > most:
-            raise PlanError(f"attribute {name!r}: no whole number lies between lower and upper")
+            raise PlanError(
+                "no whole number lies between lower and upper; widen them",
+                attribute=name,
+                setting="lower",
+            )
     return least, most
 
 
