@@ -391,7 +391,10 @@ def test_large_unsigned_integers_keep_their_size() -> None:
 @pytest.mark.filterwarnings("ignore::microveil.PrivacyWarning")
 def test_tiny_numbers_are_not_lost() -> None:
     table = pl.DataFrame({"x": np.linspace(1, 2, 30) * 1e-26})
-    masked = protect(table, Plan(epsilon=100, attributes={"x": "confidential"})).data["x"]
+    with pytest.raises(DataError, match="'x': its values span fewer than 4,096 steps"):
+        protect(table, Plan(epsilon=100, attributes={"x": "confidential"}))
+    plan = Plan(epsilon=100, attributes={"x": Confidential(resolution=1e-34)})
+    masked = protect(table, plan).data["x"]
     assert masked.is_between(0.5e-26, 3e-26).all()
 
 
@@ -462,8 +465,8 @@ def test_domains_from_the_data_warn_and_say_what_they_cost() -> None:
 
 
 def test_decimals_from_the_data_warn() -> None:
-    plan = Plan(epsilon=1, k=3, attributes={"x": "confidential"})
-    with pytest.warns(PrivacyWarning, match="attribute 'x': its noise grid follows the last"):
+    plan = Plan(epsilon=1, k=3, attributes={"x": Confidential(resolution="data")})
+    with pytest.warns(PrivacyWarning, match="attribute 'x': its noise grid was taken from the da"):
         release = protect(pl.DataFrame({"x": [0.25, 1.5, 2.0, 3.0]}), plan)
     assert release.certificate.attributes[0].grid == "data"
     assert release.certificate.attributes[0].grid_step is None

@@ -29,7 +29,8 @@ class Column:
     """A column as its schema describes it; `kind` is None where it does not hold numbers.
 
     Dates are whole numbers of days, times whole numbers of microseconds, from 1970 or midnight;
-    `clock` says which, and `zone` names the time zone of those that have one.
+    `clock` says which, and `zone` names the time zone of those that have one. `inferred` says that
+    the values decided on the type, as they do in CSV files.
     """
 
     kind: NumericKind | None
@@ -39,6 +40,7 @@ class Column:
     single_precision: bool = False
     clock: Literal["date", "datetime", "time"] | None = None
     zone: str | None = None
+    inferred: bool = False
 
 
 @dataclass(frozen=True)
@@ -92,6 +94,12 @@ class Table(Protocol):
 
     def text_facts(self, attribute: str) -> TextFacts:
         """Look at a column that does not hold numbers."""
+
+    def convert(self, kinds: Mapping[str, NumericKind]) -> None:
+        """Make whole numbers real where the plan says so, and inferred real numbers whole.
+
+        Real numbers that are not whole stay as they are.
+        """
 
     def drop_missing(self, attributes: Sequence[str]) -> None:
         """Leave out the records with a null in any of these attributes."""

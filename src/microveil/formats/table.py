@@ -164,12 +164,15 @@ class TableMeta:
         Of CSV.
     columns
         Columns of which the file says something.
+    inferred
+        Whether the values decided on the types of the columns.
     """
 
     path: Path | None = None
     family: Literal["spss", "stata", "sas"] | None = None
     dialect: Dialect = field(default_factory=Dialect)
     columns: Mapping[str, ColumnMeta] = field(default_factory=dict)
+    inferred: bool = False
 
     @property
     def exposed(self) -> tuple[str, ...]:

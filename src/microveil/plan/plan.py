@@ -106,7 +106,9 @@ class Plan(Part):
         Read undeclared domains from the data. For DP and DP-UM this voids the claim, so it must be
         said here; it warns and is written on the certificate.
     from_data
-        What else was taken from the data when the plan was made; copied to the certificate.
+        What was taken from the data when the plan was made: ``"k"``, say, or ``"age: decimals"``.
+        The certificate says so, and claims no more than if it had been read from the data by
+        `protect`. Take out what you have declared from what is known without the data.
     attributes
         For every column its role: `Confidential`, `Identifier`, `Kept` or `Derived`, or the role's
         name alone.
@@ -163,6 +165,15 @@ class Plan(Part):
     def names(self, role: str) -> tuple[str, ...]:
         """Names of the attributes of one role, in plan order."""
         return tuple(name for name, a in self.attributes.items() if a.role == role)
+
+    def read_from_data(self, attribute: str) -> frozenset[str]:
+        """Return the settings of an attribute, its own or the plan's, that `from_data` marks."""
+        prefix = f"{attribute}: "
+        own = {mark.removeprefix(prefix) for mark in self.from_data if mark.startswith(prefix)}
+        general = {mark for mark in self.from_data if mark in type(self).model_fields}
+        if self.confidential[attribute].k is not None:
+            general.discard("k")
+        return frozenset(own | general)
 
     @property
     def verbatim(self) -> tuple[str, ...]:
