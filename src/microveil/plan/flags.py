@@ -3,10 +3,10 @@
 from collections.abc import Iterable, Mapping
 from itertools import combinations
 from types import MappingProxyType
-from typing import Any
+from typing import Unpack
 
 from microveil.errors import PlanError
-from microveil.plan.plan import Plan
+from microveil.plan.plan import AttributesGiven, Plan, PlanOptions
 from microveil.plan.roles import Bound, Confidential, Identifier, Kept, did_you_mean
 
 
@@ -17,7 +17,8 @@ def plan_for_columns(
     keep: Iterable[str] = (),
     nominal: Iterable[str] = (),
     domains: Mapping[str, tuple[Bound, Bound]] = MappingProxyType({}),
-    **settings: Any,  # noqa: ANN401 - pydantic checks each of them
+    epsilon: float,
+    **settings: Unpack[PlanOptions],
 ) -> Plan:
     """Make a plan in which every column not dropped or kept is confidential.
 
@@ -27,15 +28,16 @@ def plan_for_columns(
     >>> plan.names("confidential")
     ('age',)
     """
-    base: dict[str, object] = {name: Confidential() for name in columns}
+    base = {name: Confidential() for name in columns}
     return Plan(
+        epsilon=epsilon,
         attributes=override(base, drop=drop, keep=keep, nominal=nominal, domains=domains),
         **settings,
     )
 
 
 def override(
-    attributes: Mapping[str, object],
+    attributes: AttributesGiven,
     *,
     drop: Iterable[str] = (),
     keep: Iterable[str] = (),
