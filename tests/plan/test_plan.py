@@ -2,6 +2,7 @@ import copy
 import math
 import pickle
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -38,8 +39,8 @@ AGE = {"age": "confidential"}
         ({"attributes": {"age": {"lower": 1}}}, "attribute 'age': role must be confidential"),
     ],
 )
-def test_a_wrong_plan_is_one_clear_message(settings: dict[str, object], message: str) -> None:
-    base: dict[str, object] = {"epsilon": 1.0, "attributes": AGE}
+def test_a_wrong_plan_is_one_clear_message(settings: dict[str, Any], message: str) -> None:
+    base: dict[str, Any] = {"epsilon": 1.0, "attributes": AGE}
     if "epsilom" in settings or settings == {"attributes": AGE}:
         del base["epsilon"]
     with pytest.raises(PlanError) as error:
@@ -65,7 +66,7 @@ def test_a_wrong_plan_is_one_clear_message(settings: dict[str, object], message:
     ],
 )
 def test_a_wrong_attribute_says_so_alone_and_in_a_plan(
-    settings: dict[str, object], message: str
+    settings: dict[str, Any], message: str
 ) -> None:
     with pytest.raises(PlanError, match="^" + message[:10]):
         Confidential(**settings)
@@ -106,7 +107,7 @@ ATTRIBUTES = {"age": "confidential", "name": "identifier"}
     ],
 )
 def test_an_error_says_which_attribute_and_which_setting(
-    settings: dict[str, object], attribute: str | None, setting: str
+    settings: dict[str, Any], attribute: str | None, setting: str
 ) -> None:
     with pytest.raises(PlanError) as error:
         Plan(**{"epsilon": 1.0, "attributes": ATTRIBUTES, **settings})
@@ -152,7 +153,7 @@ def test_derived_attributes_are_ordered_by_what_they_need() -> None:
 
 
 def test_a_plan_is_frozen_and_can_be_copied() -> None:
-    plan = Plan(epsilon=np.float64(0.5), k=np.int64(4), attributes=AGE)
+    plan = Plan(epsilon=np.float64(0.5), k=np.int64(4), attributes=AGE)  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="frozen"):
         plan.k = 5
     with pytest.raises(TypeError):
@@ -219,7 +220,7 @@ def test_flags_make_and_change_roles() -> None:
     assert plan.confidential == {"income": Confidential(lower=0, upper=500_000)}
     columns = ["name", "region", "income"]
     with pytest.raises(PlanError, match="drop 'incom': no such attribute; did you mean 'income'"):
-        plan_for_columns(columns, drop=["incom"])
+        plan_for_columns(columns, drop=["incom"], epsilon=1.0)
     with pytest.raises(PlanError, match="domain 'name': only a confidential"):
         override({"name": "identifier"}, domains={"name": (0, 1)})
 

@@ -19,6 +19,7 @@ from microveil import (
     PrivacyWarning,
     protect,
 )
+from microveil.core.choices import MethodName
 
 VALUES = [15_485_863 + 7919 * i for i in range(12)]  # no digit string of these may be published
 DOMAIN = Confidential(lower=0, upper=10**9)
@@ -59,7 +60,7 @@ def test_something_else_is_not_a_certificate(tmp_path: Path) -> None:
 @pytest.mark.parametrize("from_data", [False, True])
 @pytest.mark.filterwarnings("ignore::microveil.PrivacyWarning")
 def test_a_certificate_depends_on_the_plan_and_not_on_the_data(
-    method: str, *, from_data: bool
+    method: MethodName, *, from_data: bool
 ) -> None:
     attribute = Confidential() if from_data else DOMAIN
     plan = Plan(
@@ -223,7 +224,7 @@ def test_categories_and_domains_from_the_data_void_differential_privacy(method: 
 @pytest.mark.filterwarnings("ignore::microveil.PrivacyWarning")
 @pytest.mark.parametrize("method", ["DP", "DP-UM", "iDP-LS"])
 def test_the_type_of_a_csv_column_is_from_the_data_unless_declared(
-    tmp_path: Path, method: str
+    tmp_path: Path, method: MethodName
 ) -> None:
     certificates, texts = [], []
     for kind in (None, "real", "integer"):

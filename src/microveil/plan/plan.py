@@ -2,9 +2,9 @@
 
 import graphlib
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Self
+from typing import Annotated, Any, ClassVar, Self, TypedDict, Unpack
 
 import tomli_w
 from pydantic import (
@@ -27,17 +27,24 @@ from microveil.core.choices import (
 from microveil.core.methods import METHODS
 from microveil.errors import FileError, PlanError
 from microveil.plan.check import check_plan
-from microveil.plan.groups import Group, from_names
+from microveil.plan.groups import Group, GroupSettings, from_names
 from microveil.plan.roles import Confidential, Derived, Identifier, K, Kept, Part
 
+AttributeRole = Confidential | Identifier | Kept | Derived
+AttributesGiven = Mapping[str, object]
+"""Attributes as they may be given: roles, their names, or mappings.
 
-class _Frozen(Mapping[str, "Confidential | Identifier | Kept | Derived"]):
+No narrower, because mypy takes a dict of roles and names for one of objects.
+"""
+
+
+class _Frozen(Mapping[str, AttributeRole]):
     """A mapping that cannot be changed, but can be copied and pickled."""
 
-    def __init__(self, items: Mapping[str, "Confidential | Identifier | Kept | Derived"]) -> None:
+    def __init__(self, items: Mapping[str, AttributeRole]) -> None:
         self._items = dict(items)
 
-    def __getitem__(self, name: str) -> "Confidential | Identifier | Kept | Derived":
+    def __getitem__(self, name: str) -> AttributeRole:
         return self._items[name]
 
     def __iter__(self) -> Iterator[str]:
@@ -55,7 +62,7 @@ def _from_role(value: object) -> object:
 
 
 Attribute = Annotated[
-    Annotated[Confidential | Identifier | Kept | Derived, Discriminator("role")],
+    Annotated[AttributeRole, Discriminator("role")],
     BeforeValidator(_from_role),
 ]
 Groups = Annotated[tuple[Annotated[Group, BeforeValidator(from_names)], ...], Field(strict=False)]
@@ -64,6 +71,36 @@ Attributes = Annotated[
     AfterValidator(_Frozen),
     PlainSerializer(lambda attributes: dict(attributes)),
 ]
+
+
+class PlanOptions(TypedDict, total=False):
+    """Settings of a plan that have a default, as they may be given."""
+
+    method: MethodName
+    k: K
+    partition: Partition
+    cap: int
+    groups: Sequence[Group | GroupSettings | list[str] | tuple[str, ...]]
+    guarantee: GuaranteeName
+    post: Post
+    missing: Missing
+    records_per_person: int
+    domain_from_data: bool
+    from_data: Sequence[str]
+
+
+class PlanSettings(PlanOptions):
+    """What `Plan` takes."""
+
+    epsilon: float
+    attributes: AttributesGiven
+
+
+class PlanChanges(PlanOptions, total=False):
+    """What `Plan.replace` takes."""
+
+    epsilon: float
+    attributes: AttributesGiven
 
 
 class Plan(Part):
@@ -144,7 +181,7 @@ class Plan(Part):
     from_data: Annotated[tuple[str, ...], Field(strict=False)] = ()
     attributes: Attributes
 
-    def __init__(self, **settings: Any) -> None:  # noqa: ANN401 - also takes lists and paths
+    def __init__(self, **settings: Unpack[PlanSettings]) -> None:
         super().__init__(**settings)
 
     @model_validator(mode="after")
@@ -216,18 +253,19 @@ class Plan(Part):
             return "joint"
         return "fixed" if self.confidential[attribute].is_category else self.partition
 
-    def replace(self, **settings: Any) -> "Plan":  # noqa: ANN401 - pydantic checks each of them
+    def replace(self, **changes: Unpack[PlanChanges]) -> "Plan":
         """Return a copy of the plan with some settings changed, checked again."""
-        current = {name: getattr(self, name) for name in type(self).model_fields}
-        return Plan(**{**current, **settings})
+        current: dict[str, Any] = {name: getattr(self, name) for name in type(self).model_fields}
+        return Plan(**{**current, **changes})
 
     @classmethod
-    def published(cls, **settings: Any) -> "Plan":  # noqa: ANN401 - as for Plan
+    def published(cls, **settings: Unpack[PlanSettings]) -> "Plan":
         """Make a plan that does what the paper does: clusters of k, and no post-processing."""
-        return cls(**{"partition": "fixed", "post": "none", **settings})
+        plan: PlanSettings = {"partition": "fixed", "post": "none", **settings}
+        return cls(**plan)
 
     @classmethod
-    def recommended(cls, **settings: Any) -> "Plan":  # noqa: ANN401 - as for Plan
+    def recommended(cls, **settings: Unpack[PlanSettings]) -> "Plan":
         """Make a plan of least error at level 1: noise-optimal clusters, penalised isotonic values.
 
         Guarantee
@@ -235,8 +273,10 @@ class Plan(Part):
         ε is that of level 1. Clusters follow the data, so level 2 has no bound, and they may be as
         small as k = 3, so level 3 protects less than with larger clusters; a larger k costs error.
         """
-        best = {"partition": "noise-optimal", "k": 3, "post": "penalised-isotonic"}
-        return cls(**{**best, **settings})
+        plan: PlanSettings = {
+            "partition": "noise-optimal", "k": 3, "post": "penalised-isotonic", **settings
+        }  # fmt: skip
+        return cls(**plan)
 
     @classmethod
     def from_toml(cls, text: str, *, folder: str | Path = ".") -> "Plan":

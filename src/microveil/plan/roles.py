@@ -2,10 +2,10 @@
 
 import difflib
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import date, datetime, time
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, Self, TypedDict, Unpack
 
 import numpy as np
 from pydantic import (
@@ -40,12 +40,29 @@ class Part(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
     prefix: ClassVar[str] = ""
 
-    def __init__(self, **settings: Any) -> None:  # noqa: ANN401 - also takes lists and paths
+    def __init__(self, **settings: object) -> None:
         plain = {k: v.item() if isinstance(v, np.generic) else v for k, v in settings.items()}
         try:
             super().__init__(**plain)
         except ValidationError as error:
             raise _first_problem(type(self), error) from None
+
+
+class ConfidentialSettings(TypedDict, total=False):
+    """What `Confidential` takes; what it holds is of narrower types."""
+
+    role: Literal["confidential"]
+    kind: Kind | None
+    lower: Bound | None
+    upper: Bound | None
+    categories: Sequence[Category] | None
+    taxonomy: Mapping[str, object] | str | Path | None
+    method: MethodName | None
+    k: K | None
+    weight: float
+    decimals: int | None
+    resolution: float | Literal["data"] | None
+    unit: Unit | None
 
 
 class Confidential(Part):
@@ -94,7 +111,7 @@ class Confidential(Part):
     resolution: float | Literal["data"] | None = None
     unit: Unit | None = None
 
-    def __init__(self, **settings: Any) -> None:  # noqa: ANN401 - also takes lists and paths
+    def __init__(self, **settings: Unpack[ConfidentialSettings]) -> None:
         super().__init__(**settings)
 
     @property
