@@ -1,4 +1,4 @@
-"""How long a noise-optimal partition takes, on one core, as the number of values grows."""
+"""How long a noise-optimal partition takes, on one core, as the values grow and ε falls."""
 
 import time
 
@@ -12,24 +12,31 @@ from microveil.release.resolve import resolve
 
 
 def main() -> None:
-    """Print seconds, beside those of a sort of the same values."""
-    plan = Plan.recommended(epsilon=0.1, attributes={"x": Confidential(lower=0, upper=10**7)})
-    for records in (10_000, 100_000, 1_000_000):
-        values = np.random.default_rng(1).lognormal(10, 1, records).clip(0, 10**7)
-        engine = MemoryEngine(pl.DataFrame({"x": values}))
-        (settings,) = resolve(plan, engine).numeric
-        start = time.perf_counter()
-        ranked = engine.ranked(settings)
-        sorting = time.perf_counter() - start
-        cut(ranked[:1000], settings)
-        start = time.perf_counter()
-        sizes = cut(ranked, settings)
-        cutting = time.perf_counter() - start
-        print(
-            f"{records:>9,} values, cap {settings.cap}: {cutting:6.2f} s, "
-            f"{cutting / records * 1e6:.1f} µs a value, {cutting / sorting:.0f} × the sort, "
-            f"{len(sizes):,} clusters"
-        )
+    """Print seconds of processor time, and of a sort of the same values."""
+    measure(10_000, 0.1)
+    measure(100_000, 0.1)
+    for epsilon in (1.0, 0.25, 0.1, 0.025, 0.01):
+        measure(1_000_000, epsilon)
+
+
+def measure(records: int, epsilon: float) -> None:
+    """Cut skewed values of an attribute that has all of ε."""
+    plan = Plan.recommended(epsilon=epsilon, attributes={"x": Confidential(lower=0, upper=10**7)})
+    values = np.random.default_rng(1).lognormal(10, 1, records).clip(0, 10**7)
+    engine = MemoryEngine(pl.DataFrame({"x": values}))
+    (settings,) = resolve(plan, engine).numeric
+    cut(engine.ranked(settings)[:1000], settings)
+    start = time.process_time()
+    ranked = engine.ranked(settings)
+    sorting = time.process_time() - start
+    start = time.process_time()
+    sizes = cut(ranked, settings)
+    cutting = time.process_time() - start
+    print(
+        f"{records:>9,} values, ε = {epsilon:<5g}, cap {settings.cap}: {cutting:.2f} s "
+        f"({cutting / records * 1e6:.2f} µs a value), sort {sorting:.2f} s; "
+        f"{len(sizes):,} clusters of {sizes.min()} to {sizes.max()}"
+    )
 
 
 if __name__ == "__main__":

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from microveil.core.accounting import noise_scales, reclustered_loss
+from microveil.core.choices import GuaranteeName, MethodName
 from microveil.core.clusters import cluster_sizes, summarise
-from microveil.core.methods import METHODS, Guarantee, MethodName
+from microveil.core.methods import METHODS
 from microveil.core.sensitivity import DomainUnits
 
 PAGE = (Path(__file__).parent.parent / "docs" / "guarantees.md").read_text(encoding="utf-8")
@@ -25,7 +26,7 @@ DOMAIN = DomainUnits(0, 40 * UNIT)
         ("`iDP-CBLS`, re-clustered", "iDP-CBLS", "re-clustered"),
     ],
 )
-def test_the_worked_example(label: str, name: MethodName, guarantee: Guarantee) -> None:
+def test_the_worked_example(label: str, name: MethodName, guarantee: GuaranteeName) -> None:
     method, summary = METHODS[name], summarise(VALUES, cluster_sizes(10, 3))
     scales = noise_scales(method, summary, DOMAIN, 1.0, guarantee)
     starts = tuple(f"| {label} | {digit}" for digit in range(10))

@@ -25,8 +25,10 @@ class MicroveilError(Exception):
 
     Attributes
     ----------
+    message
+        What is wrong and how to fix it, without the attribute.
     attribute
-        The attribute it is about, which then opens the message; None if it is about no single one.
+        The attribute it is about, which opens its text; None if it is about no single one.
     setting
         The setting of the plan or the option that would fix it; None if there is no single one.
     """
@@ -35,6 +37,7 @@ class MicroveilError(Exception):
         self, message: str = "", *, attribute: str | None = None, setting: str | None = None
     ) -> None:
         super().__init__(message if attribute is None else f"attribute {attribute!r}: {message}")
+        self.message = message
         self.attribute = attribute
         self.setting = setting
 

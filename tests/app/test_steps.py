@@ -17,17 +17,17 @@ from microveil import (
     DataError,
     Detail,
     FileError,
+    MicroveilError,
     Plan,
     PlanError,
     evaluate,
     protect,
 )
-from microveil.app.attributes import plan_of, rows_of
+from microveil.app.attributes import is_about_rows, plan_of, rows_of
 from microveil.app.charts import frontier_chart
 from microveil.app.compare import compare
 from microveil.app.downloads import files_of
 from microveil.app.markup import items, message, readings
-from microveil.app.mistakes import is_about_settings
 from microveil.app.outlook import check, frontier, outlook, some_records, why_unpredicted
 from microveil.app.server import command
 from microveil.app.upload import Upload
@@ -38,6 +38,10 @@ from microveil.plan.roles import Derived, Kept
 from microveil.plan.sample import people, people_plan
 
 SCHEMA = people().schema
+SETTINGS = (
+    "epsilon", "method", "guarantee", "partition", "missing", "k", "records_per_person",
+    "domain_from_data",
+)  # fmt: skip
 
 
 def edited(**cells: object) -> list[dict[str, object]]:
@@ -90,7 +94,47 @@ def test_a_wrong_cell_is_named(cells: dict[str, object], said: str) -> None:
     with pytest.raises(PlanError) as error:
         plan_of(edited(**cells), people_plan(), SCHEMA)
     assert said in str(error.value)
-    assert not is_about_settings(error.value)
+    assert error.value.attribute == "age"
+    assert error.value.setting == ("expression" if "role" in cells else next(iter(cells)))
+    assert is_about_rows(error.value, edited(**cells), SETTINGS)
+
+
+@pytest.mark.parametrize(
+    ("settings", "cells", "in_rows"),
+    [
+        ({"missing": "error"}, {}, False),  # about «other», which has missing values
+        ({"k": 2}, {}, False),
+        ({}, {"k": "2"}, True),
+        ({"k": 2_000}, {}, False),
+        ({}, {"k": "2000"}, True),
+        ({"method": "DP"}, {"lower": None}, True),
+        ({"partition": "noise-optimal"}, {"method": "DP-UM"}, False),
+        ({"partition": "joint"}, {"method": "DP-UM"}, True),
+        ({"guarantee": "re-clustered", "partition": "joint"}, {}, False),
+        ({"guarantee": "re-clustered", "records_per_person": 2}, {}, False),
+        ({"epsilon": -1.0}, {}, False),
+        ({}, {"lower": "30"}, True),  # some are younger
+        ({}, {"kind": "nominal"}, True),
+    ],
+)
+def test_an_error_is_shown_where_it_can_be_fixed(
+    settings: dict[str, object], cells: dict[str, object], in_rows: bool
+) -> None:
+    rows = edited(**cells)
+    if settings.get("partition") == "joint":
+        for row in rows:
+            row["k"] = None
+            row["method"] = row["method"] if row["attribute"] == "age" else None
+    with pytest.raises(MicroveilError) as error:
+        check(people(), plan_of(rows, people_plan(), SCHEMA, **settings))
+    assert is_about_rows(error.value, rows, SETTINGS) == in_rows
+
+
+def test_a_table_without_confidential_attributes_is_fixed_in_the_rows() -> None:
+    rows = [{**row, "role": "kept"} for row in rows_of(people_plan(), SCHEMA)]
+    with pytest.raises(PlanError, match="at least one of role confidential") as error:
+        plan_of(rows, people_plan(), SCHEMA)
+    assert is_about_rows(error.value, rows, SETTINGS)
 
 
 def test_what_was_edited_is_no_longer_said_to_come_from_the_data() -> None:

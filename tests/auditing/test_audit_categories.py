@@ -106,7 +106,7 @@ class Case:
         self.codes, self.settings, self.labels = codes, settings, labels
         self.categories = len(settings.categories)
         self.held = [
-            settings.method.promise == "iDP"
+            settings.method.promise.name == "iDP"
             and keeps_its_leader(
                 scores_of(cluster, settings.kind, self.categories), settings.persons
             )
@@ -465,7 +465,7 @@ def possible_by_hand(target: CategoryTarget, published: list[int], record: int) 
         again = [tuple(changed[one] for one in members) for members in seen]
         scores = [scores_of(cluster, settings.kind, len(settings.categories)) for cluster in again]
         if all(
-            settings.method.promise == "DP"
+            settings.method.promise.name == "DP"
             or not keeps_its_leader(one, settings.persons)
             or one.index(max(one)) == chosen
             for one, chosen in zip(scores, published, strict=True)

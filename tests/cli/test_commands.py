@@ -240,7 +240,7 @@ def test_mistakes_are_one_line_and_leave_nothing(
     ("plan", "message"),
     [
         ("epsilon = 1\n[attributes]\nx = 'confidential'", "none for 'name'; add it to the plan"),
-        ("epsilon = 1\n[attributes]\ny = 'confidential'", "attribute 'y' of the plan is not in"),
+        ("epsilon = 1\n[attributes]\ny = 'confidential'", "attribute 'y': in the plan, but not in"),
         ("epsilon = 1\nkk = 3\n[attributes]\nx = 'confidential'", "plan: unknown key 'kk'"),
         ("epsilon =", "plan: not valid TOML"),
         (
@@ -279,7 +279,8 @@ def test_paths_that_are_refused(run: Run) -> None:
     old = Path("out.csv").read_bytes()
     code, _, err = run(f"protect in.csv -o out.csv {FLAGS}")
     assert code == 1
-    assert "overwrite" in err
+    assert "out.csv: the file exists; " in err
+    assert "choose another path, or give overwrite=True (--overwrite)" in err
     assert Path("out.csv").read_bytes() == old
     assert run(f"protect in.csv -o out.csv --overwrite {FLAGS}")[0] == 0
     assert run("plan in.csv -o plan.txt")[0] == 1

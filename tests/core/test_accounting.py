@@ -18,14 +18,15 @@ from microveil.core.accounting import (
     reclustered_loss,
     reclustered_scales,
 )
+from microveil.core.choices import GuaranteeName, MethodName
 from microveil.core.clusters import ClusterSummary, cluster_sizes, singletons, summarise
 from microveil.core.grid import Integers
-from microveil.core.methods import METHODS, Guarantee, MethodName
+from microveil.core.methods import METHODS
 from microveil.core.sensitivity import DomainUnits, Reaches
 
 DOMAIN = DomainUnits(0, 12)
 CLUSTERED: list[MethodName] = ["DP-UM", "iDP-LS", "iDP-CBLS"]
-GUARANTEES: list[Guarantee] = ["fixed-clusters", "re-clustered"]
+GUARANTEES: list[GuaranteeName] = ["fixed-clusters", "re-clustered"]
 
 spread_out = st.lists(st.integers(0, 12), min_size=3, max_size=24)
 heavily_tied = st.lists(st.sampled_from([0, 5, 6, 12]), min_size=3, max_size=24)
@@ -128,7 +129,7 @@ def brute_force_loss(name: MethodName, values: list[int], k: int, scales: Intege
 @given(values=tables, k=st.integers(3, 9), epsilon=epsilons)
 @settings(max_examples=600)
 def test_the_closed_form_is_the_largest_loss_over_all_neighbours(
-    name: MethodName, guarantee: Guarantee, values: list[int], k: int, epsilon: float
+    name: MethodName, guarantee: GuaranteeName, values: list[int], k: int, epsilon: float
 ) -> None:
     k = min(k, len(values))
     summary, method = recluster(values, k), METHODS[name]
@@ -138,7 +139,11 @@ def test_the_closed_form_is_the_largest_loss_over_all_neighbours(
     if guarantee == "re-clustered":
         assert exact <= epsilon
     bound = reclustered_bound(
-        method, epsilon, clusters=len(summary), records=len(values), domain=DOMAIN
+        method,
+        epsilon,
+        clusters=len(summary),
+        records=len(values),
+        width=DOMAIN.upper - DOMAIN.lower,
     )
     assert exact <= bound * (1 + 1e-12)
 

@@ -2,7 +2,9 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 
+import numba
 import numpy as np
 import polars as pl
 import pytest
@@ -13,11 +15,13 @@ from microveil import Confidential, Plan, PlanError, audit, protect
 from microveil.core.attribute import NumericSettings
 from microveil.core.clusters import summarise
 from microveil.core.expected import expected_squares
-from microveil.core.grid import Integers
+from microveil.core.grid import Integers, Reals, grid_of_observed
 from microveil.core.isotonic import expected_squares_of_noise
+from microveil.core.kernels.partition import cheapest_cuts
 from microveil.core.mask import calibrate
 from microveil.core.partition import cut
 from microveil.engines.memory import MemoryEngine
+from microveil.paper.datasets import CENSUS, WINE, DataSet, load
 from microveil.release.resolve import resolve
 
 DOMAIN = Confidential(lower=0, upper=100)
@@ -85,6 +89,91 @@ def test_least_squares_is_optimal_microaggregation(data: list[int], k: int) -> N
     ours = cut(ranked, case)
     assert k <= ours.min() <= ours.max() <= 2 * k - 1
     assert cost(ranked, ours.tolist(), case, noise=False) <= best * (1 + 1e-9) + 1
+
+
+@numba.njit(nogil=True)
+def one_by_one(
+    ranked: Integers, k: int, cap: int, pulled_in: bool, ends: Reals, epsilon: float, ceiling: float
+) -> Integers:
+    """Try every size of every cluster, one after the other; of equal costs the smallest wins."""
+    n = len(ranked)
+    least, start = np.full(n + 1, np.inf), np.zeros(n + 1, np.int64)
+    least[0] = 0.0
+    for end in range(k, n + 1):
+        x = ranked[:end] - ranked[end - 1]
+        total = squares = 0.0
+        for first in range(end - 1, max(-1, end - cap - 1), -1):
+            size, away = end - first, float(x[first])
+            total, squares = total + away, squares + away * away
+            if size < k:
+                continue
+            kept, reach = total, max(ends[1] - ranked[first], ranked[end - 1] - ends[0])
+            if pulled_in:
+                kept = total - away + x[first + 1] + x[end - 2]
+                up = -x[first + 1] + (x[first + 2] - x[first + 1]) - x[end - 2]
+                down = (x[end - 2] - away) + (x[end - 2] - x[end - 3]) + (x[first + 1] - away)
+                reach = max(float(up), float(down))
+            centroid, scale = kept / size, reach / size / epsilon
+            cost = squares - 2 * centroid * total + size * centroid * centroid
+            if scale > 0:
+                ratio, noise = ceiling / scale, 2 * scale * scale
+                if ratio < 40:
+                    noise -= np.exp(-ratio) * (2 * scale * scale + 2 * scale * ceiling)
+                cost += size * noise
+            if least[first] + cost < least[end]:
+                least[end], start[end] = least[first] + cost, first
+    sizes, end = [], n
+    while end > 0:
+        sizes.append(end - start[end])
+        end = start[end]
+    return np.array(sizes[::-1])
+
+
+@st.composite
+def long_tables(draw: st.DrawFn) -> Integers:
+    """Draw ascending values: few or many, tied, evenly spread, skewed, or with far outliers."""
+    random = np.random.default_rng(draw(st.integers(0, 2**32)))
+    count = draw(st.integers(3, 700))
+    values = {
+        "tied": random.integers(0, 9, count) * 1000,
+        "even": np.arange(count) * 10,
+        "skewed": np.rint(random.lognormal(10, 2, count)).astype(np.int64),
+        "outliers": random.integers(0, 50, count) + 2**50 * (random.random(count) < 0.02),
+    }[draw(st.sampled_from(["tied", "even", "skewed", "outliers"]))]
+    return np.sort(values)
+
+
+@given(
+    ranked=long_tables(),
+    k=st.sampled_from([3, 4, 20, 70]),
+    cap=st.sampled_from([7, 63, 64, 65, 150, 400]),
+    pulled_in=st.booleans(),
+    epsilon=st.sampled_from([1e-4, 0.01, 0.1, 1.0, np.inf]),
+    half_width=st.sampled_from([0.1, 1.0, np.inf]),
+)
+@settings(max_examples=400)
+def test_small_clusters_first_finds_what_trying_every_size_finds(
+    ranked: Integers, k: int, cap: int, pulled_in: bool, epsilon: float, half_width: float
+) -> None:
+    if len(ranked) < k:
+        return
+    ends = np.array([ranked[0], ranked[-1]], dtype=np.float64)
+    ceiling = half_width * max(1.0, ends[1] - ends[0])
+    case = k, max(cap, 2 * k - 1), pulled_in, ends, epsilon, ceiling
+    np.testing.assert_array_equal(cheapest_cuts(ranked, *case), one_by_one(ranked, *case))
+
+
+@pytest.mark.parametrize("dataset", [CENSUS, WINE])
+@pytest.mark.parametrize("epsilon", [0.001, 0.01, 0.1, 1.0])
+def test_every_attribute_of_real_tables_is_cut_as_by_trying_every_size(
+    dataset: DataSet, epsilon: float, paper_data: Path
+) -> None:
+    for values in load(dataset, paper_data).attributes.to_numpy().T:
+        ranked = np.sort(grid_of_observed(values).to_units(values))
+        ends = np.array([ranked[0], ranked[-1]], dtype=np.float64)
+        for pulled_in, ceiling in ((True, np.inf), (True, ends[1] / 2), (False, ends[1] / 2)):
+            case = 3, 400, pulled_in, ends, epsilon, ceiling
+            np.testing.assert_array_equal(cheapest_cuts(ranked, *case), one_by_one(ranked, *case))
 
 
 def test_large_values_with_small_spacing_lose_no_digits() -> None:

@@ -189,7 +189,7 @@ def test_without_a_plan_the_grid_follows_the_data_and_that_warns() -> None:
 
 def test_a_plan_that_does_not_fit() -> None:
     model = ProtectedEstimator(Ridge(), PLAN)
-    with pytest.raises(DataError, match="attribute 'x4' of the plan is not in the data"):
+    with pytest.raises(DataError, match="attribute 'x4': in the plan, but not in the data"):
         model.fit(X[:, :4], y)
     with pytest.raises(DataError, match=r"found 4 records for k = 5"):
         model.fit(X[:4], y[:4])

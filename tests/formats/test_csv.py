@@ -1,5 +1,8 @@
 import csv as python_csv
+from collections.abc import Callable
+from io import BytesIO
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
@@ -8,6 +11,8 @@ from hypothesis import strategies as st
 
 from microveil import FileError, FileWarning, MicroveilError
 from microveil.formats import Source, load, read_table, write_table
+from microveil.formats import csv as csv_format
+from microveil.formats.csv import look_at, read_columnwise
 
 VALUE = "918273"  # stands for a data value: no message may contain it
 
@@ -53,7 +58,72 @@ def test_columns_that_are_published_as_they_are_keep_their_text(tmp_path: Path) 
 
 @pytest.mark.parametrize("end", ["", "\n", "\n\n\n", "\r\n\r\n"])
 def test_empty_lines_at_the_end_are_no_records(tmp_path: Path, end: str) -> None:
-    assert read_table(csv(tmp_path, "x,y\n1,2\n3," + end)).height == 2
+    path = csv(tmp_path, "x,y\n1,2\n3," + end)
+    assert read_table(path).height == 2
+    files, _ = read_columnwise(Source(path), (), tmp_path)
+    assert [pl.read_parquet(files[name])[name].to_list() for name in "xy"] == [[1, 3], [2, None]]
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "windows-1252", "utf-16"])
+@pytest.mark.parametrize("columnwise", [False, True])
+@pytest.mark.filterwarnings("ignore:.*not UTF-8")
+def test_a_file_is_opened_twice_at_most(
+    tmp_path: Path, encoding: str, columnwise: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Once for all there is to find out, also of missing values and empty lines; once to read."""
+    path = csv(tmp_path, "x;y\n1,5;é\n2,5;\n\n".encode(encoding))
+    opened = count_openings(monkeypatch)
+    if columnwise:
+        files, meta = read_columnwise(Source(path), (), tmp_path)
+        rows = [*zip(*(pl.read_parquet(files[name])[name] for name in "xy"), strict=True)]
+    else:
+        (data, meta) = load(path)
+        rows = data.rows()
+    assert rows == [(1.5, "é"), (2.5, None)]
+    assert meta.dialect == (";", ",")
+    assert opened[:2] == [path, path if encoding == "utf-8" else BytesIO]
+    assert path not in opened[2:]
+
+
+def count_openings(monkeypatch: pytest.MonkeyPatch) -> list[object]:
+    """Note every path that Python opens, and what Polars is given to read as CSV."""
+    opened: list[object] = []
+
+    def noted(function: Callable[..., Any]) -> Callable[..., Any]:
+        def call(what: Any, *arguments: Any, **options: Any) -> Any:  # noqa: ANN401
+            opened.append(what if isinstance(what, Path) else type(what))
+            return function(what, *arguments, **options)
+
+        return call
+
+    monkeypatch.setattr(Path, "open", noted(Path.open))
+    for name in ("read_csv", "scan_csv"):
+        monkeypatch.setattr(pl, name, noted(getattr(pl, name)))
+    return opened
+
+
+def test_a_file_without_permission_is_one_clear_message(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(*_: object) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    path = csv(tmp_path, "x\n1\n")
+    monkeypatch.setattr(Path, "open", refused)
+    with pytest.raises(FileError, match=r"in\.csv: cannot be read: Permission denied"):
+        read_table(path)
+
+
+def test_the_delimiter_is_found_in_the_head_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A head that ends within quotes, or within the header, does not mislead."""
+    text = 'first;second\n1;"a\nb"\n2;"c,d\ne,f,g"\n3;h\n'
+    for head in range(1, len(text) + 1):
+        monkeypatch.setattr(csv_format, "_HEAD", head)
+        table = load(csv(tmp_path, text))
+        assert table.meta.dialect == (";", ".")
+        assert table.data["second"].to_list() == ["a\nb", "c,d\ne,f,g", "h"]
 
 
 def test_a_single_column_may_have_missing_values(tmp_path: Path) -> None:
@@ -256,3 +326,13 @@ def test_dates_and_times_come_back_as_they_were(tmp_path: Path) -> None:
     table = read_table(path)
     assert table.dtypes == [pl.Date, pl.Datetime("us"), pl.Time, pl.String, pl.String]
     assert read_table(path, verbatim=["day"])["day"].to_list() == ["2020-01-02"]
+
+
+@pytest.mark.filterwarnings("error")
+def test_what_was_detected_is_not_detected_again(tmp_path: Path) -> None:
+    path = csv(tmp_path, "größe;ort\n1;é\n".encode("cp1252"))
+    with pytest.warns(FileWarning, match="read as windows-1252"):
+        source, names = look_at(Source(path, decimal=","))
+    assert (source.encoding, source.delimiter, source.decimal) == ("windows-1252", ";", ",")
+    assert names == ["größe", "ort"]
+    assert read_table(source).rows() == [(1, "é")]

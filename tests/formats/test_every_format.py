@@ -56,6 +56,18 @@ def test_a_release_from_and_to_every_kind_of_file(run: Run, ending: str) -> None
         assert run(f"evaluate people{source} {target}")[0] == 0
 
 
+@pytest.mark.parametrize("ending", WRITABLE)
+def test_endings_may_be_of_upper_case(run: Run, ending: str) -> None:
+    write_people()
+    source, target = f"PEOPLE{ending.upper()}", f"OUT{ending.upper()}"
+    Path(f"people{ending}").rename(source)
+    code, _, err = run(f"protect {source} -o {target} --keep-order {FLAGS}")
+    assert (code, err) == (0, "")
+    assert "matches the certificate" in run("certificate OUT.certificate.json")[1]
+    assert read_table(target)["region"].to_list() == PEOPLE["region"].to_list()
+    assert run(f"evaluate {source} {target}")[0] == 0
+
+
 def test_a_changed_file_of_every_kind_is_noticed(run: Run) -> None:
     write_people()
     for ending in WRITABLE:

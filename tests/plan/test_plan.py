@@ -1,6 +1,7 @@
 import copy
 import math
 import pickle
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -8,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from microveil import Confidential, Derived, FileError, Kept, Plan, PlanError
-from microveil.plan.flags import override, plan_for_columns
+from microveil.plan.flags import override, plan_for_columns, plan_from_file
 
 AGE = {"age": "confidential"}
 
@@ -24,11 +25,11 @@ AGE = {"age": "confidential"}
         ({"epsilon": "1"}, "plan: epsilon must be a valid number, got '1'"),
         ({"epsilom": 1}, "plan: unknown key 'epsilom'; did you mean 'epsilon'?"),
         ({"k": 0}, "plan: k must be 1 or more, got 0"),
-        ({"k": 2}, "plan, attribute 'age': k must be 3 or more for iDP-CBLS, got 2"),
+        ({"k": 2}, "attribute 'age': k must be 3 or more for iDP-CBLS, got 2"),
         ({"k": 2.5}, "plan: k must be a valid integer, got 2.5"),
         ({"method": "idp"}, "plan: method must be 'DP', 'DP-UM', 'iDP-LS' or 'iDP-CBLS'"),
-        ({"method": "DP"}, "plan, attribute 'age': DP needs a declared domain"),
-        ({"method": "DP-UM"}, "plan, attribute 'age': DP-UM needs a declared domain"),
+        ({"method": "DP"}, "attribute 'age': DP needs a declared domain"),
+        ({"method": "DP-UM"}, "attribute 'age': DP-UM needs a declared domain"),
         ({"missing": "skip"}, "plan: missing must be 'error', 'keep' or 'drop', got 'skip'"),
         ({"records_per_person": 0}, "plan: records_per_person must be 1 or more, got 0"),
         ({"attributes": {}}, "at least one of role confidential"),
@@ -70,8 +71,49 @@ def test_a_wrong_attribute_says_so_alone_and_in_a_plan(
         Confidential(**settings)
     with pytest.raises(PlanError) as error:
         Plan(epsilon=1.0, attributes={"age": {"role": "confidential", **settings}})
-    assert str(error.value).startswith("plan, attribute 'age': " + message[:10])
+    assert str(error.value).startswith("attribute 'age': " + message[:10])
     assert message in str(error.value)
+
+
+ATTRIBUTES = {"age": "confidential", "name": "identifier"}
+
+
+@pytest.mark.parametrize(
+    ("settings", "attribute", "setting"),
+    [
+        ({"epsilon": -1.0}, None, "epsilon"),
+        ({"epsilon": "1"}, None, "epsilon"),
+        ({"epsilom": 1.0}, None, "epsilom"),
+        ({"attributes": {"age": "kept"}}, None, "attributes"),
+        ({"attributes": {"age": "secret"}}, "age", "role"),
+        ({"attributes": {"age": 5}}, "age", "role"),
+        ({"attributes": {"age": {"role": "confidential", "uper": 1}}}, "age", "uper"),
+        ({"attributes": {"age": {"role": "confidential", "weight": 0}}}, "age", "weight"),
+        ({"attributes": {**AGE, "x": {"role": "derived", "expression": "y"}}}, "x", "expression"),
+        ({"attributes": {**AGE, "x": {"role": "derived"}}}, "x", "expression"),
+        ({"k": 2}, "age", "k"),
+        ({"k": "auto", "guarantee": "re-clustered"}, "age", "k"),
+        ({"k": "auto", "method": "DP-UM", "domain_from_data": True}, "age", "k"),
+        ({"partition": "least-squares", "guarantee": "re-clustered"}, "age", "partition"),
+        ({"partition": "joint", "guarantee": "re-clustered"}, "age", "guarantee"),
+        ({"partition": "joint", "groups": [["age"]]}, None, "partition"),
+        ({"records_per_person": 2, "guarantee": "re-clustered"}, "age", "records_per_person"),
+        ({"method": "DP"}, "age", "lower"),
+        ({"groups": [["name"]]}, "name", "groups"),
+        ({"groups": [["nobody"]]}, None, "groups"),
+        ({"groups": [{"attribute": ["age"]}]}, None, "groups"),
+        ({"groups": [["age"]], "method": "DP", "domain_from_data": True}, "age", "method"),
+    ],
+)
+def test_an_error_says_which_attribute_and_which_setting(
+    settings: dict[str, object], attribute: str | None, setting: str
+) -> None:
+    with pytest.raises(PlanError) as error:
+        Plan(**{"epsilon": 1.0, "attributes": ATTRIBUTES, **settings})
+    assert (error.value.attribute, error.value.setting) == (attribute, setting)
+    assert str(error.value).startswith(f"attribute {attribute!r}: " if attribute else "plan: ")
+    again = pickle.loads(pickle.dumps(error.value))  # noqa: S301
+    assert (str(again), vars(again)) == (str(error.value), vars(error.value))
 
 
 @pytest.mark.parametrize(
@@ -175,7 +217,37 @@ def test_flags_make_and_change_roles() -> None:
     assert plan.names("identifier") == ("name",)
     assert plan.names("kept") == ("region",)
     assert plan.confidential == {"income": Confidential(lower=0, upper=500_000)}
+    columns = ["name", "region", "income"]
     with pytest.raises(PlanError, match="drop 'incom': no such attribute; did you mean 'income'"):
-        override(plan.attributes, drop=["incom"])
+        plan_for_columns(columns, drop=["incom"])
     with pytest.raises(PlanError, match="domain 'name': only a confidential"):
-        override(plan.attributes, domains={"name": (0, 1)})
+        override({"name": "identifier"}, domains={"name": (0, 1)})
+
+
+@pytest.mark.parametrize("income", ['"confidential"', '{role = "confidential", resolution = 2.5}'])
+def test_flags_change_a_plan_in_a_file(tmp_path: Path, income: str) -> None:
+    path = tmp_path / "plan.toml"
+    path.write_text(f'k = 4\n[attributes]\nname = "kept"\nincome = {income}\nage = "kept"\n')
+    plan = plan_from_file(
+        path, drop=["name"], nominal=["age"], domains={"income": (0, 5)}, epsilon=2.0
+    )
+    assert plan == Plan(
+        epsilon=2.0,
+        k=4,
+        attributes={
+            "name": "identifier",
+            "income": Confidential(lower=0, upper=5),
+            "age": Confidential(kind="nominal"),
+        },
+    )
+    for name, why in (("name", "only a confidential"), ("shoe", "no such attribute")):
+        with pytest.raises(PlanError, match=f"domain '{name}': {why}"):
+            plan_from_file(path, domains={name: (0, 5)})
+
+
+@pytest.mark.parametrize("attributes", ["", "attributes = 3", "attributes = ['income']"])
+def test_flags_do_not_hide_that_a_plan_has_no_attributes(tmp_path: Path, attributes: str) -> None:
+    path = tmp_path / "plan.toml"
+    path.write_text(f"epsilon = 1\n{attributes}\n")
+    with pytest.raises(PlanError, match="plan: attributes"):
+        plan_from_file(path, drop=["name"])

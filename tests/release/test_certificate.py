@@ -77,8 +77,7 @@ def test_a_certificate_depends_on_the_plan_and_not_on_the_data(
 
 
 def test_bounds_of_level_2() -> None:
-    # 12 records in 4 clusters, ε = 1; R = 10^9/2^−11, since 10^9·2^−40 lies above 2^−11.
-    slack = 1 + 12 / (10**9 * 2**11)
+    slack = 1 + 12 * 2.0**-40  # 12 records in 4 clusters, ε = 1
     expected = {"DP": 1, "DP-UM": slack, "iDP-LS": 2 * slack, "iDP-CBLS": 4}
     for method, bound in expected.items():
         level = certificate(method=method).levels[1]
@@ -99,8 +98,26 @@ def test_level_1_in_words() -> None:
     assert "individual" not in dp.statement
     assert dp.statement.startswith("Changing the confidential values of one record")
     assert "exp(0.5)" in idp.statement
-    assert idp.statement.startswith("With clusters and noise scales held")
-    assert "For x this is individual differential privacy" in idp.statement
+    assert idp.statement.startswith("With fixed clusters and noise scales fixed as they were comp")
+    assert "For x this is individual differential privacy with noise scales fixed" in idp.statement
+
+
+def test_only_methods_whose_scales_follow_the_plan_claim_without_fixed_scales() -> None:
+    for method, fixed in (("DP-UM", False), ("iDP-LS", True), ("iDP-CBLS", True)):
+        for guarantee in ("fixed-clusters", "re-clustered"):
+            statement = certificate(method=method, guarantee=guarantee).levels[1].statement
+            assert ("with noise scales fixed as they were computed" in statement) == fixed
+            assert ("a neighbour's own noise scales" in statement) == fixed
+
+
+@pytest.mark.filterwarnings("ignore::microveil.PrivacyWarning")
+def test_the_bound_of_a_domain_from_the_data_does_not_tell_its_width() -> None:
+    plan = Plan(epsilon=1, k=3, method="iDP-LS", attributes={"x": "confidential"})
+    bounds = {
+        protect(pl.DataFrame({"x": [0.0, 1.0, 2.0, width]}), plan).certificate.levels[1].epsilon
+        for width in (3.0, 5.0, 7.7, 1e6)
+    }
+    assert bounds == {2 * (1 + 4 * 2.0**-40)}
 
 
 def test_level_3_in_words() -> None:
@@ -108,7 +125,9 @@ def test_level_3_in_words() -> None:
     clustered = certificate(k=4).levels[2]
     assert clustered.epsilon is None
     assert "whatever epsilon is" in clustered.statement
-    assert "clusters of 4 records or more" in clustered.statement
+    assert "shared by 4 records or more, but combinations of attributes may be unique" in (
+        clustered.statement
+    )
 
 
 def test_several_records_per_person() -> None:
@@ -116,11 +135,13 @@ def test_several_records_per_person() -> None:
         PrivacyWarning, match="attribute 'x': iDP-CBLS covers one record per cluster"
     ):
         c = certificate(records_per_person=2)
-    assert "only while no two records of a person share a cluster" in c.levels[0].statement
+    assert c.levels[0].statement.startswith("No bound for x: a person may have 2 records")
+    assert (c.levels[0].enforced, c.levels[0].epsilon) == (False, None)
+    assert (c.attributes[0].level_1_bound, c.attributes[0].level_2_bound) == (None, None)
     assert c.levels[1].epsilon is None
     assert "no bound" in c.levels[1].statement
     linear = certificate(records_per_person=2, method="iDP-LS")
-    assert "share a cluster" not in linear.levels[0].statement
+    assert (linear.levels[0].enforced, linear.levels[0].epsilon) == (True, 1)
     assert "one person's records (2 at most)" in linear.levels[0].statement
     assert linear.levels[1].epsilon == pytest.approx(2)
     assert not linear.notes
@@ -129,10 +150,10 @@ def test_several_records_per_person() -> None:
 @pytest.mark.filterwarnings("ignore::microveil.PrivacyWarning")
 def test_a_domain_from_the_data_voids_the_dp_claim_in_words() -> None:
     dp = certificate(method="DP-UM", domain_from_data=True, attributes={"x": Confidential()})
-    assert "x can claim no differential privacy" in dp.levels[0].statement
+    assert dp.levels[0].statement.startswith("No bound for x: what was read from the data")
     idp = certificate(method="iDP-LS", attributes={"x": Confidential()})
     assert "covers only values inside the range seen in the data" in idp.levels[0].statement
-    assert "can claim no" not in idp.levels[0].statement
+    assert "No bound" not in idp.levels[0].statement
     assert [level.epsilon for level in dp.levels] == [None, None, None]
     assert not any(level.enforced for level in dp.levels)
     only_dp = certificate(method="DP", domain_from_data=True, attributes={"x": Confidential()})
@@ -209,7 +230,12 @@ def test_what_is_not_protected_is_listed() -> None:
 
 
 def test_a_seeded_release_is_stamped() -> None:
-    assert certificate(seed=1).publication.startswith("NOT FOR PUBLICATION")
+    assert certificate(seed=1).scope.startswith("NOT FOR PUBLICATION")
     assert certificate(seed=1).randomness == "seeded"
-    assert certificate().publication == "for publication"
+
+
+def test_no_certificate_reads_as_a_clearance() -> None:
+    text = certificate().to_json().lower()
+    assert "it is no clearance" in text
+    assert "for publication" not in text
     assert certificate().randomness == "operating system"

@@ -90,6 +90,37 @@ def test_values_that_do_not_fit(values: Any, settings: dict[str, Any], message: 
     assert "\n" not in str(error.value)
 
 
+@pytest.mark.parametrize(
+    ("values", "settings", "setting"),
+    [
+        (GOOD, {"k": 5}, "k"),
+        ([1, None, SECRET], {}, "missing"),
+        ([None, None, None], {"missing": "keep"}, "role"),
+        (["a", "b", "c"], {}, "kind"),
+        (GOOD, {"attributes": {"x": Confidential(decimals=1)}}, "decimals"),
+        (GOOD, {"attributes": {"x": Confidential(unit="day")}}, "unit"),
+        (GOOD, {"attributes": domain(0, 10)}, "lower"),
+        (GOOD, {"attributes": domain(0.2, 0.7)}, "lower"),
+        (GOOD, {"attributes": {"x": Confidential(resolution=1e300)}}, "resolution"),
+        (GOOD, {"epsilon": 1e-12}, "epsilon"),
+        (
+            GOOD,
+            {"attributes": {"x": Confidential(kind="nominal", categories=[1, 2])}},
+            "categories",
+        ),
+    ],
+)
+def test_an_error_says_which_attribute_and_which_setting(
+    values: Any,  # noqa: ANN401
+    settings: dict[str, Any],
+    setting: str,
+) -> None:
+    with pytest.raises(MicroveilError) as error:
+        protect(pl.DataFrame({"x": values}), plan(**settings))
+    assert (error.value.attribute, error.value.setting) == ("x", setting)
+    assert str(error.value) == f"attribute 'x': {error.value.message}"
+
+
 def test_domains_that_cannot_be_used() -> None:
     with pytest.raises(PlanError, match="attribute 'x': the domain is too wide"):
         protect(pl.DataFrame({"x": [1, 2, 3]}), plan(attributes=domain(-1e308, 1e308)))
@@ -97,7 +128,7 @@ def test_domains_that_cannot_be_used() -> None:
 
 def test_columns_and_attributes_must_agree() -> None:
     table = pl.DataFrame({"x": GOOD, "y": GOOD, "z": GOOD})
-    with pytest.raises(DataError, match=r"attribute 'w' of the plan is not in the data \(columns"):
+    with pytest.raises(DataError, match=r"'w': in the plan, but not in the data \(columns"):
         protect(table, plan(attributes={"x": "confidential", "w": "kept"}))
     with pytest.raises(DataError, match=r"every column needs a role, .* none for 'y', 'z'; add"):
         protect(table, plan())

@@ -1,16 +1,16 @@
 """The plan's attributes as a table that people edit, and the plan of an edited table."""
 
 import csv
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import date, datetime, time
 from typing import Any
 
 import polars as pl
 
 from microveil.core.attribute import Category
-from microveil.errors import PlanError
+from microveil.errors import MicroveilError, PlanError
 from microveil.plan.plan import Plan
-from microveil.plan.roles import Bound, Confidential, Derived, Identifier, Kept, where
+from microveil.plan.roles import Bound, Confidential, Derived, Identifier, Kept
 
 Row = dict[str, Any]
 """Cells by the names of `COLUMNS`; None where a cell is empty."""
@@ -78,6 +78,24 @@ def plan_of(
     return plan.replace(from_data=tuple(marks))
 
 
+def is_about_rows(error: MicroveilError, rows: Sequence[Row], settings: Collection[str]) -> bool:
+    """Whether an error is fixed in the rows, rather than by one of the settings of the plan.
+
+    A setting that the attribute has of its own, such as k, is fixed in its row.
+
+    Examples
+    --------
+    >>> rows = [{"attribute": "age", "k": "2"}, {"attribute": "wages", "k": None}]
+    >>> [is_about_rows(PlanError("", attribute=row["attribute"], setting="k"), rows, ["k"])
+    ...  for row in rows]
+    [True, False]
+    """
+    if error.attribute is None:
+        return error.setting == "attributes"
+    own = any(row["attribute"] == error.attribute and row.get(str(error.setting)) for row in rows)
+    return own or error.setting not in settings
+
+
 def _edited(
     row: Row, before: Row, proposed: object, dtype: pl.DataType
 ) -> Confidential | Identifier | Kept | Derived:
@@ -92,7 +110,7 @@ def _edited(
         was = proposed.model_dump() if isinstance(proposed, Confidential) else {}
         return Confidential(**_settings(row, before, was, dtype))
     except PlanError as error:
-        raise PlanError(f"{where(name)}: {error}") from None
+        raise PlanError(error.message, attribute=name, setting=error.setting) from None
 
 
 def _settings(row: Row, before: Row, was: Row, dtype: pl.DataType) -> Row:
@@ -127,7 +145,7 @@ def _bound(name: str, text: str, dtype: pl.DataType) -> Bound:
     try:
         return read(text.strip())
     except ValueError:
-        raise PlanError(f"{name} must be {expected}, got {text!r}") from None
+        raise PlanError(f"{name} must be {expected}, got {text!r}", setting=name) from None
 
 
 def _categories(text: str, dtype: pl.DataType) -> tuple[Category, ...]:
@@ -139,7 +157,9 @@ def _categories(text: str, dtype: pl.DataType) -> tuple[Category, ...]:
             return tuple({"false": False, "true": True}[word.lower()] for word in words)
     except (ValueError, KeyError):
         expected = "true and false" if dtype == pl.Boolean else "whole numbers"
-        raise PlanError(f"categories must be {expected}, as the column is") from None
+        raise PlanError(
+            f"categories must be {expected}, as the column is", setting="categories"
+        ) from None
     return tuple(words)
 
 
@@ -149,7 +169,9 @@ def _whole_or_auto(text: str) -> int | str:
     try:
         return int(text)
     except ValueError:
-        raise PlanError(f'its own k must be a whole number or "auto", got {text!r}') from None
+        raise PlanError(
+            f'its own k must be a whole number or "auto", got {text!r}', setting="k"
+        ) from None
 
 
 def _holds(dtype: pl.DataType) -> str:

@@ -5,27 +5,19 @@ from typing import Any
 import polars as pl
 import streamlit as st
 
-from microveil.app.attributes import plan_of
+from microveil.app.attributes import is_about_rows, plan_of
 from microveil.app.charts import frontier_chart
 from microveil.app.markup import message
-from microveil.app.mistakes import is_about_settings
 from microveil.app.outlook import EPSILONS, check, frontier, outlook, some_records, why_unpredicted
 from microveil.app.session import Chosen, Edited, remember
+from microveil.core.methods import GUARANTEES, METHODS
 from microveil.errors import MicroveilError
 from microveil.plan.plan import Plan
 
 _EPSILONS = [0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 1.0, 1.5, 2.0, 3.0, 5.0, 7.0, 10.0]
 _KS = [1, 2, 3, 4, 5, 7, 10, 15, 20, 25, 30, 40, 50, 75, 100, 150, 200, 300, 500, 1000]
-_METHODS = {
-    "iDP-CBLS": "iDP-CBLS: least noise, needs no domain",
-    "iDP-LS": "iDP-LS: noise follows this table's domain",
-    "DP-UM": "DP-UM: differential privacy, on clusters",
-    "DP": "DP: differential privacy, on every value",
-}
-_GUARANTEES = {
-    "fixed-clusters": "fixed clusters: ε holds while clusters stay as they are",
-    "re-clustered": "re-clustered: ε holds when clusters are formed again; more noise",
-}
+_METHODS = {name: f"{name}: {method.label}" for name, method in METHODS.items()}
+_GUARANTEES = {name: guarantee.label for name, guarantee in GUARANTEES.items()}
 _PARTITIONS = {
     "fixed": "fixed: k records each",
     "noise-optimal": "noise-optimal: k or more, least expected error",
@@ -48,7 +40,7 @@ def settings(chosen: Chosen, edited: Edited) -> Plan | None:
         plan = plan_of(edited.rows, chosen.proposed, chosen.data.schema, **given)
         notes = remember("notes", (chosen.identity, plan), lambda: check(chosen.data, plan))
     except MicroveilError as error:
-        where = place if is_about_settings(error) else edited.place
+        where = edited.place if is_about_rows(error, edited.rows, given) else place
         where.html(message("error", str(error)))
         return None
     for note in notes:
@@ -98,7 +90,7 @@ def _controls(proposed: Plan, identity: str) -> dict[str, Any]:
         "Most records one person has", min_value=1, value=1, key=key("persons")
     )
     read = st.checkbox(
-        "Read domains that are not declared from the data (voids the claim of DP and DP-UM)",
+        "Read domains that are not declared from the data (voids a claim of differential privacy)",
         key=key("domain"),
     )
     return {

@@ -251,7 +251,7 @@ def _look_at_release(
 def _finding(level: Literal[1, 2], attacks: list[Attack], persons: int, name: str) -> Finding:
     targets = attacks[0].targets
     bounds = [
-        level_1_bound(t.settings) if level == 1 else level_2_bound(t.settings, persons)
+        level_1_bound(t.settings, persons) if level == 1 else level_2_bound(t.settings, persons)
         for t in targets
     ]
     known = [bound / persons for bound in bounds if bound is not None]

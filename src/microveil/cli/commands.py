@@ -17,21 +17,23 @@ from rich.progress import Progress
 
 from microveil.cli.options import (
     Engine,
-    EngineChoice,
-    GuaranteeChoice,
     Master,
-    MethodChoice,
-    MissingChoice,
     OutputPlace,
     Overwrite,
-    PartitionChoice,
-    PostChoice,
     Quiet,
     Report,
     Seed,
     parse_domains,
     parse_k,
     reads,
+)
+from microveil.core.choices import (
+    DEFAULT_METHOD,
+    GuaranteeName,
+    MethodName,
+    Missing,
+    Partition,
+    Post,
 )
 from microveil.errors import MicroveilError, PlanError, defect
 
@@ -72,13 +74,11 @@ def plan(
     quiet: Quiet = False,
 ) -> None:
     """Look at a file and write a commented plan that a person can edit."""
-    from microveil.formats import check_output, moved_into_place, read_table
+    from microveil.formats import check_output, read_table, write_text
     from microveil.plan.propose import propose_plan
 
     check_output(output, overwrite=overwrite, source=data.path, suffixes=(".toml",))
-    text = propose_plan(read_table(data), data.name)
-    with moved_into_place([output]) as temporary:
-        temporary[0].write_text(text, encoding="utf-8")
+    write_text(output, propose_plan(read_table(data), data.name))
     _say(f"Wrote {output}. Read it, edit it, then: microveil protect {data.path or 'DATA'} "
          f"--plan {output} -o protected.parquet", quiet=quiet)  # fmt: skip
 
@@ -91,23 +91,23 @@ def protect(
     plan: Annotated[Path | None, typer.Option(help="A plan in TOML.")] = None,
     epsilon: Annotated[float | None, typer.Option(help="Privacy budget of a person.")] = None,
     method: Annotated[
-        MethodChoice | None, typer.Option(help="Method, by default iDP-CBLS.")
+        MethodName | None, typer.Option(help=f"Method, by default {DEFAULT_METHOD}.")
     ] = None,
     k: Annotated[
         str | None, typer.Option("--k", help='Records in a cluster, by default 10; or "auto".')
     ] = None,
     partition: Annotated[
-        PartitionChoice | None, typer.Option(help="Where clusters end, by default fixed.")
+        Partition | None, typer.Option(help="Where clusters end, by default fixed.")
     ] = None,
     post: Annotated[
-        PostChoice | None, typer.Option(help="What becomes of masked values, by default auto.")
+        Post | None, typer.Option(help="What becomes of masked values, by default auto.")
     ] = None,
     guarantee: Annotated[
-        GuaranteeChoice | None,
+        GuaranteeName | None,
         typer.Option(help="What epsilon covers, by default fixed-clusters."),
     ] = None,
     missing: Annotated[
-        MissingChoice | None, typer.Option(help="Missing values: by default an error.")
+        Missing | None, typer.Option(help="Missing values: by default an error.")
     ] = None,
     records_per_person: Annotated[
         int | None, typer.Option(help="The most records one person has, by default 1.")
@@ -129,7 +129,7 @@ def protect(
     keep_order: Annotated[
         bool, typer.Option("--keep-order", help="Keep the order of rows, instead of a random one.")
     ] = False,
-    engine: Engine = EngineChoice.MEMORY,
+    engine: Engine = "memory",
     master: Master = None,
     report: Report = None,
     seed: Seed = None,
@@ -143,19 +143,17 @@ def protect(
     Writes the protected file and beside it its public certificate.
     """
     from microveil.cli.job import open_job
-    from microveil.plan.flags import override, plan_for_columns
-    from microveil.plan.plan import Plan
+    from microveil.plan.flags import plan_for_columns, plan_from_file
     from microveil.release.certificate_text import show_release, show_stamp
 
     _check_report(report, overwrite=overwrite, source=data.path)
     job = open_job(
-        data, output, engine=engine.value, master=master, detail=detail, keep_order=keep_order,
+        data, output, engine=engine, master=master, detail=detail, keep_order=keep_order,
         overwrite=overwrite, report=report,
     )  # fmt: skip
     settings: dict[str, Any] = {
-        "epsilon": epsilon, "method": method and method.value, "k": parse_k(k),
-        "partition": partition and partition.value, "post": post and post.value,
-        "guarantee": guarantee and guarantee.value, "missing": missing and missing.value,
+        "epsilon": epsilon, "method": method, "k": parse_k(k), "partition": partition,
+        "post": post, "guarantee": guarantee, "missing": missing,
         "records_per_person": records_per_person, "domain_from_data": domain_from_data or None,
     }  # fmt: skip
     settings = {name: value for name, value in settings.items() if value is not None}
@@ -164,8 +162,7 @@ def protect(
         "domains": parse_domains(domain or []),
     }  # fmt: skip
     if plan is not None:
-        base = Plan.read(plan)
-        chosen = base.replace(attributes=override(base.attributes, **roles), **settings)
+        chosen = plan_from_file(plan, **roles, **settings)
     else:
         if epsilon is None:
             raise PlanError("give a plan with --plan, or a privacy budget with --epsilon")
@@ -191,7 +188,7 @@ def certificate(
     overwrite: Overwrite = False,
 ) -> None:
     """Print a certificate for people, and check it against its file where that lies beside it."""
-    from microveil.formats import sha256_of
+    from microveil.formats import sha256_of, write_text
     from microveil.release.certificate import Certificate
     from microveil.release.certificate_text import show_certificate
 
@@ -206,9 +203,10 @@ def certificate(
             )
         _say(f"{protected}: matches the certificate.")
     if html is not None:
-        from microveil.report import write_certificate_page
+        from microveil.report import certificate_page
 
-        _say(f"Wrote {write_certificate_page(html, read, overwrite=overwrite)}")
+        write_text(html, certificate_page(read))
+        _say(f"Wrote {html}")
 
 
 @app.command()
@@ -237,6 +235,7 @@ def evaluate(
     function of the data: keep it private.
     """
     from microveil.evaluation import evaluate
+    from microveil.formats import write_text
     from microveil.release.release import order_beside
 
     _check_report(report, overwrite=overwrite, source=original.path)
@@ -250,9 +249,9 @@ def evaluate(
     else:
         _say(outcome)
     if report is not None:
-        from microveil.report import write_report
+        from microveil.report import report as page_of
 
-        write_report(report, **files, evaluation=outcome, overwrite=overwrite)
+        write_text(report, page_of(**files, evaluation=outcome), private=True)
         _say(f"Report {report} (do not publish)", quiet=json)
 
 

@@ -1,17 +1,16 @@
 """The job of `microveil protect`: from where a table is to where its release goes."""
 
 from pathlib import Path
-from typing import Literal, Protocol
+from typing import Protocol
 
+from microveil.cli.options import EngineName
 from microveil.errors import PlanError
-from microveil.formats import Source, Table, TableMeta, load
+from microveil.formats import Source, Table, TableMeta, load, write_text
 from microveil.plan.plan import Plan
 from microveil.release.protect import Progress, protect
 from microveil.release.protect_file import column_names, is_columnwise, protect_file
 from microveil.release.release import Written
 from microveil.release.store import LocalStore
-
-EngineName = Literal["memory", "spark"]
 
 
 class Job(Protocol):
@@ -74,11 +73,10 @@ class _InMemory:
         release = protect(table, plan, seed=seed, progress=progress)
         written = release.write_to(self._places, keep_order=self._keep_order)
         if self._report is not None:
-            from microveil.report import write_report
+            from microveil.report import report
 
-            write_report(
-                self._report, table, release, certificate=written.certified, overwrite=True
-            )
+            page = report(table, release, certificate=written.certified)
+            write_text(self._report, page, private=True)
         return written
 
 
@@ -90,7 +88,8 @@ class _Columnwise:
         self._detail, self._keep_order, self._overwrite = detail, keep_order, overwrite
 
     def columns(self, verbatim: list[str]) -> list[str]:  # noqa: ARG002 - Parquet has types
-        return column_names(self._data)
+        self._data, names = column_names(self._data)
+        return names
 
     def run(self, plan: Plan, *, seed: int | None, progress: Progress | None) -> Written:
         return protect_file(

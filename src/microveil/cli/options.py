@@ -3,11 +3,10 @@
 from collections.abc import Callable
 from contextlib import suppress
 from datetime import date
-from enum import StrEnum
 from functools import wraps
 from inspect import Parameter, signature
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -17,54 +16,7 @@ if TYPE_CHECKING:
     from microveil.plan.roles import Bound
 
 
-class MethodChoice(StrEnum):
-    """The paper's methods."""
-
-    DP = "DP"
-    DP_UM = "DP-UM"
-    IDP_LS = "iDP-LS"
-    IDP_CBLS = "iDP-CBLS"
-
-
-class PartitionChoice(StrEnum):
-    """Where one cluster ends and the next begins."""
-
-    FIXED = "fixed"
-    NOISE_OPTIMAL = "noise-optimal"
-    LEAST_SQUARES = "least-squares"
-    JOINT = "joint"
-
-
-class PostChoice(StrEnum):
-    """What becomes of masked values."""
-
-    AUTO = "auto"
-    NONE = "none"
-    ISOTONIC = "isotonic"
-    PENALISED_ISOTONIC = "penalised-isotonic"
-
-
-class GuaranteeChoice(StrEnum):
-    """Whether epsilon covers that clusters are formed again."""
-
-    FIXED_CLUSTERS = "fixed-clusters"
-    RE_CLUSTERED = "re-clustered"
-
-
-class MissingChoice(StrEnum):
-    """What to do with missing values."""
-
-    ERROR = "error"
-    KEEP = "keep"
-    DROP = "drop"
-
-
-class EngineChoice(StrEnum):
-    """Where the work is done."""
-
-    MEMORY = "memory"
-    SPARK = "spark"
-
+EngineName = Literal["memory", "spark"]
 
 OutputPlace = Annotated[
     str,
@@ -72,7 +24,7 @@ OutputPlace = Annotated[
         "--output", "-o", metavar="PATH", help="The protected file to write; for Spark a directory."
     ),
 ]
-Engine = Annotated[EngineChoice, typer.Option(help="Where the work is done.")]
+Engine = Annotated[EngineName, typer.Option(help="Where the work is done.")]
 Master = Annotated[
     str | None, typer.Option(help="For Spark: its master, e.g. local[2]; by default as configured.")
 ]

@@ -7,11 +7,15 @@ from fractions import Fraction
 
 import numpy as np
 
+from microveil.core.choices import GuaranteeName
 from microveil.core.clusters import ClusterSummary
 from microveil.core.grid import Integers, Reals
-from microveil.core.methods import Guarantee, Method, Reach
+from microveil.core.methods import Method, Reach
 from microveil.core.sensitivity import DomainUnits, Reaches
 from microveil.errors import PlanError
+
+LEAST_WIDTH = 2**40
+"""A domain is so many grid units wide or more: see `grid.grid_of_domain`."""
 
 
 def budget_shares(epsilon: float, weights: Sequence[float]) -> list[float]:
@@ -35,7 +39,10 @@ def budget_shares(epsilon: float, weights: Sequence[float]) -> list[float]:
     for first in range(int(units) - sum(shares)):
         shares[first] += 1
     if 0 in shares:
-        raise PlanError("plan: epsilon is too small, or the weights too unequal, to be shared")
+        raise PlanError(
+            "plan: epsilon is too small, or the weights too unequal, to be shared",
+            setting="epsilon",
+        )
     return [float(share * unit) for share in shares]
 
 
@@ -66,7 +73,7 @@ def noise_scales(
     summary: ClusterSummary,
     domain: DomainUnits,
     epsilon: float,
-    guarantee: Guarantee = "fixed-clusters",
+    guarantee: GuaranteeName = "fixed-clusters",
     totals: Totals | None = None,
 ) -> Integers:
     """Scales in grid units that keep the guarantee; 0 where no record moves the cluster.
@@ -76,7 +83,7 @@ def noise_scales(
     if guarantee == "fixed-clusters" or not method.clustered:
         return fixed_scales(method.calibration(summary, domain).largest, summary.size, epsilon)
     totals = totals or totals_of(method, summary, domain)
-    if method.promise == "DP":
+    if method.noise_covers_reclustering:
         reach = method.calibration(summary, domain).largest
         return fixed_scales(reach, summary.size, epsilon / _rounding(totals.records, domain))
     return reclustered_scales(method.reclustered(summary, domain), summary.size, epsilon, totals)
@@ -161,21 +168,21 @@ def reclustered_losses(
 
 
 def reclustered_bound(
-    method: Method, epsilon: float, *, clusters: int, records: int, domain: DomainUnits
+    method: Method, epsilon: float, *, clusters: int, records: int, width: int = LEAST_WIDTH
 ) -> float:
     """Bound the re-clustered loss of published noise without looking at the data.
 
-    With scales held, and for any table of the method's domain: p·ε for iDP-CBLS, where every one
-    of p clusters may lose ε; for DP-UM and iDP-LS the shifts n_j·|Δc_j| add up to at most hi − lo,
-    while n_j·b_j is at least (hi − lo)/ε and half of that, which gives ε and 2ε. Rounding each
-    centroid to the grid adds at most n/R, with R the domain's width in grid units (2^40 or more).
+    With noise scales fixed, and for any table of the method's domain: p·ε for iDP-CBLS, where every
+    one of p clusters may lose ε; for DP-UM and iDP-LS the shifts n_j·|Δc_j| add up to at most
+    hi − lo, while n_j·b_j is at least (hi − lo)/ε and half of that, which gives ε and 2ε. Rounding
+    each centroid to the grid adds at most n/R for a domain that is `width` R grid units wide or
+    more. The least width of all is a plan fact; the true one may tell a domain read from the data.
     """
     if not method.clustered:
         return epsilon
-    if not method.needs_domain:
+    if method.reclustered_factor is None:
         return clusters * epsilon
-    published = epsilon if method.promise == "DP" else 2 * epsilon
-    return published * _rounding(records, domain)
+    return method.reclustered_factor * epsilon * (1 + records / width)
 
 
 def _rounding(records: int, domain: DomainUnits) -> float:

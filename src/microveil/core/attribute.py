@@ -2,18 +2,17 @@
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Literal
+from typing import Literal, TypedDict
 
+from microveil.core.choices import GuaranteeName, Partition, Post
 from microveil.core.grid import Grid
-from microveil.core.methods import Guarantee, Method
+from microveil.core.methods import Method
 from microveil.core.sensitivity import DomainUnits
 
 NumericKind = Literal["integer", "real"]
 CategoryKind = Literal["nominal", "ordinal"]
 Kind = NumericKind | CategoryKind
 Category = str | bool | int
-Partition = Literal["fixed", "noise-optimal", "least-squares", "joint"]
-Post = Literal["auto", "none", "isotonic", "penalised-isotonic"]
 Unit = Literal["day", "hour", "minute", "second", "microsecond"]
 DomainSource = Literal["declared", "data", "none"]
 GridSource = Literal["declared", "data", "default"]
@@ -26,7 +25,7 @@ class _Settings:
     name: str
     kind: Kind
     method: Method
-    guarantee: Guarantee
+    guarantee: GuaranteeName
     partition: Partition
     group: int | None
     post: Post
@@ -101,9 +100,23 @@ class CategorySettings(_Settings):
     @property
     def rate(self) -> Fraction:
         """What a flip costs per count: half of ε, or of each changing cluster's part of it."""
-        formed_again = self.guarantee == "re-clustered" and self.method.clustered
-        parts = self.most_changing if formed_again else 1
+        reclustered = self.guarantee == "re-clustered" and self.method.clustered
+        parts = self.most_changing if reclustered else 1
         return Fraction(self.epsilon) / self.persons / parts / 2
 
 
 AttributeSettings = NumericSettings | CategorySettings
+
+
+class CommonSettings(TypedDict):
+    """What numbers and categories are resolved to alike."""
+
+    name: str
+    method: Method
+    guarantee: GuaranteeName
+    partition: Partition
+    group: int | None
+    k: int
+    k_chosen: bool
+    epsilon: float
+    epsilon_per_record: float

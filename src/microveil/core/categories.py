@@ -94,7 +94,7 @@ def is_stable(scores: Integers, records: int = 1) -> NDArray[np.bool_]:
 
 def released_as_is(summary: CategorySummary, settings: CategorySettings) -> NDArray[np.bool_]:
     """Which clusters publish their leader without noise: under iDP those that are stable."""
-    if settings.method.promise == "DP":
+    if not settings.method.promise.publishes_agreement:
         return np.zeros(len(summary), dtype=np.bool_)
     return is_stable(summary.scores(settings.kind), settings.persons)
 

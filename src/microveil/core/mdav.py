@@ -145,9 +145,11 @@ def joint_clusters(points: Reals, k: int, most: int = BLOCK) -> tuple[Integers, 
 
 def _check(points: Reals, k: int) -> None:
     if k < 1:
-        raise PlanError(f"k must be 1 or more, got {k}")
+        raise PlanError(f"k must be 1 or more, got {k}", setting="k")
     if len(points) < k:
-        raise DataError(f"clusters of k = {k} need {k} records or more, found {len(points):,}")
+        raise DataError(
+            f"clusters of k = {k} need {k} records or more, found {len(points):,}", setting="k"
+        )
     if not np.isfinite(np.vdot(points, points)):
         raise DataError(
             "joint clusters need finite numbers whose squares can be added; fill in or leave out "

@@ -58,7 +58,7 @@ class SeededWords:
 def open_words(seed: int | None, purpose: str) -> WordSource:
     """Open the system's source, or a seeded stream for this purpose."""
     if seed is not None and seed < 0:
-        raise PlanError(f"seed must be 0 or more, got {seed}")
+        raise PlanError(f"seed must be 0 or more, got {seed}", setting="seed")
     return SystemWords() if seed is None else SeededWords(seed, purpose)
 
 

@@ -12,9 +12,9 @@ def cut(ranked: Integers, settings: AttributeSettings) -> Integers:
 
     ``"fixed"``: clusters of k, the remainder in the last. ``"noise-optimal"``: of all partitions
     into clusters of k to `cap` records, one of least expected squared error: squares about the
-    centroids used plus the noise at this ε, by dynamic programming in O(n·cap) time and O(n)
-    memory. ``"least-squares"``: the same for plain means without noise and sizes from k to 2k − 1,
-    which is optimal microaggregation (Hansen and Mukherjee 2003).
+    centroids used plus the noise at this ε, by dynamic programming in O(n·cap) time at worst and
+    O(n) memory. ``"least-squares"``: the same for plain means without noise and sizes from k to
+    2k − 1, which is optimal microaggregation (Hansen and Mukherjee 2003).
 
     Guarantee
     ---------

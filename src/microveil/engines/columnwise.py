@@ -48,7 +48,8 @@ class ColumnwiseEngine(MemoryEngine):
         super().__init__(pl.DataFrame())
         self._files, self._scratch, self._shuffle = dict(files), scratch, shuffle
         self._clusters: dict[str, Path] | None = {} if described else None
-        types = {name: pl.read_parquet_schema(path)[name] for name, path in files.items()}
+        schemas = {path: pl.read_parquet_schema(path) for path in set(files.values())}
+        types = {name: schemas[path][name] for name, path in files.items()}
         self._empty = nw.from_native(pl.DataFrame(schema=types))
         first = next(iter(files.values()))
         self._records = int(pl.scan_parquet(first).select(pl.len()).collect().item())

@@ -14,7 +14,7 @@ from sklearn.utils import _safe_indexing, check_consistent_length, check_random_
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from microveil.core.methods import MethodName
+from microveil.core.choices import MethodName
 from microveil.plan.plan import Plan
 from microveil.release.protect import protect
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 
+from microveil.core.methods import methods_that
 from microveil.evaluation.result import percent
 from microveil.exploration.result import Exploration, Measured, Point
 from microveil.plan.plan import Plan
@@ -95,10 +96,11 @@ def _doubts(found: Measured) -> list[str]:
 def _on_categories(found: Measured) -> list[str]:
     if found.unchanged is None:
         return []
+    hiding = methods_that(lambda method: not method.promise.publishes_agreement)
     return [
         "Error is that of numbers. Someone who takes a released category for the true one is right "
-        "as often as categories are unchanged; where they must be hidden, give them DP or DP-UM as "
-        "a method of their own, which explore leaves as it is."
+        "as often as categories are unchanged; where they must be hidden, give them "
+        f"{hiding} as a method of their own, which explore leaves as it is."
     ]
 
 

@@ -4,10 +4,11 @@ import textwrap
 
 from microveil.charts.base import alt
 from microveil.charts.frontier import frontier
+from microveil.core.choices import DEFAULT_METHOD
 from microveil.exploration.curves import EXPECTED, curves
 from microveil.exploration.result import Exploration
 
-_TITLE = "Error of iDP-CBLS by cluster size and ε"
+_TITLE = f"Error of {DEFAULT_METHOD} by cluster size and ε"
 _LETTERS = 110  # in a line of the caption
 
 

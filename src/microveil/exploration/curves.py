@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from microveil.charts.curves import Curve
+from microveil.core.choices import DEFAULT_METHOD
 from microveil.exploration.result import Point
 
 EXPECTED = "Expected error cuts off noise at half the domain and ignores isotonic regression"
@@ -10,7 +11,7 @@ EXPECTED = "Expected error cuts off noise at half the domain and ignores isotoni
 
 def curves(points: Sequence[Point]) -> list[Curve]:
     """Collect the curves; a point without error has no logarithm and is left out."""
-    drawn = [point for point in points if point.method == "iDP-CBLS"]
+    drawn = [point for point in points if point.method == DEFAULT_METHOD]
     epsilons = dict.fromkeys(point.epsilon for point in drawn)
     return [_curve(e, [p for p in drawn if p.epsilon == e]) for e in epsilons]
 

@@ -5,7 +5,8 @@ from typing import Any
 
 import narwhals as nw
 
-from microveil.core.methods import METHODS, MethodName
+from microveil.core.choices import DEFAULT_METHOD, MethodName
+from microveil.core.methods import GUARANTEES, METHODS
 from microveil.errors import DataError
 from microveil.exploration.result import Point
 from microveil.plan.plan import Plan
@@ -37,7 +38,7 @@ def starting_plan(
             "nothing else; evaluate a release instead"
         )
     everything = {**plan.attributes, **{n: _varied(a) for n, a in plan.confidential.items()}}
-    varied = {"method": "iDP-CBLS", "k": 10, "partition": "fixed", "post": "auto"}
+    varied = {"method": DEFAULT_METHOD, "k": 10, "partition": "fixed", "post": "auto"}
     return plan.replace(attributes=everything, groups=plan.joint_groups, **varied)
 
 
@@ -62,9 +63,7 @@ def _proposed(table: nw.DataFrame[Any], name: str, target: str | None) -> Plan:
 def candidates(base: Plan, table: nw.DataFrame[Any], epsilons: Sequence[float]) -> list[Plan]:
     """List the plans to compare."""
     with_domains = all(a.has_domain for a in base.confidential.values() if a.method is None)
-    methods: list[MethodName] = ["iDP-CBLS"]
-    if with_domains:
-        methods += ["iDP-LS", "DP-UM", "DP"]
+    methods = [m.name for m in METHODS.values() if with_domains or not m.needs_domain]
     ks = _sizes(base, table)
     return [p for e in epsilons for m in methods for p in _of_method(base, m, e, ks)]
 
@@ -78,7 +77,7 @@ def _of_method(base: Plan, name: MethodName, epsilon: float, ks: list[int]) -> I
         return
     for k in ks:
         yield Plan.published(**common, k=k)
-    if method.promise == "iDP" and base.guarantee == "fixed-clusters":
+    if method.promise.survives_data and GUARANTEES[base.guarantee].allows_chosen_clusters:
         yield Plan.recommended(**common)
 
 
@@ -88,15 +87,18 @@ def _sizes(base: Plan, table: nw.DataFrame[Any]) -> list[int]:
     if base.missing == "drop":
         table = table.drop_nulls(names)
     records = min((len(table) - table[name].null_count() for name in names), default=0)
-    return [k for k in _K if k <= records // 2] or [METHODS["iDP-CBLS"].least_k]
+    return [k for k in _K if k <= records // 2] or [METHODS[DEFAULT_METHOD].least_k]
 
 
 def chosen(points: Sequence[Point]) -> list[int]:
-    """Choose which points are measured: for each ε, iDP-CBLS of the best k and noise-optimal."""
+    """Choose which points are measured: for each ε, those of the best k and noise-optimal.
+
+    Only of the default method, iDP-CBLS, which has the least noise.
+    """
     best: dict[tuple[float, str | None], int] = {}
     for place, point in enumerate(points):
         key = point.epsilon, point.partition
-        if point.method == "iDP-CBLS" and (
+        if point.method == DEFAULT_METHOD and (
             key not in best or point.expected < points[best[key]].expected
         ):
             best[key] = place

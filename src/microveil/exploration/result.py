@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from microveil.core.methods import METHODS, MethodName
+from microveil.core.choices import MethodName
+from microveil.core.methods import METHODS
 from microveil.plan.plan import Plan
 
 if TYPE_CHECKING:

@@ -9,6 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from microveil.charts.terminal import frontier
+from microveil.core.choices import DEFAULT_METHOD
 from microveil.evaluation.result import percent
 from microveil.exploration.curves import EXPECTED, curves
 from microveil.exploration.result import Exploration, Measured, Point
@@ -21,7 +22,7 @@ def show(exploration: Exploration) -> RenderableType:
         frontier(
             curves(exploration.points),
             across="k (expected)",
-            up="Mean SSE of iDP-CBLS by k, the records in a cluster",
+            up=f"Mean SSE of {DEFAULT_METHOD} by k, the records in a cluster",
         ),
         Text("\nRecommended", style="bold"),
         Padding(Text(exploration.recommendation), (0, 0, 0, 2)),

@@ -15,6 +15,7 @@ from microveil.formats.paths import (
     moved_into_place,
     scratch_directory,
     sha256_of,
+    write_text,
 )
 from microveil.formats.table import Domain, Source, Table, TableMeta
 
@@ -35,4 +36,5 @@ __all__ = [
     "sha256_of",
     "source_of",
     "write_table",
+    "write_text",
 ]

@@ -6,8 +6,8 @@ import os
 import warnings
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
-from io import BytesIO
+from dataclasses import dataclass, replace
+from io import BytesIO, StringIO, TextIOWrapper
 from itertools import islice
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
@@ -15,7 +15,7 @@ from typing import IO, TYPE_CHECKING
 import polars as pl
 
 from microveil.errors import FileError, FileWarning
-from microveil.formats.paths import is_disk_error
+from microveil.formats.paths import is_disk_error, why
 from microveil.formats.table import Dialect, Source, Table, TableMeta, check_names
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 _DELIMITERS = (",", ";", "\t", "|")
 _SAMPLE_LINES = 1_000
 _SAMPLE_RECORDS = 1_000_000
-_CHUNK = 1 << 20
+_HEAD = 1 << 20
 _FALLBACK = "windows-1252"
 _WITH_COMMA = r"^[+-]?\d+(,\d+)?$"
 _WITH_POINT = r"^[+-]?\d+(\.\d+)?$"
@@ -38,10 +38,13 @@ _CLOCKS: dict[str, pl.Date | pl.Datetime | pl.Time] = {
 
 @dataclass(frozen=True)
 class _Text:
-    """A file that can be read as text."""
+    """A CSV file that is open, what it was found to be, and its column names."""
 
     path: Path
+    file: IO[bytes]
     encoding: str
+    delimiter: str = ","
+    names: tuple[str, ...] = ()
 
     @property
     def is_utf8(self) -> bool:
@@ -49,26 +52,26 @@ class _Text:
         return codecs.lookup(self.encoding).name in ("utf-8", "utf-8-sig")
 
     @contextmanager
-    def opened(self) -> Iterator[IO[str]]:
-        """Open the file without its byte order mark; say so if it is not of this encoding."""
+    def from_the_start(self) -> Iterator[IO[str]]:
+        """Give the text without its byte order mark; say so if it is not of this encoding."""
+        self.file.seek(0)
         encoding = "utf-8-sig" if self.is_utf8 else self.encoding
+        text = TextIOWrapper(self.file, encoding=encoding, newline="")
         try:
-            with self.path.open(encoding=encoding, newline="") as file:
-                yield file
+            yield text
         except UnicodeError:
-            raise self.wrong_encoding() from None
+            raise FileError(
+                f"{self.path}: not {self.encoding} text; give the encoding it was saved in"
+            ) from None
+        finally:
+            text.detach()  # so that the file stays open
 
     def for_polars(self) -> Path | BytesIO:
         """Return the file as UTF-8, which is what Polars reads."""
         if self.is_utf8:
             return self.path
-        with self.opened() as file:
-            return BytesIO(file.read().encode())
-
-    def wrong_encoding(self) -> FileError:
-        return FileError(
-            f"{self.path}: not {self.encoding} text; give the encoding it was saved in"
-        )
+        with self.from_the_start() as text:
+            return BytesIO(text.read().encode())
 
 
 def read(source: Source, verbatim: Collection[str]) -> Table:
@@ -77,26 +80,25 @@ def read(source: Source, verbatim: Collection[str]) -> Table:
     Whole numbers with leading zeros or of more than 64 bits stay text, and so do all numbers in
     `verbatim` columns that would be written differently from how they were read.
     """
-    path = Path(source.location)
-    text = _Text(path, source.encoding or _detect_encoding(path))
-    delimiter = source.delimiter or _detect_delimiter(text)
-    _check_header(text, delimiter)
-    strings = _read_strings(text, delimiter)
-    decimal = source.decimal or _detect_decimal(strings, delimiter, path)
+    with _opened(source) as text:
+        try:
+            strings = pl.read_csv(text.for_polars(), infer_schema=False, separator=text.delimiter)
+        except pl.exceptions.PolarsError:
+            raise _problem(text) from None
+        empty = _empty_lines(text, strings[strings.columns[-1]].null_count())
+    strings = strings.head(strings.height - empty)
+    decimal = source.decimal or _detect_decimal(strings, text.delimiter, text.path)
     typed = strings.select(
         _typed(column, decimal, verbatim=column.name in verbatim) for column in strings
     )
-    return Table(typed, TableMeta(path, dialect=Dialect(delimiter, decimal)))
+    return Table(typed, TableMeta(text.path, dialect=Dialect(text.delimiter, decimal)))
 
 
-def header(source: Source) -> list[str]:
-    """Return the column names of a CSV file."""
-    path = Path(source.location)
-    text = _Text(path, source.encoding or _detect_encoding(path))
-    delimiter = source.delimiter or _detect_delimiter(text)
-    _check_header(text, delimiter)
-    with text.opened() as file:
-        return next(csv.reader(file, delimiter=delimiter))
+def look_at(source: Source) -> tuple[Source, list[str]]:
+    """Return how a CSV file is read, as detected or given, and the names of its columns."""
+    with _opened(source) as text:
+        detected = replace(source, encoding=text.encoding, delimiter=text.delimiter)
+        return detected, list(text.names)
 
 
 def read_columnwise(
@@ -106,34 +108,29 @@ def read_columnwise(
 
     The decimal mark is detected in the first million records.
     """
-    path = Path(source.location)
-    text = _Text(path, source.encoding or _detect_encoding(path))
-    delimiter = source.delimiter or _detect_delimiter(text)
-    _check_header(text, delimiter)
-    strings = scratch / "text.parquet"
-    try:
-        lazy = pl.scan_csv(text.for_polars(), infer_schema=False, separator=delimiter)
-        lazy.sink_parquet(strings, compression="lz4")
-    except pl.exceptions.PolarsError as error:
-        if is_disk_error(error):
-            raise
-        problem = _bad_line(text, delimiter)
-        raise problem or FileError(f"{path}: not a CSV file that can be read") from None
-    names = list(pl.read_parquet_schema(strings))
-    last = pl.scan_parquet(strings).select(pl.col(names[-1]).null_count()).collect().item()
-    problem = _bad_line(text, delimiter) if len(names) > 1 and last else None
-    if problem:
-        raise problem
-    head = pl.read_parquet(strings, n_rows=_SAMPLE_RECORDS)
-    decimal = source.decimal or _detect_decimal(head, delimiter, path)
+    stored = scratch / "text.parquet"
+    with _opened(source) as text:
+        try:
+            lazy = pl.scan_csv(text.for_polars(), infer_schema=False, separator=text.delimiter)
+            lazy.sink_parquet(stored, compression="lz4")
+        except pl.exceptions.PolarsError as error:
+            raise error if is_disk_error(error) else _problem(text) from None
+        strings = pl.scan_parquet(stored)
+        names = strings.collect_schema().names()
+        nulls, height = (
+            strings.select(pl.col(names[-1]).null_count(), rows=pl.len()).collect().row(0)
+        )
+        records = height - _empty_lines(text, nulls)
+    head = strings.head(min(records, _SAMPLE_RECORDS)).collect()
+    decimal = source.decimal or _detect_decimal(head, text.delimiter, text.path)
     files = {}
     for number, name in enumerate(names):
-        column = pl.read_parquet(strings, columns=[name])[name]
+        column = pl.read_parquet(stored, columns=[name], n_rows=records)[name]
         typed_column = _typed(column, decimal, verbatim=name in verbatim)
         files[name] = scratch / f"column{number}.parquet"
         typed_column.to_frame().write_parquet(files[name], compression="lz4")
-    strings.unlink()
-    return files, TableMeta(path, dialect=Dialect(delimiter, decimal))
+    stored.unlink()
+    return files, TableMeta(text.path, dialect=Dialect(text.delimiter, decimal))
 
 
 def write(frame: pl.DataFrame, path: Path, meta: TableMeta) -> list[str]:
@@ -143,96 +140,117 @@ def write(frame: pl.DataFrame, path: Path, meta: TableMeta) -> list[str]:
     return []
 
 
-def _detect_encoding(path: Path) -> str:
-    with path.open("rb") as file:
-        start = file.read(_CHUNK)
+@contextmanager
+def _opened(source: Source) -> Iterator[_Text]:
+    """Open a file once; detect what is not given from its head, and check its column names."""
+    path = Path(source.location)
+    try:
+        file = path.open("rb")
+    except OSError as error:
+        raise FileError(f"{path}: cannot be read: {why(error)}") from None
+    with file:
+        text = _Text(path, file, source.encoding or _detect_encoding(path, file))
+        with text.from_the_start() as characters:
+            head = characters.read(_HEAD) + characters.readline()
+            is_whole = not characters.read(1)
+        delimiter = source.delimiter or _detect_delimiter(path, head, is_whole=is_whole)
+        names = _names(path, head, delimiter)
+        yield replace(text, delimiter=delimiter, names=names)
+
+
+def _detect_encoding(path: Path, file: IO[bytes]) -> str:
+    start = file.read(_HEAD)
     if start.startswith((b"\xff\xfe", b"\xfe\xff")):
         return "utf-16"
     if b"\0" in start:
         raise FileError(f"{path}: not a text file; if it is text, give its encoding")
-    if _decodes(_Text(path, "utf-8")):
+    if _decodes(_Text(path, file, "utf-8")):
         return "utf-8"
-    if not _decodes(_Text(path, _FALLBACK)):
+    if not _decodes(_Text(path, file, _FALLBACK)):
         raise FileError(f"{path}: neither UTF-8 nor {_FALLBACK} text; give its encoding")
     warnings.warn(
         f"{path}: not UTF-8, so it was read as {_FALLBACK}; if letters look wrong, give its "
         "encoding",
         FileWarning,
-        stacklevel=5,
+        stacklevel=7,
     )
     return _FALLBACK
 
 
 def _decodes(text: _Text) -> bool:
     try:
-        with text.opened() as file:
-            while file.read(_CHUNK):
+        with text.from_the_start() as characters:
+            while characters.read(_HEAD):
                 pass
     except FileError:
         return False
     return True
 
 
-def _detect_delimiter(text: _Text) -> str:
+def _detect_delimiter(path: Path, head: str, *, is_whole: bool) -> str:
     """Find what splits the header and the lines after it into the same number of fields."""
-    widths = {delimiter: _widths(text, delimiter) for delimiter in _DELIMITERS}
+    widths = {d: _widths(head, d, is_whole=is_whole) for d in _DELIMITERS}
     splitting = [d for d, w in widths.items() if w and w[0] > 1]
     regular = [d for d in splitting if len(set(widths[d])) == 1]
     candidates = regular or splitting
     if len(candidates) > 1 and (regular or "," not in candidates):
         found = " or ".join(map(repr, candidates))
-        raise FileError(f"{text.path}: columns may be separated by {found}; give the delimiter")
+        raise FileError(f"{path}: columns may be separated by {found}; give the delimiter")
     return "," if "," in candidates or not candidates else candidates[0]
 
 
-def _rows(file: IO[str], delimiter: str, *, strict: bool = False) -> "_csv.Reader":
-    csv.field_size_limit(2**31 - 1)
-    return csv.reader(file, delimiter=delimiter, strict=strict)
-
-
-def _widths(text: _Text, delimiter: str) -> list[int]:
+def _widths(head: str, delimiter: str, *, is_whole: bool) -> list[int]:
+    rows = _rows(StringIO(head, newline=""), delimiter)
     try:
-        with text.opened() as file:
-            return [len(row) for row in islice(_rows(file, delimiter), _SAMPLE_LINES) if row]
+        widths = [len(row) for row in islice(rows, _SAMPLE_LINES)]
     except csv.Error:
         return []
+    if not is_whole and 1 < len(widths) < _SAMPLE_LINES:
+        widths.pop()  # the head may end within quotes
+    return [width for width in widths if width]
 
 
-def _check_header(text: _Text, delimiter: str) -> None:
+def _names(path: Path, head: str, delimiter: str) -> tuple[str, ...]:
     try:
-        with text.opened() as file:
-            header = next(iter(_rows(file, delimiter)), [])
-    except (OSError, csv.Error) as error:
-        if isinstance(error, FileError):
-            raise
-        raise FileError(f"{text.path}: the first line cannot be read as CSV") from None
-    check_names(text.path, [*header])
+        names = next(_rows(StringIO(head, newline=""), delimiter), [])
+    except csv.Error:
+        raise FileError(f"{path}: the first line cannot be read as CSV") from None
+    check_names(path, [*names])
+    return tuple(names)
 
 
-def _read_strings(text: _Text, delimiter: str) -> pl.DataFrame:
-    try:
-        strings = pl.read_csv(text.for_polars(), infer_schema=False, separator=delimiter)
-    except pl.exceptions.PolarsError:
-        problem = _bad_line(text, delimiter)
-        raise problem or FileError(f"{text.path}: not a CSV file that can be read") from None
-    last = strings.columns[-1]
-    if strings.width > 1 and strings[last].null_count():  # short and empty lines end in nulls
-        problem = _bad_line(text, delimiter)
-        if problem:
-            raise problem
-        strings = strings.head(strings.height - _empty_lines_at_the_end(text))
-    return strings
+def _rows(text: IO[str], delimiter: str, *, strict: bool = False) -> "_csv.Reader":
+    csv.field_size_limit(2**31 - 1)
+    return csv.reader(text, delimiter=delimiter, strict=strict)
 
 
-def _bad_line(text: _Text, delimiter: str) -> FileError | None:
+def _problem(text: _Text) -> FileError:
+    """Say why Polars could not read a file, without what stands in it."""
+    return _bad_line(text) or FileError(f"{text.path}: not a CSV file that can be read")
+
+
+def _empty_lines(text: _Text, nulls: int) -> int:
+    """Count the empty lines at the end, given the nulls in the last column; refuse short lines.
+
+    Both end in nulls. In a table of one column an empty line is a missing value.
+    """
+    if not nulls or len(text.names) == 1:
+        return 0
+    problem = _bad_line(text)
+    if problem:
+        raise problem
+    return _empty_lines_at_the_end(text)
+
+
+def _bad_line(text: _Text) -> FileError | None:
     """Find the first line that is not like the header; slow, so only called when there may be one.
 
     Empty lines at the end are no mistake.
     """
     empty = None
     try:
-        with text.opened() as file:
-            rows = _rows(file, delimiter, strict=True)
+        with text.from_the_start() as characters:
+            rows = _rows(characters, text.delimiter, strict=True)
             expected = len(next(rows))
             for row in rows:
                 if row and empty:
@@ -254,11 +272,10 @@ def _wrong_length(path: Path, line: int, expected: int, found: int) -> FileError
 
 def _empty_lines_at_the_end(text: _Text) -> int:
     if text.is_utf8:
-        with text.path.open("rb") as file:
-            file.seek(-min(text.path.stat().st_size, 65_536), os.SEEK_END)
-            end = file.read().replace(b"\r", b"")
+        text.file.seek(-min(text.file.seek(0, os.SEEK_END), 65_536), os.SEEK_END)
+        end = text.file.read().replace(b"\r", b"")
     else:
-        with text.opened() as characters:
+        with text.from_the_start() as characters:
             end = characters.read().encode().replace(b"\r", b"")
     return max(0, len(end) - len(end.rstrip(b"\n")) - 1)
 

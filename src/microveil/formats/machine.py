@@ -26,11 +26,20 @@ def is_alive(process: int) -> bool:
     return True
 
 
+def words_of_error(number: int) -> str:
+    """Say in the operating system's words what one of its errors is."""
+    if sys.platform == "win32":  # whose numbers are not those of C
+        return str(ctypes.FormatError(number))
+    return os.strerror(number)
+
+
 class _MemoryStatus(ctypes.Structure):
+    """MEMORYSTATUSEX; only the total of physical memory is looked at."""
+
     _fields_ = [
-        ("length", ctypes.c_ulong),
-        ("load", ctypes.c_ulong),
-        *((name, ctypes.c_ulonglong) for name in ("total", "free", *"abcde")),
+        ("length", ctypes.c_uint32),
+        ("load", ctypes.c_uint32),
+        *((name, ctypes.c_uint64) for name in ("total", "free", *"abcde")),
     ]
 
 
@@ -43,14 +52,15 @@ def _memory_of_windows() -> int:
 def _is_alive_on_windows(process: int) -> bool:
     query, still_active, denied = 0x1000, 259, 5
     kernel32 = _kernel32()
-    handle = kernel32.OpenProcess(query, False, process)
-    if not handle:
-        return bool(kernel32.GetLastError() == denied)
-    code = ctypes.c_ulong()
+    kernel32.OpenProcess.restype = ctypes.c_void_p
+    found = kernel32.OpenProcess(query, False, process)
+    if found is None:
+        return bool(getattr(ctypes, "get_last_error")() == denied)  # noqa: B009
+    handle, code = ctypes.c_void_p(found), ctypes.c_uint32()
     kernel32.GetExitCodeProcess(handle, ctypes.byref(code))
     kernel32.CloseHandle(handle)
     return code.value == still_active
 
 
 def _kernel32() -> Any:  # noqa: ANN401 - exists on Windows only
-    return getattr(ctypes, "windll").kernel32  # noqa: B009 - other systems have no such type
+    return getattr(ctypes, "WinDLL")("kernel32", use_last_error=True)  # noqa: B009

@@ -13,8 +13,9 @@ from pathlib import Path
 import polars as pl
 
 from microveil.errors import FileError
-from microveil.formats.machine import is_alive
+from microveil.formats.machine import is_alive, words_of_error
 
+OR_OVERWRITE = "choose another path, or give overwrite=True (--overwrite)"
 _DISK_ERROR = re.compile(r"\(os error (\d+)\)|transport error")  # as Polars passes them on
 
 
@@ -32,7 +33,7 @@ def _check_place(path: Path, *, overwrite: bool, source: Path | None) -> None:
     if source is not None and path.exists() and source.exists() and path.samefile(source):
         raise FileError(f"{path}: the output would replace the input; choose another path")
     if path.exists() and not overwrite:
-        raise FileError(f"{path}: the file exists; choose another path or overwrite it")
+        raise FileError(f"{path}: the file exists; {OR_OVERWRITE}")
     if path.is_dir():
         raise FileError(f"{path}: this is a directory; name a file in it")
     if not path.parent.is_dir():
@@ -51,6 +52,17 @@ def moved_into_place(paths: list[Path]) -> Iterator[list[Path]]:
     finally:
         for path in temporary:
             path.unlink(missing_ok=True)
+
+
+def write_text(path: Path, text: str, *, private: bool = False) -> None:
+    """Write text to a path that was checked; if private, so that only its owner can read it.
+
+    On Windows whoever can read the directory can read what is in it, private or not.
+    """
+    with moved_into_place([path]) as temporary:
+        if private:
+            temporary[0].touch(mode=0o600)
+        temporary[0].write_text(text, encoding="utf-8")
 
 
 @contextmanager
@@ -74,7 +86,7 @@ def disk_errors(path: Path) -> Iterator[None]:
         if not is_disk_error(error):
             raise
         found = _DISK_ERROR.search(str(error))
-        words = os.strerror(int(found[1])) if found and found[1] else why(error)
+        words = words_of_error(int(found[1])) if found and found[1] else why(error)
         raise FileError(f"{path}: cannot be written: {words}") from None
 
 

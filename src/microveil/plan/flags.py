@@ -1,13 +1,14 @@
-"""Plans made of column names and a few words about some of them, as flags give them."""
+"""Plans made of column names or of a file, and a few words about some attributes, as flags say."""
 
 from collections.abc import Iterable, Mapping
 from itertools import combinations
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
 from microveil.errors import PlanError
-from microveil.plan.plan import Plan
-from microveil.plan.roles import Bound, Confidential, Identifier, Kept, did_you_mean
+from microveil.plan.plan import Plan, read_settings
+from microveil.plan.roles import Bound, did_you_mean
 
 
 def plan_for_columns(
@@ -27,11 +28,28 @@ def plan_for_columns(
     >>> plan.names("confidential")
     ('age',)
     """
-    base: dict[str, object] = {name: Confidential() for name in columns}
-    return Plan(
-        attributes=override(base, drop=drop, keep=keep, nominal=nominal, domains=domains),
-        **settings,
-    )
+    attributes = dict.fromkeys(columns, "confidential")
+    changed = override(attributes, drop=drop, keep=keep, nominal=nominal, domains=domains)
+    return Plan(attributes=changed, **settings)
+
+
+def plan_from_file(
+    path: Path,
+    *,
+    drop: Iterable[str] = (),
+    keep: Iterable[str] = (),
+    nominal: Iterable[str] = (),
+    domains: Mapping[str, tuple[Bound, Bound]] = MappingProxyType({}),
+    **settings: Any,  # noqa: ANN401 - pydantic checks each of them
+) -> Plan:
+    """Read a plan with some of its roles and settings changed; what comes of it is checked."""
+    given = read_settings(path)
+    attributes = given.get("attributes")
+    if isinstance(attributes, dict):
+        given["attributes"] = override(
+            attributes, drop=drop, keep=keep, nominal=nominal, domains=domains
+        )
+    return Plan(**{**given, **settings})
 
 
 def override(
@@ -42,7 +60,10 @@ def override(
     nominal: Iterable[str] = (),
     domains: Mapping[str, tuple[Bound, Bound]] = MappingProxyType({}),
 ) -> dict[str, object]:
-    """Return the attributes with some of them dropped, kept, nominal or given a domain instead."""
+    """Return the attributes with some of them dropped, kept, nominal or given a domain instead.
+
+    They are as TOML has them: the name of a role, or a table of settings.
+    """
     changed = dict(attributes)
     options = {"drop": drop, "keep": keep, "nominal": nominal, "domain": domains}
     for (one, names), (other, others) in combinations(options.items(), 2):
@@ -55,12 +76,14 @@ def override(
                 raise PlanError(
                     f"{option} {name!r}: no such attribute{did_you_mean(name, changed)}"
                 )
-    changed |= {name: Identifier() for name in drop} | {name: Kept() for name in keep}
-    changed |= {name: Confidential(kind="nominal") for name in nominal}
+    changed |= dict.fromkeys(drop, "identifier") | dict.fromkeys(keep, "kept")
+    changed |= {name: {"role": "confidential", "kind": "nominal"} for name in nominal}
     for name, (lower, upper) in domains.items():
         attribute = changed[name]
-        if not isinstance(attribute, Confidential):
+        settings = {"role": attribute} if isinstance(attribute, str) else attribute
+        if not isinstance(settings, dict) or settings.get("role") != "confidential":
             raise PlanError(f"domain {name!r}: only a confidential attribute has a domain")
-        settings = attribute.model_dump(exclude_defaults=True, exclude={"resolution"})
-        changed[name] = {**settings, "role": "confidential", "lower": lower, "upper": upper}
+        bounded = {**settings, "lower": lower, "upper": upper}
+        bounded.pop("resolution", None)  # which is for attributes without a domain
+        changed[name] = bounded
     return changed

@@ -1,11 +1,10 @@
 """The plan: what is done to each attribute, for which ε. Frozen, validated, TOML in and out."""
 
 import graphlib
-import math
 import tomllib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal, Self
+from typing import Annotated, Any, ClassVar, Self
 
 import tomli_w
 from pydantic import (
@@ -17,13 +16,19 @@ from pydantic import (
     model_validator,
 )
 
-from microveil.core.attribute import Partition, Post
-from microveil.core.methods import METHODS, Guarantee, MethodName
+from microveil.core.choices import (
+    DEFAULT_METHOD,
+    GuaranteeName,
+    MethodName,
+    Missing,
+    Partition,
+    Post,
+)
+from microveil.core.methods import METHODS
 from microveil.errors import FileError, PlanError
-from microveil.plan.groups import Group, check_groups, from_names
-from microveil.plan.roles import Confidential, Derived, Identifier, K, Kept, Part, where
-
-Missing = Literal["error", "keep", "drop"]
+from microveil.plan.check import check_plan
+from microveil.plan.groups import Group, from_names
+from microveil.plan.roles import Confidential, Derived, Identifier, K, Kept, Part
 
 
 class _Frozen(Mapping[str, "Confidential | Identifier | Kept | Derived"]):
@@ -124,12 +129,12 @@ class Plan(Part):
     prefix: ClassVar[str] = "plan: "
 
     epsilon: float
-    method: MethodName = "iDP-CBLS"
+    method: MethodName = DEFAULT_METHOD
     k: K = 10
     partition: Partition = "fixed"
     cap: int = 400
     groups: Groups = ()
-    guarantee: Guarantee = "fixed-clusters"
+    guarantee: GuaranteeName = "fixed-clusters"
     post: Post = "auto"
     missing: Missing = "error"
     records_per_person: int = 1
@@ -142,101 +147,8 @@ class Plan(Part):
 
     @model_validator(mode="after")
     def _check(self) -> Self:
-        if not math.isfinite(self.epsilon) or self.epsilon <= 0:
-            raise ValueError(f"epsilon must be a finite number above 0, got {self.epsilon}")
-        smallest = self.k if isinstance(self.k, int) else 3
-        if self.partition == "noise-optimal" and self.cap < 2 * smallest - 1:
-            raise ValueError(f"cap must be 2k - 1 or more, got {self.cap} for k = {self.k}")
-        if self.records_per_person < 1:
-            raise ValueError(f"records_per_person must be 1 or more, got {self.records_per_person}")
-        if not self.confidential:
-            raise ValueError("attributes must hold at least one of role confidential, got none")
-        if self.k != "auto" and self.k < 1:
-            raise ValueError(f"k must be 1 or more, got {self.k}")
-        check_groups(self)
-        for name in self.confidential:
-            self._check_method(name)
-        self._check_derived()
+        check_plan(self)
         return self
-
-    def _check_method(self, name: str) -> None:
-        attribute, method = self.confidential[name], METHODS[self.method_of(name)]
-        k = self.k_of(name)
-        self._check_choice(name)
-        if k != "auto" and k < method.least_k:
-            raise ValueError(
-                f"{where(name)}: k must be {method.least_k} or more for {method.name}, got {k}"
-            )
-        if (
-            self.guarantee == "re-clustered"
-            and self.records_per_person > 1
-            and method.promise == "iDP"
-        ):
-            raise ValueError(
-                f'{where(name)}: with guarantee = "re-clustered", {method.name} covers one record '
-                f"per person, got records_per_person = {self.records_per_person}; use DP-UM or DP"
-            )
-        if method.promise == "DP" and not attribute.has_domain and not self.domain_from_data:
-            if attribute.is_category:
-                raise ValueError(
-                    f"{where(name)}: {method.name} needs declared categories; list all that are "
-                    "possible, or choose iDP-CBLS (domain_from_data = true reads them from the "
-                    "data and voids the DP claim)"
-                )
-            raise ValueError(
-                f"{where(name)}: {method.name} needs a declared domain, got "
-                f"lower = {attribute.lower} and upper = {attribute.upper}; declare both from what "
-                "is known without the data, or choose iDP-CBLS, which needs none "
-                "(domain_from_data = true reads them from the data and voids the DP claim)"
-            )
-
-    def _check_choice(self, name: str) -> None:
-        """Refuse clusters that follow the data where a claim would not survive it."""
-        method = METHODS[self.method_of(name)]
-        partition = self.partition_of(name)
-        chosen = [f"partition = {partition!r}"] if partition not in ("fixed", "joint") else []
-        chosen += ['k = "auto"'] if self.k_of(name) == "auto" else []
-        if not chosen or not method.clustered:
-            return
-        if self.confidential[name].is_category:
-            raise ValueError(
-                f'{where(name)}: k = "auto" weighs squared errors, which categories have none of; '
-                "give it a k of its own"
-            )
-        if method.promise == "DP":
-            raise ValueError(
-                f"{where(name)}: {chosen[0]} looks at the data, which voids the claim of "
-                f"{method.name}; use it with iDP-LS or iDP-CBLS, or choose a number for k"
-            )
-        if self.guarantee == "re-clustered":
-            raise ValueError(
-                f"{where(name)}: {chosen[0]} looks at the data, which re-clustering cannot cover; "
-                'use a fixed partition and k, or guarantee = "fixed-clusters"'
-            )
-        if len(chosen) == 2:
-            raise ValueError(
-                f"{where(name)}: {chosen[0]} chooses its own sizes; give the smallest as a number "
-                "for k"
-            )
-
-    def _check_derived(self) -> None:
-        released = {name for name, a in self.attributes.items() if a.role != "identifier"}
-        for name, derived in self.derived.items():
-            unknown = sorted(derived.inputs - released)
-            if unknown:
-                dropped = unknown[0] in self.attributes
-                raise ValueError(
-                    f"{where(name)}: the expression names {unknown[0]!r}, "
-                    f"{'an identifier' if dropped else 'which is not in the plan'}; "
-                    "name only attributes that are released"
-                )
-        try:
-            _ = self.derivation_order
-        except graphlib.CycleError:
-            raise ValueError(
-                f"attribute {next(iter(self.derived))!r}: derived attributes must not be computed "
-                "from each other in a circle"
-            ) from None
 
     @property
     def confidential(self) -> dict[str, Confidential]:
@@ -318,15 +230,7 @@ class Plan(Part):
     @classmethod
     def from_toml(cls, text: str, *, folder: str | Path = ".") -> "Plan":
         """Read a plan from TOML text; taxonomies given as paths are looked for from `folder`."""
-        try:
-            settings = tomllib.loads(text)
-        except tomllib.TOMLDecodeError as error:
-            raise PlanError(f"plan: not valid TOML: {error}") from None
-        attributes = settings.get("attributes")
-        for attribute in attributes.values() if isinstance(attributes, dict) else ():
-            if isinstance(attribute, dict) and isinstance(attribute.get("taxonomy"), str):
-                attribute["taxonomy"] = str(Path(folder) / attribute["taxonomy"])
-        return cls(**settings)
+        return cls(**_parse(text, Path(folder)))
 
     def to_toml(self) -> str:
         """Write the plan as TOML text; settings left at their defaults are left out."""
@@ -356,10 +260,27 @@ class Plan(Part):
     @classmethod
     def read(cls, path: str | Path) -> "Plan":
         """Read a plan from a TOML file."""
-        try:
-            text = Path(path).read_text(encoding="utf-8")
-        except OSError as error:
-            raise FileError(f"plan {path}: cannot be read: {error.strerror}") from None
-        except UnicodeDecodeError:
-            raise FileError(f"plan {path}: expected UTF-8 text; save it as UTF-8") from None
-        return cls.from_toml(text, folder=Path(path).parent)
+        return cls(**read_settings(path))
+
+
+def read_settings(path: str | Path) -> dict[str, Any]:
+    """Read the settings of a plan from a TOML file, not checked yet."""
+    try:
+        text = Path(path).read_text(encoding="utf-8")
+    except OSError as error:
+        raise FileError(f"plan {path}: cannot be read: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise FileError(f"plan {path}: expected UTF-8 text; save it as UTF-8") from None
+    return _parse(text, Path(path).parent)
+
+
+def _parse(text: str, folder: Path) -> dict[str, Any]:
+    try:
+        settings = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise PlanError(f"plan: not valid TOML: {error}") from None
+    attributes = settings.get("attributes")
+    for attribute in attributes.values() if isinstance(attributes, dict) else ():
+        if isinstance(attribute, dict) and isinstance(attribute.get("taxonomy"), str):
+            attribute["taxonomy"] = str(folder / attribute["taxonomy"])
+    return settings

@@ -13,6 +13,7 @@ import numpy as np
 import polars as pl
 import tomli_w
 
+from microveil.core.choices import DEFAULT_METHOD
 from microveil.core.grid import (
     LARGEST_UNITS,
     MOST_DECIMALS,
@@ -20,6 +21,7 @@ from microveil.core.grid import (
     grid_of_observed,
     observed_decimals,
 )
+from microveil.core.methods import METHODS
 from microveil.errors import DataError
 
 FROM_DATA = "(from the data)"
@@ -101,10 +103,11 @@ def _settings(confidential: pl.DataFrame, marked: list[str]) -> list[str]:
     counts = [column.len() - column.null_count() for column in confidential]
     k = max(3, min([10, *counts]))
     with_nulls = sum(column.null_count() > 0 for column in confidential)
+    others = ", ".join(f'"{name}"' for name, method in METHODS.items() if method.needs_domain)
     lines = [
         "epsilon = 1.0  # privacy budget of a person, shared by the confidential attributes; "
         "smaller protects more",
-        'method = "iDP-CBLS"  # or "iDP-LS", "DP-UM", "DP": those need lower and upper everywhere',
+        f'method = "{DEFAULT_METHOD}"  # or {others}: those need lower and upper everywhere',
         f"k = {k}  # records in a cluster" + (f" {FROM_DATA}: few records" if k < 10 else ""),
         "records_per_person = 1  # the most records one person has in the table",
     ]

@@ -21,12 +21,14 @@ from pydantic import (
 )
 
 from microveil.core.attribute import Category, Kind, Unit
-from microveil.core.methods import MethodName
+from microveil.core.choices import MethodName
+from microveil.core.methods import METHODS
 from microveil.errors import PlanError
 from microveil.plan.taxonomy import Tree, leaf_paths, read_taxonomy
 
 if TYPE_CHECKING:
     import polars as pl
+    from pydantic_core import ErrorDetails
 
 K = int | Literal["auto"]
 Bound = float | datetime | date | time
@@ -43,7 +45,7 @@ class Part(BaseModel):
         try:
             super().__init__(**plain)
         except ValidationError as error:
-            raise PlanError(_first_problem(type(self), error)) from None
+            raise _first_problem(type(self), error) from None
 
 
 class Confidential(Part):
@@ -127,35 +129,53 @@ class Confidential(Part):
         for name in ("lower", "upper", "weight", "resolution"):
             value = getattr(self, name)
             if isinstance(value, int | float) and not math.isfinite(value):
-                raise ValueError(f"{name} must be a finite number, got {value}")
+                raise PlanError(f"{name} must be a finite number, got {value}", setting=name)
         for name in ("weight", "resolution"):
             value = getattr(self, name)
             if value is not None and value <= 0:
-                raise ValueError(f"{name} must be above 0, got {value}")
+                raise PlanError(f"{name} must be above 0, got {value}", setting=name)
         if self.lower is not None and self.upper is not None:
             self._check_ends(self.lower, self.upper)
         if self.decimals is not None and not 0 <= self.decimals <= 15:
-            raise ValueError(f"decimals must be from 0 to 15, got {self.decimals}")
+            raise PlanError(
+                f"decimals must be from 0 to 15, got {self.decimals}", setting="decimals"
+            )
         return self
 
     def _check_ends(self, lower: Bound, upper: Bound) -> None:
         try:
             in_order = _moment(lower) < _moment(upper)  # type: ignore[operator]
         except TypeError:
-            raise ValueError("lower and upper must both be numbers, dates or times") from None
+            raise PlanError(
+                "lower and upper must both be numbers, dates or times", setting="lower"
+            ) from None
         if not in_order:
-            raise ValueError(f"lower must be below upper, got lower = {lower} and upper = {upper}")
+            raise PlanError(
+                f"lower must be below upper, got lower = {lower} and upper = {upper}",
+                setting="lower",
+            )
 
     @model_validator(mode="after")
     def _check_contradictions(self) -> Self:
         if self.resolution is not None and self.has_domain:
-            raise ValueError("resolution has no effect beside lower and upper; remove one of them")
+            raise PlanError(
+                "resolution has no effect beside lower and upper; remove one of them",
+                setting="resolution",
+            )
         if self.resolution is not None and self.decimals is not None:
-            raise ValueError("resolution and decimals exclude each other; remove one of them")
+            raise PlanError(
+                "resolution and decimals exclude each other; remove one of them",
+                setting="resolution",
+            )
         if self.decimals is not None and self.kind == "integer":
-            raise ValueError('decimals are for kind = "real"; remove decimals or change kind')
-        if self.k is not None and self.method == "DP":
-            raise ValueError("method DP forms no clusters; remove k or choose another method")
+            raise PlanError(
+                'decimals are for kind = "real"; remove decimals or change kind', setting="decimals"
+            )
+        if self.k is not None and self.method and not METHODS[self.method].clustered:
+            raise PlanError(
+                f"method {self.method} forms no clusters; remove k or choose another method",
+                setting="k",
+            )
         return self
 
     @model_validator(mode="after")
@@ -163,34 +183,43 @@ class Confidential(Part):
         if not self.is_category:
             for name in ("categories", "taxonomy"):
                 if getattr(self, name) is not None:
-                    raise ValueError(f'{name} are for kind = "nominal" or "ordinal"; set kind')
+                    raise PlanError(
+                        f'{name} are for kind = "nominal" or "ordinal"; set kind', setting="kind"
+                    )
             return self
         for name in ("lower", "upper", "decimals", "resolution", "unit"):
             if getattr(self, name) is not None:
-                raise ValueError(f"{name} is for numbers, but kind is {self.kind}; remove it")
+                raise PlanError(
+                    f"{name} is for numbers, but kind is {self.kind}; remove it", setting=name
+                )
         if self.kind == "ordinal" and (self.categories is None or self.taxonomy is not None):
-            raise ValueError(
+            raise PlanError(
                 'kind = "ordinal" needs its order: declare categories from the lowest to the '
-                "highest, and no taxonomy"
+                "highest, and no taxonomy",
+                setting="categories",
             )
         declared = self.declared_categories
         if self.categories is not None and set(self.categories) != set(declared):
             missing = len(set(self.categories) ^ set(declared))
-            raise ValueError(
+            raise PlanError(
                 f"categories and the taxonomy's leaves must be the same, found {missing} that are "
-                "in one only; remove categories, or complete the taxonomy"
+                "in one only; remove categories, or complete the taxonomy",
+                setting="categories",
             )
         if self.categories is not None or self.taxonomy is not None:
             self._check_list(self.categories or declared)
         return self
 
     def _check_list(self, categories: tuple[Category, ...]) -> None:
+        problem = None
         if len(categories) < 2:
-            raise ValueError(f"categories must be two or more, got {len(categories)}")
-        if len({type(category) for category in categories}) > 1:
-            raise ValueError("categories must all be text, all whole numbers or all true and false")
-        if len(set(categories)) < len(categories):
-            raise ValueError("categories must differ, found the same one twice; remove one")
+            problem = f"must be two or more, got {len(categories)}"
+        elif len({type(category) for category in categories}) > 1:
+            problem = "must all be text, all whole numbers or all true and false"
+        elif len(set(categories)) < len(categories):
+            problem = "must differ, found the same one twice; remove one"
+        if problem:
+            raise PlanError(f"categories {problem}", setting="categories")
 
 
 class Identifier(Part):
@@ -238,9 +267,14 @@ class Derived(Part):
         try:
             names = pl.sql_expr(expression).meta.root_names()
         except pl.exceptions.PolarsError:
-            raise ValueError(f"not an SQL expression Polars can parse: {expression!r}") from None
+            raise PlanError(
+                f"not an SQL expression Polars can parse: {expression!r}", setting="expression"
+            ) from None
         if not names:
-            raise ValueError(f"an expression must name at least one attribute, got {expression!r}")
+            raise PlanError(
+                f"an expression must name at least one attribute, got {expression!r}",
+                setting="expression",
+            )
         return expression
 
 
@@ -249,35 +283,39 @@ def _moment(bound: Bound) -> Bound:
     return datetime.combine(bound, time()) if type(bound) is date else bound
 
 
-def where(name: str) -> str:
-    """Name an attribute in a message."""
-    return f"attribute {name!r}"
-
-
 def did_you_mean(name: str, known: Iterable[str]) -> str:
     """Suggest the known name nearest to a wrong one."""
     close = difflib.get_close_matches(name, list(known), n=1)
     return f"; did you mean {close[0]!r}?" if close else ""
 
 
-def _first_problem(model: type[Part], error: ValidationError) -> str:
+def _first_problem(model: type[Part], error: ValidationError) -> PlanError:
     """Say the first problem pydantic found in the project's own form; unknown keys go first."""
     problems = error.errors(include_url=False)
     problem = next((p for p in problems if p["type"] == "extra_forbidden"), problems[0])
     place = [str(part) for part in problem["loc"]]
-    key = place[0] if place else ""
-    prefix = model.prefix
-    if key == "attributes" and len(place) > 1:
-        prefix = f"plan, {where(place[1])}: "
+    setting = place[0] if place else None
+    attribute = place[1] if setting == "attributes" and len(place) > 1 else None
+    own = problem["ctx"]["error"] if problem["type"] == "value_error" else None
+    if isinstance(own, PlanError):  # raised by a validator, or by a part of this one
+        message, attribute = own.message, own.attribute or attribute
+        setting = own.setting if attribute or not place else setting
+    else:
+        setting = "role" if attribute else setting
+        message = _in_words(model, problem, setting)
+    return PlanError(
+        message if attribute else model.prefix + message, attribute=attribute, setting=setting
+    )
+
+
+def _in_words(model: type[Part], problem: "ErrorDetails", setting: str | None) -> str:
     if problem["type"] == "value_error":
-        message = str(problem["ctx"]["error"])
-        return f"plan, {message}" if message.startswith("attribute '") else prefix + message
+        return str(problem["ctx"]["error"])
     if problem["type"] == "extra_forbidden":
-        return f"{prefix}unknown key {key!r}{did_you_mean(key, model.model_fields)}"
+        return f"unknown key {setting!r}{did_you_mean(str(setting), model.model_fields)}"
     if problem["type"] == "missing":
-        return f"{prefix}{key} is missing; add it"
+        return f"{setting} is missing; add it"
     if problem["type"] in ("union_tag_invalid", "union_tag_not_found"):
-        return f"{prefix}role must be confidential, identifier, kept or derived"
-    subject = "" if prefix.startswith("plan,") else f"{key} "
+        return "role must be confidential, identifier, kept or derived"
     expected = problem["msg"].replace("Input should be", "must be")
-    return f"{prefix}{subject}{expected}, got {problem['input']!r}"
+    return f"{setting} {expected}, got {problem['input']!r}"

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from microveil.core.attribute import Category
-from microveil.errors import FileError
+from microveil.errors import FileError, PlanError
 
 Tree = dict[str, Any]
 """Groups by name; a group holds groups, or a list of categories. An empty list is a category."""
@@ -32,14 +32,18 @@ def _walk(node: object, path: tuple[str, ...], paths: dict[Category, tuple[str, 
             _walk(below, (*path, name), paths)
         return
     if not isinstance(node, Sequence) or isinstance(node, str):
-        raise ValueError("a taxonomy holds groups (tables) and lists of categories, nothing else")
+        raise _wrong("a taxonomy holds groups (tables) and lists of categories, nothing else")
     leaves, above = (node, path) if node else (path[-1:], path[:-1])
     for leaf in leaves:
         if not isinstance(leaf, Category):
-            raise ValueError("a taxonomy's categories must be text or whole numbers")
+            raise _wrong("a taxonomy's categories must be text or whole numbers")
         if leaf in paths:
-            raise ValueError("a category stands in the taxonomy twice; leave it in one place")
+            raise _wrong("a category stands in the taxonomy twice; leave it in one place")
         paths[leaf] = above
+
+
+def _wrong(message: str) -> PlanError:
+    return PlanError(message, setting="taxonomy")
 
 
 def read_taxonomy(path: str | Path) -> Tree:

@@ -9,7 +9,7 @@ import sys
 from datetime import UTC, date, datetime, time
 from importlib.metadata import version
 from pathlib import Path
-from typing import Annotated, Any, Literal, get_args
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -19,13 +19,11 @@ from microveil.core.attribute import (
     DomainSource,
     GridSource,
     Kind,
-    Partition,
-    Post,
     Unit,
 )
-from microveil.core.methods import Guarantee, MethodName
+from microveil.core.choices import GuaranteeName, MethodName, Missing, Partition, Post
 from microveil.errors import FileError
-from microveil.plan.plan import Missing, Plan
+from microveil.plan.plan import Plan
 from microveil.plan.roles import Bound
 from microveil.release.guarantees import (
     Level,
@@ -36,13 +34,15 @@ from microveil.release.guarantees import (
 )
 from microveil.release.resolve import ResolvedPlan
 
-Publication = Literal[
-    "for publication",
-    "NOT FOR PUBLICATION: the random numbers were seeded and can be repeated",
-]
+Randomness = Literal["operating system", "seeded"]
+SCOPE = (
+    "This certificate says what was done and what epsilon covers. It is no clearance: whether the "
+    "release may be published depends on what can be linked or inferred, which only its data "
+    "holder can measure."
+)
+SEEDED = "NOT FOR PUBLICATION: the random numbers were seeded and can be repeated"
 RowOrder = Literal["random", "as in the original"]
 IN_ORDER = "The order of the rows: it is that of the original."
-FOR_PUBLICATION, NOT_FOR_PUBLICATION = get_args(Publication)
 
 
 class _Entry(BaseModel):
@@ -70,10 +70,10 @@ class MaskedAttribute(_Entry):
     ]
     grid: Annotated[GridSource | None, Field(description="null for categories")]
     level_1_bound: Annotated[
-        float | None, Field(description="data-free bound with clusters held; null: no bound")
+        float | None, Field(description="data-free bound with fixed clusters; null: no bound")
     ]
     level_2_bound: Annotated[
-        float | None, Field(description="data-free bound with clusters formed again; null: none")
+        float | None, Field(description="data-free bound when re-clustered; null: no bound")
     ]
 
 
@@ -108,11 +108,11 @@ class Certificate(_Entry):
     certificate_version: Literal[2] = 2
     software: str
     created: str
-    publication: Publication
-    randomness: Literal["operating system", "seeded"]
+    scope: Annotated[str, Field(description="what this certificate is, and what it is not")]
+    randomness: Randomness
     records: int
     epsilon: float
-    guarantee: Guarantee
+    guarantee: GuaranteeName
     records_per_person: int
     missing: Missing
     attributes: tuple[MaskedAttribute, ...]
@@ -161,7 +161,7 @@ def certify(
     return Certificate(
         software=f"microveil {version('microveil')}",
         created=datetime.now(UTC).isoformat(timespec="seconds"),
-        publication=NOT_FOR_PUBLICATION if seeded else FOR_PUBLICATION,
+        scope=f"{SEEDED}. {SCOPE}" if seeded else SCOPE,
         randomness="seeded" if seeded else "operating system",
         records=records,
         epsilon=plan.epsilon,
@@ -196,7 +196,7 @@ def _entry(settings: AttributeSettings, plan: Plan) -> MaskedAttribute:
         "lower": _plain(declared.lower),
         "upper": _plain(declared.upper),
         "domain": settings.domain_source,
-        "level_1_bound": level_1_bound(settings),
+        "level_1_bound": level_1_bound(settings, plan.records_per_person),
         "level_2_bound": level_2_bound(settings, plan.records_per_person),
     }
     if isinstance(settings, CategorySettings):

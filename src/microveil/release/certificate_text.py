@@ -7,7 +7,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from microveil.release.certificate import FOR_PUBLICATION, Certificate, MaskedAttribute
+from microveil.release.certificate import SEEDED, Certificate, MaskedAttribute
 from microveil.release.guarantees import exactly, rounded_up
 
 
@@ -15,7 +15,7 @@ def show_certificate(certificate: Certificate) -> RenderableType:
     """Lay out a certificate for people."""
     parts: list[RenderableType] = [
         Text("Certificate of a release protected with microveil", style="bold"),
-        _stamp(certificate),
+        Text(certificate.scope + "\n", style="bold red" if _is_seeded(certificate) else ""),
         _facts(certificate),
         _masked(certificate),
         Text("What epsilon covers", style="bold"),
@@ -38,20 +38,19 @@ def show_release(certificate: Certificate) -> RenderableType:
         for level in certificate.levels
     ]
     return Text(
-        f"{certificate.records:,} records, {len(certificate.attributes)} attributes masked. With "
-        f"clusters held: {bounds[0]}; if they are formed again: {bounds[1]}; as released: "
-        f"{bounds[2]} (the certificate says more)."
+        f"{certificate.records:,} records, {len(certificate.attributes)} attributes masked. Fixed "
+        f"clusters: {bounds[0]}; re-clustered: {bounds[1]}; as released: {bounds[2]} (the "
+        "certificate says on which conditions)."
     )
 
 
 def show_stamp(certificate: Certificate) -> RenderableType | None:
-    """Warn if the release is not for publication; otherwise return nothing."""
-    return None if certificate.publication == FOR_PUBLICATION else _stamp(certificate)
+    """Warn if the random numbers were seeded; otherwise return nothing."""
+    return Text(f"{SEEDED}\n", style="bold red") if _is_seeded(certificate) else None
 
 
-def _stamp(certificate: Certificate) -> Text:
-    good = certificate.publication == FOR_PUBLICATION
-    return Text(certificate.publication + "\n", style="green" if good else "bold red")
+def _is_seeded(certificate: Certificate) -> bool:
+    return certificate.randomness == "seeded"
 
 
 def facts_of(certificate: Certificate) -> dict[str, str]:
@@ -59,6 +58,7 @@ def facts_of(certificate: Certificate) -> dict[str, str]:
     rows = {
         "software": certificate.software,
         "created": certificate.created,
+        "random numbers": certificate.randomness,
         "records": f"{certificate.records:,}",
         "epsilon": f"{exactly(certificate.epsilon)} per person",
         "guarantee": certificate.guarantee,

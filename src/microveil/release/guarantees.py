@@ -8,6 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from microveil.core.accounting import reclustered_bound
 from microveil.core.attribute import AttributeSettings, CategorySettings
+from microveil.core.methods import GUARANTEES
 from microveil.plan.plan import Plan
 from microveil.release.resolve import ResolvedPlan
 
@@ -31,42 +32,36 @@ def three_levels(resolved: ResolvedPlan) -> tuple[Level, Level, Level]:
 
 def claim_is_void(settings: AttributeSettings) -> bool:
     """Whether an attribute can claim no differential privacy, its domain being from the data."""
-    return settings.method.promise == "DP" and settings.domain_source == "data"
+    return settings.domain_source == "data" and not settings.method.promise.survives_data
 
 
-def level_1_bound(settings: AttributeSettings) -> float | None:
-    """Bound an attribute's loss with clusters held, without looking at the data."""
-    if claim_is_void(settings):
+def level_1_bound(settings: AttributeSettings, records_per_person: int) -> float | None:
+    """Bound an attribute's loss with fixed clusters, without looking at the data."""
+    if claim_is_void(settings) or _covers_reclustering_only(settings):
         return None
-    return None if _covers_passing_only(settings) else settings.epsilon
+    return None if _shares_clusters(settings, records_per_person) else settings.epsilon
 
 
 def level_2_bound(settings: AttributeSettings, records_per_person: int) -> float | None:
-    """Bound an attribute's loss with clusters formed again, without looking at the data."""
+    """Bound an attribute's re-clustered loss, without looking at the data."""
     if claim_is_void(settings) or settings.chosen_from_data:
         return None
     if settings.guarantee == "re-clustered":
         return settings.epsilon
     if isinstance(settings, CategorySettings):
         return settings.epsilon * (settings.most_changing if settings.method.clustered else 1)
-    if settings.method.name == "iDP-CBLS" and records_per_person > 1:
+    if _shares_clusters(settings, records_per_person):
         return None
     return reclustered_bound(
-        settings.method,
-        settings.epsilon,
-        clusters=settings.clusters,
-        records=settings.records,
-        domain=settings.domain_units,
+        settings.method, settings.epsilon, clusters=settings.clusters, records=settings.records
     )
 
 
 def can_be_without_noise(settings: AttributeSettings) -> bool:
     """Whether a cluster whose records all agree may be published without noise."""
     if isinstance(settings, CategorySettings):
-        return settings.method.promise == "iDP"
-    if settings.guarantee == "re-clustered":
-        return settings.method.promise == "iDP"
-    return settings.method.name == "iDP-CBLS"
+        return settings.method.promise.publishes_agreement
+    return settings.guarantee in settings.method.without_noise
 
 
 def rounded_up(bound: float) -> str:
@@ -83,25 +78,34 @@ def rounded_up(bound: float) -> str:
 
 def _fixed_clusters(resolved: ResolvedPlan) -> Level:
     plan, clustered = resolved.plan, any(m.method.clustered for m in resolved.attributes)
-    held = "With clusters and noise scales held as they were computed from this table, c"
+    why_not = _unbounded(resolved)
+    fixed = f"With fixed clusters{_fixed_scales(resolved, ' and noise scales')}, c"
     statement = (
-        f"{held if clustered else 'C'}hanging {_whose_values(plan)} makes any set of masked values "
-        f"at most exp({exactly(plan.epsilon)}) times more or less likely{_if_missing(plan)}."
-    )
-    across = _names(m for m in resolved.attributes if _covers_passing_only(m))
-    if across:
-        statement = (
-            f"No bound for {across}: a record that keeps its cluster whatever its value is not "
-            "what the noise was made for, since clusters are formed again (level 2)."
-        )
-    bounded = all(level_1_bound(m) is not None for m in resolved.attributes)
+        f"{fixed if clustered else 'C'}hanging {_whose_values(plan)} makes any set of masked "
+        f"values at most exp({exactly(plan.epsilon)}) times more or less likely{_if_missing(plan)}."
+    ) + _caveats(resolved)
     return Level(
         level=1,
         name="fixed clusters",
-        enforced=bounded and (plan.guarantee == "fixed-clusters" or not clustered),
-        epsilon=plan.epsilon if bounded else None,
-        statement=statement + ("" if across else _caveats(resolved) + _several_records(resolved)),
+        enforced=not why_not and (GUARANTEES[plan.guarantee].level == 1 or not clustered),
+        epsilon=None if why_not else plan.epsilon,
+        statement=why_not or statement,
     )
+
+
+def _unbounded(resolved: ResolvedPlan) -> str:
+    """Say which attributes have no bound with fixed clusters, and why; empty if all have one."""
+    persons = resolved.plan.records_per_person
+    reasons = {
+        "the noise follows a record that passes from cluster to cluster (level 2), not one that "
+        "keeps its cluster whatever its value": _covers_reclustering_only,
+        f"a person may have {persons} records, and in a cluster that two of them share the noise "
+        "covers one": lambda m: _shares_clusters(m, persons),
+        "what was read from the data can tell two tables apart, so no differential privacy is "
+        "claimed": claim_is_void,
+    }
+    found = {why: _names(filter(holds, resolved.attributes)) for why, holds in reasons.items()}
+    return " ".join(f"No bound for {names}: {why}." for why, names in found.items() if names)
 
 
 def _re_clustered(resolved: ResolvedPlan) -> Level:
@@ -109,7 +113,7 @@ def _re_clustered(resolved: ResolvedPlan) -> Level:
     bounds = {m.name: level_2_bound(m, plan.records_per_person) for m in resolved.attributes}
     known = [bound for bound in bounds.values() if bound is not None]
     total = sum(known) if len(known) == len(bounds) else None
-    enforced = total is not None and (plan.guarantee == "re-clustered" or not clustered)
+    enforced = total is not None and (GUARANTEES[plan.guarantee].level == 2 or not clustered)
     return Level(
         level=2,
         name="re-clustered",
@@ -128,23 +132,30 @@ def _re_clustered_in_words(
             "No attribute is clustered, so there is nothing to form again: the statement of "
             "level 1 holds as it is."
         )
-    if plan.guarantee == "re-clustered":
+    if plan.guarantee == "re-clustered" and total is not None:
         return (
-            f"Changing {_whose_values(plan)} and forming the clusters again, with noise scales "
-            "held as they were computed from this table, makes any set of masked cluster values at "
-            f"most exp({exactly(plan.epsilon)}) times more or less likely{_if_missing(plan)}."
-            + _caveats(resolved)
+            f"Changing {_whose_values(plan)} and forming the clusters again"
+            f"{_fixed_scales(resolved, ', with noise scales')}, makes any set of masked cluster "
+            f"values at most exp({exactly(plan.epsilon)}) times more or less likely"
+            f"{_if_missing(plan)}." + _caveats(resolved)
         )
     each = "; ".join(
         f"{m.name} ({m.method.name}) {_in_words(bounds[m.name])}" for m in resolved.attributes
     )
     return (
         f"If {_whose_values(plan)} change and the clusters are formed again, every cluster between "
-        "an old and a new place shifts, and more can be lost than at level 1. With noise scales "
-        "held as they were computed from this table, any set of masked cluster values then becomes "
-        f"at most exp(bound) times more or less likely{_if_missing(plan)}. Bounds, rounded up: "
-        f"{each}; {_in_words(total)} in all." + _chosen(resolved) + _exceptions(resolved)
+        "an old and a new place shifts, and more can be lost than at level 1. Any set of masked "
+        f"cluster values then becomes{_fixed_scales(resolved, ', with noise scales')}, at most "
+        f"exp(bound) times more or less likely{_if_missing(plan)}. Bounds, rounded up: "
+        f"{each}; {_in_words(total)} in all." + _chosen(resolved) + _caveats(resolved)
     )
+
+
+def _fixed_scales(resolved: ResolvedPlan, lead: str) -> str:
+    """Say that noise scales are fixed, where they follow the data and not the plan."""
+    if all(not m.method.promise.caveat for m in resolved.attributes):
+        return ""
+    return f"{lead} fixed as they were computed from this table"
 
 
 def _as_released(resolved: ResolvedPlan) -> Level:
@@ -162,8 +173,10 @@ def _as_released(resolved: ResolvedPlan) -> Level:
     statement = (
         f"The table shows which records share a masked value in {_names(clustered)}, and noise "
         "does not hide that. Someone who knows every other record can tell which cluster a "
-        f"person is in, {_beside(clustered)}whatever epsilon is. At this level the protection is "
-        f"that of microaggregation with clusters of {min(m.k for m in clustered)} records or more."
+        f"person is in, {_beside(clustered)}whatever epsilon is. A masked value of one attribute "
+        f"is shared by {min(m.k for m in clustered)} records or more, but combinations of "
+        "attributes may be unique: someone who knows original values can link rows to people by "
+        "who shares values with whom, whatever epsilon is."
         + _same_category(resolved)
         + _joint(resolved)
     )
@@ -211,12 +224,12 @@ def _caveats(resolved: ResolvedPlan) -> str:
 
 
 def _individual(resolved: ResolvedPlan) -> str:
-    names = _names(m for m in resolved.attributes if m.method.promise == "iDP")
-    if not names:
-        return ""
-    return (
-        f" For {names} this is individual differential privacy: it compares this table with its "
-        "neighbours, not any two neighbouring tables."
+    caveats = dict.fromkeys(m.method.promise.caveat for m in resolved.attributes)
+    return "".join(
+        f" For {_names(m for m in resolved.attributes if m.method.promise.caveat == caveat)} "
+        f"{caveat}"
+        for caveat in caveats
+        if caveat
     )
 
 
@@ -227,7 +240,7 @@ def _exceptions(resolved: ResolvedPlan) -> str:
         voided = _names(filter(claim_is_void, from_data))
         text += (
             f" For {_names(from_data)} it covers only values inside the range seen in the data, "
-            "from which domain and noise grid were read and with which they are held"
+            "from which domain and noise grid were read"
         )
         text += f"; {voided} can claim no differential privacy." if voided else "."
     categories = [m for m in resolved.categorical if m.domain_source == "data"]
@@ -244,17 +257,18 @@ def _exceptions(resolved: ResolvedPlan) -> str:
     return text
 
 
-def _several_records(resolved: ResolvedPlan) -> str:
-    names = _names(m for m in resolved.numeric if m.method.name == "iDP-CBLS")
-    if resolved.plan.records_per_person == 1 or not names:
-        return ""
-    return f" For {names} it holds only while no two records of a person share a cluster."
+def _shares_clusters(settings: AttributeSettings, records_per_person: int) -> bool:
+    """Whether several records of a person in one cluster void the bound."""
+    if isinstance(settings, CategorySettings) or records_per_person == 1:
+        return False
+    return not settings.method.covers_shared_clusters
 
 
-def _covers_passing_only(settings: AttributeSettings) -> bool:
+def _covers_reclustering_only(settings: AttributeSettings) -> bool:
     """Whether the noise follows the gaps between clusters, not the way across the domain."""
-    passing = settings.guarantee == "re-clustered" and settings.method.name == "iDP-LS"
-    return passing and not isinstance(settings, CategorySettings)
+    if isinstance(settings, CategorySettings) or settings.guarantee == "fixed-clusters":
+        return False
+    return not settings.method.reclustered_covers_fixed
 
 
 def _whose_values(plan: Plan) -> str:

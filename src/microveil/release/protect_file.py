@@ -8,7 +8,7 @@ from microveil.core.noise import open_words
 from microveil.engines.columnwise import ColumnwiseEngine
 from microveil.errors import FileError
 from microveil.formats import Source, TableMeta, scratch_directory
-from microveil.formats.csv import header, read_columnwise
+from microveil.formats.csv import look_at, read_columnwise
 from microveil.formats.machine import memory_of_this_machine
 from microveil.formats.paths import check_readable
 from microveil.plan.plan import Plan
@@ -25,10 +25,12 @@ def is_columnwise(source: Source, output: Path) -> bool:
     return _is_parquet_or_csv(output) and is_large(source)
 
 
-def column_names(source: Source) -> list[str]:
-    """Return the names of the columns of a Parquet or CSV file."""
+def column_names(source: Source) -> tuple[Source, list[str]]:
+    """Return how a Parquet or CSV file is read, as detected, and the names of its columns."""
     path = Path(source.location)
-    return header(source) if path.suffix.lower() == ".csv" else list(pl.read_parquet_schema(path))
+    if path.suffix.lower() == ".csv":
+        return look_at(source)
+    return source, list(pl.read_parquet_schema(path))
 
 
 def is_large(source: Source) -> bool:

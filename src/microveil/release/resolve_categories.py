@@ -1,20 +1,19 @@
-"""Settle an attribute of categories; and what holds for missing values of any kind."""
+"""Resolve an attribute of categories."""
 
-from typing import Any
-
-from microveil.core.attribute import Category, CategorySettings
+from microveil.core.attribute import Category, CategorySettings, CommonSettings
 from microveil.core.methods import Method
 from microveil.engines.base import CategoryFacts, Table
 from microveil.errors import DataError
 from microveil.plan.plan import Plan
 from microveil.plan.roles import Confidential
 from microveil.plan.taxonomy import leaf_paths
+from microveil.release.missing import all_missing, check_missing
 
 _HOLDS: dict[type, str] = {str: "text", int: "whole numbers", bool: "true/false values"}
 
 
 def resolve_categories(
-    plan: Plan, name: str, common: dict[str, Any], engine: Table, notes: list[str]
+    plan: Plan, name: str, common: CommonSettings, engine: Table, notes: list[str]
 ) -> CategorySettings:
     """Check the declared categories against the column, or read them from it."""
     attribute, method = plan.confidential[name], common["method"]
@@ -38,37 +37,15 @@ def resolve_categories(
     )  # fmt: skip
 
 
-def check_missing(plan: Plan, name: str, *, nulls: int, records: int, k: int) -> None:
-    """Refuse missing values that the plan has no policy for, and too few values for a cluster."""
-    if nulls and plan.missing == "error":
-        raise DataError(
-            f"attribute {name!r}: {nulls:,} of {records:,} values are missing; "
-            'set missing = "keep" (nulls stay null) or "drop" (their records are left out)'
-        )
-    if nulls and plan.group_of(name) is not None:
-        raise DataError(
-            f"attribute {name!r}: joint clusters need complete records, and {nulls:,} of "
-            f'{records:,} values are missing; set missing = "drop", or take it out of its group'
-        )
-    if records - nulls < k:
-        raise DataError(
-            f"attribute {name!r}: k must be at most the number of records with a value, "
-            f"found {records - nulls:,} records for k = {k}; choose a smaller k"
-        )
-
-
-def all_missing(name: str) -> DataError:
-    """Say that an attribute has nothing to mask."""
-    return DataError(f"attribute {name!r}: every value is missing; make its role identifier")
-
-
 def _from_data(name: str, facts: CategoryFacts) -> tuple[Category, ...]:
     if facts.holds == "true/false values":
         return (False, True)
     if facts.holds != "other values" and len(facts.seen) < 2:
         raise DataError(
-            f"attribute {name!r}: every value is the same, so no categories can be read from the "
-            "data; declare categories"
+            "every value is the same, so no categories can be read from the data; declare "
+            "categories",
+            attribute=name,
+            setting="categories",
         )
     return facts.seen
 
@@ -81,39 +58,36 @@ def _are_numerals(categories: tuple[Category, ...]) -> bool:
 def _check_categories(
     name: str, categories: tuple[Category, ...], facts: CategoryFacts, records: int
 ) -> None:
-    where = f"attribute {name!r}"
     if facts.holds == "other values":
         raise DataError(
-            f"{where}: categories must be text, whole numbers or true/false values; convert the "
-            "column"
+            "categories must be text, whole numbers or true/false values; convert the column",
+            attribute=name,
         )
     expected = _HOLDS[type(categories[0])]
+    problem = None
     if expected != facts.holds:
-        raise DataError(
-            f"{where}: the declared categories are {expected}, but the column holds {facts.holds}; "
-            "declare them as the column has them"
+        problem = (
+            f"the declared categories are {expected}, but the column holds {facts.holds}; declare "
+            "them as the column has them"
         )
-    if facts.outside:
-        raise DataError(
-            f"{where}: {facts.outside:,} of {records:,} values are none of the declared "
-            "categories; declare all that are possible, or correct the data"
+    elif facts.outside:
+        problem = (
+            f"{facts.outside:,} of {records:,} values are none of the declared categories; declare "
+            "all that are possible, or correct the data"
         )
-    if facts.unknown:
-        raise DataError(
-            f"{where}: {facts.unknown} of the declared categories are not in the list of the "
-            "column's own type; add them to it, or convert the column to text"
+    elif facts.unknown:
+        problem = (
+            f"{facts.unknown} of the declared categories are not in the list of the column's own "
+            "type; add them to it, or convert the column to text"
         )
+    if problem:
+        raise DataError(problem, attribute=name, setting="categories")
 
 
 def _note_on_categories(name: str, method: Method) -> str:
-    if method.promise == "DP":
-        return (
-            f"attribute {name!r}: its categories were read from the data, which voids the claim of "
-            "differential privacy for it; declare categories"
-        )
     return (
-        f"attribute {name!r}: its categories were read from the data, so the guarantee covers only "
-        "those that were seen; declare categories"
+        f"attribute {name!r}: its categories were read from the data, "
+        f"{method.promise.if_categories_read}; declare categories"
     )
 
 

@@ -13,6 +13,7 @@ from pyspark.sql import functions as F  # noqa: N812 - Spark's own custom
 from microveil.engines.spark.hadoop import Files, place
 from microveil.errors import FileError
 from microveil.formats import TableMeta, digest_of_directory
+from microveil.formats.paths import OR_OVERWRITE
 from microveil.release.detail import Detail
 from microveil.release.store import Places
 
@@ -28,7 +29,7 @@ class SparkStore:
     def places(self, path: str | Path, *, detail: bool) -> Places:
         """Where a release written to this path goes."""
         protected = place(self.spark, path)
-        stem = protected.removesuffix(".parquet")
+        stem = protected[:-8] if protected.lower().endswith(".parquet") else protected
         return Places(protected, f"{stem}.certificate.json", f"{stem}.detail" if detail else None)
 
     def check(self, places: Places, *, overwrite: bool) -> None:
@@ -42,7 +43,7 @@ class SparkStore:
                 )
         for path in places.all:
             if not overwrite and files.exists(path):
-                raise FileError(f"{path}: it exists; choose another path, or give --overwrite")
+                raise FileError(f"{path}: it exists; {OR_OVERWRITE}")
 
     @contextmanager
     def moved_into_place(self, places: Sequence[str]) -> Iterator[list[str]]:

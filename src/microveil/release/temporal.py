@@ -22,11 +22,15 @@ def unit_of(name: str, unit: Unit | None, column: Column) -> Unit | None:
     if column.clock is None:
         if unit is not None:
             raise DataError(
-                f"attribute {name!r}: unit is for dates and times, found {column.type_name}"
+                f"unit is for dates and times, found {column.type_name}",
+                attribute=name,
+                setting="unit",
             )
         return None
     if column.clock == "date" and unit not in (None, "day"):
-        raise DataError(f"attribute {name!r}: dates have the unit day, the plan says {unit}")
+        raise DataError(
+            f"dates have the unit day, the plan says {unit}", attribute=name, setting="unit"
+        )
     return unit or ("day" if column.clock == "date" else "second")
 
 
@@ -42,8 +46,10 @@ def number_of(name: str, bound: Bound, column: Column) -> float:
     clock = _clock_of(bound)
     if clock != column.clock and (clock, column.clock) != ("date", "datetime"):
         raise PlanError(
-            f"attribute {name!r}: lower and upper must be {_EXPECTED[column.clock]}, because "
-            f"the column holds {column.type_name}; got {_EXPECTED[clock]}"
+            f"lower and upper must be {_EXPECTED[column.clock]}, because the column holds "
+            f"{column.type_name}; got {_EXPECTED[clock]}",
+            attribute=name,
+            setting="lower",
         )
     if isinstance(bound, time):
         since_midnight = timedelta(
@@ -70,8 +76,9 @@ def _microseconds(name: str, bound: date, column: Column) -> float:
     moment = bound if isinstance(bound, datetime) else datetime.combine(bound, time())
     if moment.tzinfo is not None and column.zone is None:
         raise PlanError(
-            f"attribute {name!r}: lower and upper have a time zone and the column has none; "
-            "leave it out"
+            "lower and upper have a time zone and the column has none; leave it out",
+            attribute=name,
+            setting="lower",
         )
     if moment.tzinfo is None:
         moment = moment.replace(tzinfo=ZoneInfo(column.zone) if column.zone else UTC)

@@ -13,7 +13,7 @@ from microveil.evaluation.pairing import Pair, pair_up
 from microveil.evaluation.result import MEASURES, Evaluation, figures_to_show
 from microveil.formats import Table, check_output, moved_into_place, sha256_of, source_of
 from microveil.plan.plan import Plan
-from microveil.release.certificate import FOR_PUBLICATION, Certificate
+from microveil.release.certificate import SEEDED, Certificate
 from microveil.release.certificate_text import clusters_of, domain_of, facts_of
 from microveil.release.detail import Detail
 from microveil.release.guarantees import rounded_up
@@ -112,7 +112,7 @@ def certificate_page(certificate: Certificate) -> str:
     >>> from microveil import Plan, protect
     >>> people = pl.DataFrame({"age": [31, 35, 38, 52, 57, 58]})
     >>> plan = Plan(epsilon=1.0, k=3, attributes={"age": "confidential"})
-    >>> "for publication" in certificate_page(protect(people, plan).certificate)
+    >>> "It is no clearance" in certificate_page(protect(people, plan).certificate)
     True
     """
     return render("certificate.html.jinja", **_certified(certificate))
@@ -174,7 +174,7 @@ def _page(
 def _certified(certificate: Certificate) -> dict[str, Any]:
     return {
         "certificate": certificate,
-        "public": certificate.publication == FOR_PUBLICATION,
+        "seeded": SEEDED if certificate.randomness == "seeded" else "",
         "facts": facts_of(certificate),
         "rounded_up": rounded_up,
         "attributes": [

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from decimal import ROUND_CEILING, Context
 from typing import Literal
 
-from microveil.core.methods import MethodName
+from microveil.core.methods import METHODS
 from microveil.evaluation.result import MEASURES, Evaluation, Figure, percent
 from microveil.evaluation.risk import NARROW
 from microveil.plan.plan import Plan
@@ -39,24 +39,6 @@ _ANSWERS: dict[str, dict[Grade, str]] = {
                "poor": "Poor: much is lost", "unknown": "Not measured"},
     "risky": {"good": "Low", "fair": "Medium", "poor": "High", "unknown": "Not measured"},
 }  # fmt: skip
-
-
-_CLUSTERED = "records were sorted into clusters, and each cluster's "
-_NUMBERS: dict[MethodName, str] = {
-    "DP": "every value got noise of its own, which follows the width of the domain",
-    "DP-UM": f"{_CLUSTERED}mean got noise that follows the width of the domain",
-    "iDP-LS": f"{_CLUSTERED}mean got noise that follows how far this table is from the ends of the "
-    "domain",
-    "iDP-CBLS": f"{_CLUSTERED}mean got noise that follows the cluster's own width",
-}
-_CHOSEN = f"{_CLUSTERED}category was drawn at random, the more typical the likelier"
-_STABLE = f"{_CHOSEN}; where one record cannot change which is most typical, that one was taken"
-_CATEGORIES: dict[MethodName, str] = {
-    "DP": "every value was kept or replaced by another category at random",
-    "DP-UM": _CHOSEN,
-    "iDP-LS": _STABLE,
-    "iDP-CBLS": _STABLE,
-}
 
 
 @dataclass(frozen=True)
@@ -201,13 +183,15 @@ def _plainly(reading: str) -> str:
 def done(certificate: Certificate) -> list[str]:
     """Say what was done to the table."""
     sentences = []
-    for of_kind, what in ((False, _NUMBERS), (True, _CATEGORIES)):
+    for categories in (False, True):
         masked = [
-            a for a in certificate.attributes if (a.kind in ("nominal", "ordinal")) == of_kind
+            a for a in certificate.attributes if (a.kind in ("nominal", "ordinal")) == categories
         ]
-        for method in dict.fromkeys(a.method for a in masked):
-            names = ", ".join(a.name for a in masked if a.method == method)
-            sentences.append(f"{names} ({method}): {what[method]}.")
+        for name in dict.fromkeys(a.method for a in masked):
+            method = METHODS[name]
+            what = method.on_categories if categories else method.on_numbers
+            names = ", ".join(a.name for a in masked if a.method == name)
+            sentences.append(f"{names} ({name}): {what}.")
     for group in certificate.groups:
         sentences.append(
             f"{', '.join(group.attributes)} were clustered jointly: every combination of their "

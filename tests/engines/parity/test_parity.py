@@ -246,13 +246,15 @@ def test_errors_are_the_same(message: str, run_on: RunOn) -> None:
         table = table.with_columns(z=pl.lit(1.0))
         roles = {"x": "confidential", "z": role}
     plan = Plan(epsilon=1e-6 if "epsilon" in message else 1, k=3, attributes=roles)
-    with pytest.raises(DataError, match=message):
+    with pytest.raises(DataError, match=message) as error:
         run_on(table, plan)
+    assert error.value.attribute == (None if "at least" in message else list(roles)[-1])
+    assert (error.value.setting == "epsilon") == message.startswith("epsilon")
 
 
 def test_columns_and_roles_must_match(run_on: RunOn) -> None:
     plan = Plan(epsilon=1, k=3, attributes={"x": "confidential"})
     with pytest.raises(DataError, match="the plan has none for 'z'"):
         run_on(pl.DataFrame({"x": [1], "z": [1]}), plan)
-    with pytest.raises(DataError, match="attribute 'x' of the plan is not in the data"):
+    with pytest.raises(DataError, match="attribute 'x': in the plan, but not in the data"):
         run_on(pl.DataFrame({"z": [1]}), plan)

@@ -1,12 +1,148 @@
-"""The compiled loop of partitions of least cost."""
+"""The compiled loops of partitions of least cost.
+
+Clusters that end at neighbouring records are looked at together, size by size, so that the compiler
+can do several at once. The two liberties it is given (no NaN, no sign of zero) do not touch
+arithmetic: every cluster costs what it would cost by itself.
+"""
 
 import numba
 import numpy as np
 
 from microveil.core.grid import Integers, Reals
 
+ENDS = 64  # ends looked at together; their costs stay in the fastest cache
+CHECKED = 16  # sizes between two looks at whether any larger cluster can pay
+SLACK = 1e-9  # more than all rounding errors of a cost
 
-@numba.njit(cache=True, nogil=True)
+_compiled = numba.njit(cache=True, nogil=True, fastmath={"nnan", "nsz"})
+_inlined = numba.njit(nogil=True, inline="always")  # a call for 64 ends costs as much as its loop
+
+
+@_inlined
+def _extend(first, top, total, squares):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
+    """Add another record to every cluster; sums are those of distances from its last record."""
+    for j in range(len(total)):
+        away = float(first[j] - top[j])
+        total[j] += away
+        squares[j] += away * away
+
+
+@_inlined
+def _take_means(low, top, ends, total, kept, reach):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
+    """Sum up values for plain means, and tell how far one anywhere in the domain moves them."""
+    for j in range(len(total)):
+        up, down = ends[1] - low[j], top[j] - ends[0]
+        kept[j] = total[j]
+        reach[j] = up if up > down else down
+
+
+@_inlined
+def _pull_in(low, high, total, kept, reach):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
+    """Sum up values after the paper's pre-processing, and tell how far any value moves them.
+
+    The three smallest records of a cluster are next to each other in `low`, the largest in `high`.
+    """
+    for j in range(len(total)):
+        top = high[j + 2]
+        smallest, second = float(low[j] - top), float(low[j + 1] - top)
+        third = float(low[j + 2] - top)
+        last_but_one, last_but_two = float(high[j + 1] - top), float(high[j] - top)
+        up = -second + (third - second) - last_but_one
+        down = (last_but_one - smallest) + (last_but_one - last_but_two) + (second - smallest)
+        kept[j] = total[j] - smallest + second + last_but_one
+        reach[j] = up if up > down else down
+
+
+@_inlined
+def _take(ranked, end, size, settings, sums, kept, reach):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
+    """Extend clusters to so many records; `kept` sums up what their centroids are made of."""
+    k, pulled_in, ends, _, _ = settings
+    low, top = ranked[end - size :], ranked[end - 1 :]
+    _extend(low, top, sums[0], sums[1])
+    if size < k:
+        return
+    if pulled_in:
+        _pull_in(low, ranked[end - 3 :], sums[0], kept, reach)
+    else:
+        _take_means(low, top, ends, sums[0], kept, reach)
+
+
+@_inlined
+def _cost(size, settings, sums, kept, reach, cost):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
+    """Add up squares about centroids and, size times, the expected square of the noise."""
+    (total, squares), (_, _, _, epsilon, ceiling) = sums, settings
+    scale, widest = reach, 0.0  # in its place
+    for j in range(len(cost)):
+        centroid = kept[j] / size
+        cost[j] = squares[j] - 2 * centroid * total[j] + size * centroid * centroid
+        scale[j] = reach[j] / size / epsilon
+    for j in range(len(cost)):  # by itself: compilers do not do both at once
+        widest = max(widest, scale[j])
+    if 41 * widest < ceiling:
+        for j in range(len(cost)):
+            cost[j] += size * (2 * scale[j] * scale[j])
+        return
+    for j in range(len(cost)):
+        if scale[j] > 0:
+            ratio, noise = ceiling / scale[j], 2 * scale[j] * scale[j]
+            if ratio < 40:
+                noise -= np.exp(-ratio) * (2 * scale[j] * scale[j] + 2 * scale[j] * ceiling)
+            cost[j] += size * noise
+
+
+@_inlined
+def _may_pay(size, settings, sums, kept, reach, before, least):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
+    """Whether a cluster may cost less in all than what was found: a bound without divisions."""
+    (total, squares), (_, _, _, epsilon, ceiling) = sums, settings
+    part, rate, cut_off = 1 / size, 1 / epsilon, size * ceiling * ceiling
+    far, pays = ceiling * size * epsilon / 41, 0
+    for j in range(len(before)):
+        within = squares[j] * (1 - SLACK) - (2 * total[j] - kept[j]) * kept[j] * part
+        noise = 2 * (reach[j] * rate) * (reach[j] * rate) * part
+        # Cutting off at R leaves 0.41 of the smaller of 2b² and R² at least, at R = √2·b.
+        noise = noise if reach[j] < far else 0.4 * min(noise, cut_off)
+        pays += before[j] + within + noise * (1 - SLACK) < least[j] * (1 + 1e-12)
+    return pays > 0
+
+
+@_compiled
+def _is_too_large(size, sums, floor, least):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
+    """Whether no larger cluster can pay: squares about the mean only grow with it.
+
+    The records before it cost `floor` or more.
+    """
+    total, squares = sums
+    for j in range(len(total)):
+        within = squares[j] * (1 - SLACK) - total[j] * total[j] / size
+        if floor + within <= least[j] * (1 + 1e-12):
+            return False
+    return True
+
+
+@_inlined
+def _keep_better(size, before, cost, best, chosen):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
+    """Note a size wherever it costs less in all than any smaller one did."""
+    for j in range(len(cost)):
+        whole = before[j] + cost[j]
+        if whole < best[j]:
+            best[j], chosen[j] = whole, size
+
+
+@_compiled
+def _choose(near, k, best, chosen, end, least, sizes):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
+    """Choose for one end after the other between small clusters and the best large one."""
+    for j in range(len(best)):
+        cheapest, size = np.inf, 0
+        for small in range(k, min(len(near), end + j + 1)):
+            whole = least[end + j - small] + near[small, j]
+            if whole < cheapest:
+                cheapest, size = whole, small
+        if best[j] < cheapest:
+            cheapest, size = best[j], chosen[j]
+        least[end + j], sizes[end + j] = cheapest, size
+
+
+@_compiled
 def cheapest_cuts(
     ranked: Integers, k: int, cap: int, pulled_in: bool, ends: Reals, epsilon: float, ceiling: float
 ) -> Integers:
@@ -14,45 +150,49 @@ def cheapest_cuts(
 
     A cluster costs the squares of its records about the centroid used, plus its size times the
     expected square of its noise, cut off at `ceiling`; without noise if ε is infinite. Sums run
-    from the last record of a cluster, so that they stay small and lose no digits.
+    from the last record of a cluster, so that they stay small and lose no digits. Of sizes that
+    cost the same, the smallest is chosen, from the last cluster to the first.
+
+    Small clusters are tried first, and larger ones only where a bound says that they may pay.
     """
-    n = len(ranked)
-    least = np.full(n + 1, np.inf)
+    n, settings = len(ranked), (k, pulled_in, ends, epsilon, ceiling)
+    least, sizes = np.full(n + 1, np.inf), np.zeros(n + 1, np.int64)
     least[0] = 0.0
-    start = np.zeros(n + 1, np.int64)
-    for end in range(k, n + 1):
-        top = ranked[end - 1]
-        total = squares = 0.0
-        for first in range(end - 1, max(-1, end - cap - 1), -1):
-            away = float(ranked[first] - top)
-            total += away
-            squares += away * away
-            size = end - first
-            if size < k or least[first] == np.inf:
-                continue
-            if pulled_in:
-                second, third = float(ranked[first + 1] - top), float(ranked[first + 2] - top)
-                last_but_one = float(ranked[end - 2] - top)
-                last_but_two = float(ranked[end - 3] - top)
-                centroid = (total - away + second + last_but_one) / size
-                up = -second + (third - second) - last_but_one
-                down = (last_but_one - away) + (last_but_one - last_but_two) + (second - away)
-                reach = max(up, down)
-            else:
-                centroid = total / size
-                reach = max(ends[1] - ranked[first], top - ends[0])
-            cost = squares - 2 * centroid * total + size * centroid * centroid
-            scale = reach / size / epsilon
-            if scale > 0:
-                ratio, noise = ceiling / scale, 2 * scale * scale
-                if ratio < 40:
-                    noise -= np.exp(-ratio) * (2 * scale * scale + 2 * scale * ceiling)
-                cost += size * noise
-            if least[first] + cost < least[end]:
-                least[end], start[end] = least[first] + cost, first
-    sizes = np.empty(n, np.int64)
-    count, end = 0, n
+    near, kept, reach = np.empty((ENDS, ENDS)), np.empty(ENDS), np.empty(ENDS)
+    for end in range(k, n + 1, ENDS):
+        beyond = min(end + ENDS, n + 1)
+        count = beyond - end
+        total, squares, cost = np.zeros(count), np.zeros(count), np.empty(count)
+        best, chosen = np.full(count, np.inf), np.zeros(count, np.int64)
+        for size in range(1, min(ENDS, cap + 1, beyond)):
+            a = max(0, size - end)  # the first end with so many records before it
+            sums = total[a:], squares[a:]
+            _take(ranked, end + a, size, settings, sums, kept, reach)
+            if size >= k:
+                _cost(size, settings, sums, kept, reach, near[size, a:count])
+        _choose(near[: cap + 1], k, best, chosen, end, least, sizes)
+        floor = least[max(0, end - cap) : end].min()
+        for size in range(ENDS, min(cap + 1, beyond)):
+            a = max(0, size - end)
+            sums, found = (total[a:], squares[a:]), least[end + a : beyond]
+            if size % CHECKED == 0 and _is_too_large(size - 1, sums, floor, found):
+                break
+            _take(ranked, end + a, size, settings, sums, kept, reach)
+            before = least[end + a - size : beyond - size]
+            if size >= k and _may_pay(size, settings, sums, kept, reach, before, found):
+                _cost(size, settings, sums, kept, reach, cost[a:])
+                _keep_better(size, before, cost[a:], best[a:], chosen[a:])
+        if np.any(best < least[end:beyond]):
+            _choose(near[: cap + 1], k, best, chosen, end, least, sizes)
+    return _last_to_first(sizes)
+
+
+@_compiled
+def _last_to_first(sizes: Integers) -> Integers:
+    """Follow the chosen sizes from the last cluster to the first; return them in order."""
+    found = np.empty(len(sizes), np.int64)
+    count, end = 0, len(sizes) - 1
     while end > 0:
-        sizes[count] = end - start[end]
-        end, count = start[end], count + 1
-    return sizes[:count][::-1].copy()
+        found[count] = sizes[end]
+        end, count = end - sizes[end], count + 1
+    return found[:count][::-1].copy()

@@ -28,6 +28,7 @@ from microveil.engines.detail_rows import cluster_rows, losses_of
 from microveil.engines.memory import no_finite_result
 from microveil.engines.spark import join, workers
 from microveil.engines.spark.hadoop import Scratch
+from microveil.engines.spark.problems import unpacked
 from microveil.engines.spark.table import SparkTable
 from microveil.errors import DataError, PlanError
 from microveil.plan.plan import Plan
@@ -221,7 +222,7 @@ class SparkEngine(SparkTable):
             if name is not None:
                 raise no_finite_result(name, count, self.records)
             if problem is not None:
-                raise DataError(problem)
+                raise unpacked(problem)
             for attribute, number in zip(attributes, found, strict=True):
                 if (count, number) != (self.records, attribute.records):
                     raise _not_once(attribute)
@@ -319,7 +320,7 @@ def _offsets(ranked: DataFrame) -> Integers:
 
 def _totals(clusters: _Clusters, settings: NumericSettings) -> Totals:
     """Add up what the noise of a cluster depends on in all others, where it does."""
-    if settings.guarantee == "fixed-clusters" or settings.method.promise == "DP":
+    if settings.guarantee == "fixed-clusters" or settings.method.noise_covers_reclustering:
         return Totals(settings.records)
     parts = clusters.map(partial(workers.sum_totals, settings=settings), workers.TOTALS)
     return Totals(*_one(parts.agg(F.sum("records"), F.sum("up"), F.sum("down"))))
@@ -330,7 +331,7 @@ def _checked(masked: DataFrame, *counts: Column) -> Row:
     problem = F.max("problem").alias("problem")
     found = _one(masked.agg(*counts, F.max("fixed").alias("fixed"), problem))
     if found["problem"]:
-        raise DataError(found["problem"])
+        raise unpacked(found["problem"])
     return found
 
 

@@ -17,7 +17,7 @@ def place(spark: SparkSession, path: str | Path) -> str:
     """Return where a path is: relative ones on this machine start here, not where Java started."""
     settings: Any = spark.sparkContext._jsc.hadoopConfiguration()
     elsewhere = ":/" in str(path) or not settings.get("fs.defaultFS").startswith("file:")
-    return str(path).rstrip("/") if elsewhere else str(Path(path).absolute())
+    return str(path).rstrip("/") if elsewhere else Path(path).absolute().as_posix()
 
 
 class Files:
@@ -74,7 +74,7 @@ class Scratch:
                 f"Spark needs a directory that all workers can reach: set {SCRATCH}, "
                 "e.g. --conf spark.microveil.scratch=hdfs:///tmp"
             )
-        base = base or f"file://{tempfile.gettempdir()}"
+        base = base or Path(tempfile.gettempdir()).as_uri()
         self._spark = spark
         self.path = f"{base.rstrip('/')}/.microveil-{secrets.token_hex(8)}"
         self._files = Files(spark, self.path)

@@ -15,6 +15,7 @@ from microveil.core.attribute import Category
 from microveil.core.grid import Integers, Reals
 from microveil.engines.memory import MemoryEngine
 from microveil.engines.spark.arrow import Batches, batch_of, gathered, longs, pack, reals, unpack
+from microveil.engines.spark.problems import packed
 from microveil.errors import DataError
 from microveil.plan.roles import Derived
 
@@ -165,7 +166,7 @@ def derive(
         try:
             columns[column], undefined = _derived(inputs, names[column], attribute)
         except DataError as error:
-            problems = [str(error)] * len(batch)
+            problems = [packed(error)] * len(batch)
             break
         problems[:undefined] = [column] * undefined
     return batch_of(batch.schema, **{**columns, "problem": problems})
@@ -179,8 +180,10 @@ def _derived(inputs: pa.Table, name: str, derived: Derived) -> tuple[pa.Array, i
         parts = [_by_memory(part, name, derived)[0] for part in (inputs[:half], inputs[half:])]
         if not pl.Series(whole).equals(pl.Series(pa.concat_arrays(parts))):
             raise DataError(
-                f"attribute {name!r}: its expression depends on other records, and on Spark it is "
-                "computed record by record; change it, or protect the table in memory"
+                "its expression depends on other records, and on Spark it is computed record by "
+                "record; change it, or protect the table in memory",
+                attribute=name,
+                setting="expression",
             )
     return whole, undefined
 

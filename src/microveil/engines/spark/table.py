@@ -155,7 +155,7 @@ class SparkTable:
         value = F.col(place)
         nulls = self.table.agg(F.count_if(value.isNull())).collect()[0][0]
         if categories is None:
-            seen = () if holds == "other values" else self._seen(place)
+            seen = () if holds == "other values" else self._seen(attribute)
             return CategoryFacts(nulls, holds, 0, 0, seen)
         outside = self.records - nulls
         if holds == _HOLDS_OF[type(categories[0])]:
@@ -165,12 +165,15 @@ class SparkTable:
     def _type(self, attribute: str) -> str:
         return self.field(attribute).dataType.simpleString()
 
-    def _seen(self, place: str) -> tuple[Category, ...]:
-        found = self.table.select(place).dropna().distinct().limit(_MOST_CATEGORIES + 1).collect()
+    def _seen(self, attribute: str) -> tuple[Category, ...]:
+        values = self.table.select(self.places[attribute])
+        found = values.dropna().distinct().limit(_MOST_CATEGORIES + 1).collect()
         if len(found) > _MOST_CATEGORIES:
             raise DataError(
-                f"more than {_MOST_CATEGORIES:,} categories were found; declare them, or make the "
-                "attribute's role identifier"
+                f"more than {_MOST_CATEGORIES:,} categories were found; declare them, or make its "
+                "role identifier",
+                attribute=attribute,
+                setting="categories",
             )
         return tuple(sorted(row[0] for row in found))
 

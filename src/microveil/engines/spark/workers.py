@@ -35,6 +35,7 @@ from microveil.engines.spark.arrow import (
     together,
     unpack,
 )
+from microveil.engines.spark.problems import packed
 from microveil.errors import DataError
 
 Work = Callable[[pa.RecordBatch], pa.RecordBatch]
@@ -202,7 +203,7 @@ def mask_clusters(
     try:
         masked = core.mask_clusters(summarised(clusters), settings, words, totals)
     except DataError as error:
-        return batch_of(MASKED, problem=[str(error)])
+        return batch_of(MASKED, problem=[packed(error)])
     return batch_of(
         MASKED,
         **masked.description,
@@ -233,7 +234,7 @@ def mask_records(
     try:
         masked = core.mask_singly(longs(records["units"]), settings, words)
     except DataError as error:
-        return batch_of(MASKED_RECORDS, problem=[str(error)])
+        return batch_of(MASKED_RECORDS, problem=[packed(error)])
     return batch_of(
         MASKED_RECORDS,
         key=keys,

@@ -1,0 +1,11 @@
+"""The names that a plan may choose from; the command line offers the same ones."""
+
+from typing import Literal
+
+MethodName = Literal["DP", "DP-UM", "iDP-LS", "iDP-CBLS"]
+GuaranteeName = Literal["fixed-clusters", "re-clustered"]
+Partition = Literal["fixed", "noise-optimal", "least-squares", "joint"]
+Post = Literal["auto", "none", "isotonic", "penalised-isotonic"]
+Missing = Literal["error", "keep", "drop"]
+
+DEFAULT_METHOD: MethodName = "iDP-CBLS"

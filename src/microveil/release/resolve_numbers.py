@@ -1,0 +1,236 @@
+"""Resolve an attribute of numbers, dates or times."""
+
+import math
+
+import numpy as np
+
+from microveil.core.attribute import (
+    CommonSettings,
+    DomainSource,
+    GridSource,
+    NumericKind,
+    NumericSettings,
+)
+from microveil.core.choices import Partition, Post
+from microveil.core.grid import Grid, grid_of_decimals, grid_of_domain, power_of_two_below
+from microveil.core.methods import Method
+from microveil.engines.base import Column, Facts, Table
+from microveil.errors import DataError, PlanError
+from microveil.plan.plan import Plan
+from microveil.plan.roles import Confidential
+from microveil.release.missing import all_missing, check_missing
+from microveil.release.temporal import number_of, quantum, unit_of
+
+
+def check_numeric(name: str, attribute: Confidential, engine: Table) -> None:
+    """Refuse a column whose type does not hold the numbers, dates or times it should."""
+    column = engine.columns[name]
+    if column.kind is None:
+        text = engine.text_facts(name)
+        if text.nulls == engine.records:
+            raise all_missing(name)
+        if not text.not_numbers:
+            raise DataError(
+                "a confidential attribute must be numeric, found numbers stored as "
+                f"{column.type_name}; convert the column (in CSV, remove leading zeros), set "
+                'kind = "nominal" for codes, or make its role identifier or kept',
+                attribute=name,
+                setting="kind",
+            )
+        count = f"{text.not_numbers:,} of {engine.records:,} records are not numbers"
+        raise DataError(
+            f"a confidential attribute must be numeric, found {column.type_name} ({count}); set "
+            'kind = "nominal" or "ordinal" for categories, correct the data (leave missing values '
+            "empty), or make its role identifier or kept",
+            attribute=name,
+            setting="kind",
+        )
+    if attribute.kind == "real" and column.kind == "integer":
+        raise DataError(
+            "kind is real but the column's type is integer, and a release keeps its types; remove "
+            "kind from the plan or convert the column",
+            attribute=name,
+            setting="kind",
+        )
+    if attribute.decimals is not None and column.kind == "integer":
+        raise DataError(
+            "decimals are for real values, found an integer column; remove decimals",
+            attribute=name,
+            setting="decimals",
+        )
+
+
+def resolve_numbers(
+    plan: Plan,
+    name: str,
+    common: CommonSettings,
+    engine: Table,
+    facts: Facts,
+    notes: list[str],
+) -> NumericSettings:
+    """Check the values against the plan, and decide on domain, noise grid and published range."""
+    attribute, method, column = plan.confidential[name], common["method"], engine.columns[name]
+    kind: NumericKind = attribute.kind or column.kind or "real"  # type: ignore[assignment]
+    unit = unit_of(name, attribute.unit, column)
+    lower, upper = declared = declared_domain(name, attribute, column)
+    records = engine.records - facts.nulls
+    _check_values(name, kind, facts, records)
+    check_missing(plan, name, nulls=facts.nulls, records=engine.records, k=common["k"])
+    domain_source: DomainSource = "declared" if attribute.has_domain else "none"
+    if method.needs_domain and domain_source == "none":
+        domain_source = "data"
+        lower, upper = _domain_from_data(name, method, lower, upper, facts)
+        notes.append(_note_on_domain(name, method))
+    step = quantum(unit, column)
+    grid, grid_source = _grid(name, attribute, kind, step, (lower, upper), engine)
+    if domain_source == "data":
+        grid_source = "data"
+    elif grid_source == "data":
+        notes.append(
+            f"attribute {name!r}: its noise grid follows the last decimal seen in the data; "
+            "declare decimals, resolution or a domain"
+        )
+    _check_grid(name, attribute, grid, facts)
+    published = _published_range(name, kind, declared, column)
+    return NumericSettings(
+        **common, kind=kind, records=records, cap=plan.cap,
+        post=_post(plan, method, partition=common["partition"], chosen=common["k_chosen"]),
+        lower=lower, upper=upper, domain_source=domain_source,
+        published_lower=published[0], published_upper=published[1], decimals=attribute.decimals,
+        quantum=step, unit=unit, grid=grid, grid_source=grid_source,
+    )  # fmt: skip
+
+
+def declared_domain(name: str, attribute: Confidential, column: Column) -> tuple[float, float]:
+    """Return the declared domain as numbers, infinite where it is not declared."""
+    lower, upper = attribute.lower, attribute.upper
+    return (
+        -math.inf if lower is None else number_of(name, lower, column),
+        math.inf if upper is None else number_of(name, upper, column),
+    )
+
+
+def _check_grid(name: str, attribute: Confidential, grid: Grid, facts: Facts) -> None:
+    if not grid.holds(facts.smallest, facts.largest):
+        raise DataError(
+            f"values too large for its noise grid, expected within 2^60 steps of {grid.step:g}; "
+            "declare lower and upper, or a larger resolution",
+            attribute=name,
+        )
+    if attribute.resolution is not None and _collapses(grid, facts):
+        raise DataError(
+            "its resolution is so coarse that all values become the same; declare a smaller one",
+            attribute=name,
+            setting="resolution",
+        )
+
+
+def _check_values(name: str, kind: NumericKind, facts: Facts, records: int) -> None:
+    if records == 0:
+        raise all_missing(name)
+    if facts.not_finite:
+        raise DataError(
+            f"values must be finite, found {facts.not_finite:,} that are infinite or NaN; correct "
+            "them or make them missing",
+            attribute=name,
+        )
+    if facts.outside:
+        raise DataError(
+            f"{facts.outside:,} of {records:,} values lie outside the declared domain; widen lower "
+            "and upper, or correct the data",
+            attribute=name,
+            setting="lower",
+        )
+    if kind == "integer" and facts.fractional:
+        raise DataError(
+            f"kind is integer but {facts.fractional:,} of {records:,} values are not whole; set "
+            'kind = "real" or correct the data',
+            attribute=name,
+            setting="kind",
+        )
+
+
+def _domain_from_data(
+    name: str, method: Method, lower: float, upper: float, facts: Facts
+) -> tuple[float, float]:
+    lower = lower if math.isfinite(lower) else facts.smallest
+    upper = upper if math.isfinite(upper) else facts.largest
+    if lower >= upper:
+        raise DataError(
+            "every value is the same, so no domain can be read from the data, and "
+            f"{method.name} needs one; declare lower and upper",
+            attribute=name,
+            setting="lower",
+        )
+    return lower, upper
+
+
+def _note_on_domain(name: str, method: Method) -> str:
+    return (
+        f"attribute {name!r}: its domain was read from the data, {method.promise.if_domain_read}; "
+        "declare lower and upper"
+    )
+
+
+def _grid(
+    name: str,
+    attribute: Confidential,
+    kind: NumericKind,
+    quantum: float,
+    domain: tuple[float, float],
+    engine: Table,
+) -> tuple[Grid, GridSource]:
+    lower, upper = domain
+    if math.isfinite(lower) and math.isfinite(upper):
+        if upper - lower == math.inf:
+            raise PlanError(
+                "the domain is too wide; narrow lower and upper", attribute=name, setting="lower"
+            )
+        return grid_of_domain(lower, upper), "declared"
+    if attribute.resolution is not None:
+        return Grid(power_of_two_below(attribute.resolution)), "declared"
+    if attribute.decimals is not None:
+        return grid_of_decimals(attribute.decimals), "declared"
+    if kind == "integer":
+        return Grid(power_of_two_below(quantum * grid_of_decimals(0).step)), "default"
+    return engine.observed_grid(name), "data"
+
+
+def _post(plan: Plan, method: Method, *, partition: Partition, chosen: bool) -> Post:
+    if not method.clustered or partition == "joint":  # joint clusters have no order
+        return "none"
+    if plan.post == "auto":
+        chosen |= partition != "fixed"
+        return method.post_if_chosen if chosen else "none"
+    return plan.post
+
+
+def _collapses(grid: Grid, facts: Facts) -> bool:
+    ends = grid.to_units(np.array([facts.smallest, facts.largest]))
+    return facts.smallest < facts.largest and bool(ends[0] == ends[1])
+
+
+def _published_range(
+    name: str, kind: NumericKind, declared: tuple[float, float], column: Column
+) -> tuple[float, float]:
+    """Return what masked values are clamped to: never an end that was read from the data."""
+    least, most = max(declared[0], column.least), min(declared[1], column.most)
+    if column.single_precision:
+        least, most = _inner_single(least, up=True), _inner_single(most, up=False)
+    if kind == "integer":
+        least, most = math.ceil(least), math.floor(most)
+        if least > most:
+            raise PlanError(
+                "no whole number lies between lower and upper; widen them",
+                attribute=name,
+                setting="lower",
+            )
+    return least, most
+
+
+def _inner_single(end: float, *, up: bool) -> float:
+    """Return the single-precision number at an end of the domain, or the next one inside it."""
+    single = np.float32(end)
+    outside = float(single) < end if up else float(single) > end
+    inner = np.nextafter(single, np.float32(np.inf if up else -np.inf)) if outside else single
+    return float(inner)

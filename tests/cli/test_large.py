@@ -1,0 +1,30 @@
+"""Files that count as larger than memory, from the command line."""
+
+import os
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from microveil.formats import read_table
+from tests.conftest import Run
+
+
+@pytest.mark.parametrize("source", ["PEOPLE.CSV", "People.Parquet"])
+@pytest.mark.parametrize("output", ["OUT.CSV", "Out.Parquet"])
+def test_endings_may_be_of_upper_case(
+    source: str, output: str, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    people = pl.DataFrame({"name": list("abcdefgh"), "x": range(8)})
+    people.write_csv(source) if source.endswith("CSV") else people.write_parquet(source)
+    pages = {"SC_PAGE_SIZE": 8, "SC_PHYS_PAGES": 4}
+    monkeypatch.setattr(os, "sysconf", pages.__getitem__)
+    monkeypatch.delattr("microveil.cli.job.load")  # which would read it whole
+    code, _, err = run(f"protect {source} -o {output} --epsilon 1 --k 3 --keep name --detail")
+    assert (code, err) == (0, "")
+    released = read_table(Path(output))
+    assert sorted(released["name"]) == list("abcdefgh")
+    assert released.schema["x"] == pl.Int64
+    code, out, _ = run(f"certificate {Path(output).stem}.certificate.json")
+    assert (code, f"{output}: matches the certificate" in out) == (0, True)
+    assert run(f"evaluate {source} {output}")[0] == 0
