@@ -14,7 +14,6 @@ HEAVY = [
     "altair",
     "fastexcel",
     "jinja2",
-    "matplotlib",
     "numba",
     "pandas",
     "pyarrow",

@@ -15,7 +15,9 @@
 Messages name attributes, counts and line numbers. They never contain a value from the data.
 """
 
+from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 
 class MicroveilError(Exception):
@@ -70,3 +72,14 @@ def defect(error: Exception) -> str:
         f"defect: {type(error).__name__} at {where}; its message is not shown because it could "
         "contain data (set MICROVEIL_DEBUG=1 to see it)"
     )
+
+
+def require(module: str, extra: str) -> Any:  # noqa: ANN401 - a module of its own types
+    """Import a library that an extra of microveil installs, or say how to install it."""
+    try:
+        return import_module(module)
+    except ImportError:
+        raise FileError(
+            f"this needs {module.partition('.')[0]}, which is not installed; "
+            f'install it with: pip install "microveil[{extra}]"'
+        ) from None

@@ -24,6 +24,7 @@ from microveil import (
     protect,
 )
 from microveil.app.attributes import is_about_rows, plan_of, rows_of
+from microveil.app.charts import frontier_chart
 from microveil.app.compare import compare
 from microveil.app.downloads import files_of
 from microveil.app.markup import items, message, readings
@@ -192,14 +193,33 @@ def test_downloads_belong_together(ending: str, tmp_path: Path) -> None:
 def test_shares_before_and_after_add_up() -> None:
     table = people()
     release = protect(table, people_plan(), seed=1)
-    found = {c.attribute: c for c in compare(table, release)}
+    found = {shares.name: shares for shares in compare(table, release)}
     assert list(found) == [n for n in table.columns if n not in ("person", "region")]
-    assert (found["since"].scale, found["education"].scale) == ("dates", "categories")
-    for comparison in found.values():
-        total = comparison.shares.group_by("table").agg(pl.col("share").sum())
-        assert total["share"].to_list() == pytest.approx([1.0, 1.0])
-    primary = found["education"].shares.filter(category="primary", table="original")["share"]
-    assert primary.item() == (table["education"] == "primary").mean()
+    assert (found["since"].clock, found["education"].labels[0]) == ("date", "primary")
+    for shares in found.values():
+        outside = [n / int(table[shares.name].count()) for n in shares.outside]
+        assert sum(shares.before) + outside[0] == pytest.approx(1)
+        assert sum(shares.after) + outside[1] == pytest.approx(1)
+    assert found["education"].before[0] == (table["education"] == "primary").mean()
+
+
+def test_an_attribute_of_a_type_that_is_not_compared_is_not_drawn() -> None:
+    table = people().select("age").with_columns(price=pl.col("age").cast(pl.Decimal(10, 2)))
+    roles = {"age": Confidential(), "price": Derived(expression="age * 2")}
+    release = protect(table, Plan(epsilon=1.0, attributes=roles))
+    assert [shares.name for shares in compare(table, release)] == ["age"]
+
+
+def test_the_chart_of_the_sliders_is_by_k_or_without_clusters_by_epsilon() -> None:
+    table, plan = people(), people_plan()
+    by_k = frontier_chart(frontier(table, plan, 1.0), 1.0, 10, 0.3).to_dict()
+    assert by_k["layer"][0]["encoding"]["x"]["title"].startswith("k, records")
+    domains = {n: Confidential(lower=0, upper=200) for n in ("age", "children")}
+    plain = Plan(epsilon=1.0, method="DP", attributes=domains)
+    points = pl.concat(frontier(table.select(*domains), plain, epsilon) for epsilon in (0.1, 1.0))
+    by_epsilon = frontier_chart(points, 1.0, None, 0.3).to_dict()
+    assert by_epsilon["layer"][0]["encoding"]["x"]["axis"]["values"] == [0.1, 1.0]
+    assert len(by_epsilon["layer"]) == 3  # the plan's own ε is marked
 
 
 def test_the_outlook_is_what_evaluate_measures() -> None:

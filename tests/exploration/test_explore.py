@@ -1,6 +1,7 @@
 """The frontier over method, partition, k and ε, and the point that is recommended."""
 
-import math
+import subprocess
+import sys
 from collections.abc import Callable
 from dataclasses import replace
 from io import StringIO
@@ -25,7 +26,7 @@ from microveil import (
 )
 from microveil.evaluation import evaluate
 from microveil.exploration.advice import advise
-from microveil.exploration.curves import curves, ticks
+from microveil.exploration.curves import curves
 from microveil.exploration.result import Measured, Point
 
 RECORDS = 240
@@ -288,19 +289,18 @@ def test_the_terminal_shows_the_best_points_the_chart_and_the_recommendation(
     assert text.count("iDP-LS") == 2 * 2  # its two partitions, for each ε
 
 
-def test_the_curves_hold_the_logarithms(learned: Exploration) -> None:
+def test_the_curves_hold_the_errors(learned: Exploration) -> None:
     small, large = curves(learned.points)
-    assert (small.epsilon, large.epsilon) == (0.01, 10.0)
+    assert (small.label, large.label) == ("ε = 0.01", "ε = 10")
     frame = learned.to_frame().filter(epsilon=10.0, method="iDP-CBLS")
     optimal = frame.filter(partition="noise-optimal").row(0, named=True)
-    assert large.beside["noise-optimal", "expected"] == math.log10(optimal["expected"])
-    assert large.beside["noise-optimal", "measured"] == math.log10(optimal["measured"])
-    for row in frame.filter(partition="fixed").iter_rows(named=True):
-        assert large.by_k[row["k"]] == math.log10(row["expected"])
-    marks = ticks([small, large])
-    assert marks[0] <= min(small.values + large.values)
-    assert marks[-1] >= max(small.values + large.values)
-    assert 2 <= len(marks) <= 9
+    fixed = frame.filter(partition="fixed")
+    assert large.beside == {
+        "best k, measured": fixed["measured"].drop_nulls().item(),
+        "noise-optimal, expected": optimal["expected"],
+        "noise-optimal, measured": optimal["measured"],
+    }
+    assert large.points == dict(fixed.select("k", "expected").iter_rows())
 
 
 def test_points_without_error_are_left_out_of_the_charts() -> None:
@@ -309,17 +309,36 @@ def test_points_without_error_are_left_out_of_the_charts() -> None:
     assert "Nothing has any error" in found.to_svg()
 
 
-def test_the_svg_is_well_formed_and_inside_its_picture(learned: Exploration) -> None:
+def test_the_svg_shows_every_point_and_the_recommendation(learned: Exploration) -> None:
     root = ElementTree.fromstring(learned.to_svg())  # noqa: S314 - our own
-    width, height = float(root.attrib["width"]), float(root.attrib["height"])
-    assert len(root.findall(f"{SVG}polyline")) == 2
-    markers = [e.attrib["transform"] for e in root.iter(f"{SVG}path") if "transform" in e.attrib]
-    assert len(markers) == 2 * (6 + 3 + 1)
-    for text in root.findall(f"{SVG}text"):
-        assert 0 < float(text.attrib["x"]) < width
-        assert 0 < float(text.attrib["y"]) < height
-    words = " ".join(text.text or "" for text in root.findall(f"{SVG}text"))
-    assert f"Recommended: {learned.headline}" in words
+    drawn = [e.attrib.get("aria-roledescription") for e in root.iter()]
+    assert drawn.count("line mark") == 2
+    assert drawn.count("point") == 2 * (6 + 3)
+    letters = "".join("".join(text.itertext()) for text in root.iter(f"{SVG}text"))
+    recommended = f"Recommended: {learned.headline}"  # in lines, so without its spaces
+    assert "".join(recommended.split()) in "".join(letters.split())
+    assert learned.headline in root.attrib["aria-label"]
+
+
+def test_without_the_extra_the_svg_says_what_to_install(tmp_path: Path) -> None:
+    TABLE.write_csv(tmp_path / "in.csv")
+    script = (
+        "import sys; sys.modules['vl_convert'] = None\n"
+        "from microveil.cli.commands import main; main()"
+    )
+    command = ["explore", "in.csv", "--runs", "1", "--epsilon", "1"]
+
+    def explored(*more: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(  # noqa: S603
+            [sys.executable, "-c", script, *command, *more],
+            cwd=tmp_path, capture_output=True, text=True, check=False,
+        )  # fmt: skip
+
+    refused = explored("--svg", "chart.svg")
+    assert refused.returncode == 1
+    assert "this needs vl_convert" in refused.stderr
+    assert 'pip install "microveil[report]"' in refused.stderr
+    assert "Recommended" in explored().stdout
 
 
 def test_the_svg_and_the_terminal_survive_hostile_names() -> None:

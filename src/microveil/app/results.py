@@ -6,12 +6,13 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from microveil.app.charts import before_and_after
-from microveil.app.compare import Comparison, compare
+from microveil.app.compare import compare
 from microveil.app.downloads import HAS_REPORT, files_of, report_of
 from microveil.app.markup import items, message, readings
 from microveil.app.session import Chosen, Outcome, remember
 from microveil.app.upload import caught_warnings
 from microveil.app.words import Part, headline, readings_of, remarks
+from microveil.charts.shares import Shares
 from microveil.errors import MicroveilError
 from microveil.evaluation import Evaluation, evaluate
 from microveil.formats import FORMATS, WRITABLE
@@ -65,8 +66,8 @@ def judge(outcome: Outcome) -> Evaluation:
     st.caption("These figures depend on the data: keep them private.")
     with st.spinner("Measuring; a million records take about a minute", show_time=True):
         found = remember("evaluation", outcome, lambda: _evaluate(outcome))
-        comparisons = remember(
-            "comparisons", outcome, lambda: compare(outcome.original.data, outcome.release)
+        compared = remember(
+            "compared", outcome, lambda: compare(outcome.original.data, outcome.release)
         )
     for column, (part, question) in zip(st.columns(2), _QUESTIONS.items(), strict=True):
         with column.container(border=True, height="stretch"):
@@ -78,7 +79,7 @@ def judge(outcome: Outcome) -> Evaluation:
     useful.html(readings(readings_of(found, "utility")) + items(remarks(found)))
     safe.html(readings(readings_of(found, "risk")))
     with shapes:
-        _shapes(comparisons)
+        _shapes(compared)
     with promised:
         _certificate(outcome.release.certificate)
     return found
@@ -90,14 +91,14 @@ def _evaluate(outcome: Outcome) -> Evaluation:
         return evaluate(outcome.original, outcome.release, quasi_identifiers=known)
 
 
-def _shapes(comparisons: list[Comparison]) -> None:
-    st.caption("What lies beyond the outermost hundredth is drawn at the ends.")
-    for first in range(0, len(comparisons), 2):
-        pair = comparisons[first : first + 2]
-        for column, comparison in zip(st.columns(2), pair, strict=False):
+def _shapes(compared: list[Shares]) -> None:
+    for first in range(0, len(compared), 2):
+        for column, shares in zip(st.columns(2), compared[first : first + 2], strict=False):
             with column:
-                st.text(comparison.attribute)
-                st.altair_chart(before_and_after(comparison))
+                st.text(shares.name)
+                if shares.before:
+                    st.altair_chart(before_and_after(shares))
+                st.caption(shares.note if shares.before else "There is nothing to draw.")
 
 
 def _certificate(certificate: Certificate) -> None:

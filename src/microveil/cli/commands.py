@@ -311,6 +311,8 @@ def explore(
     wanted = {path: ending for path, ending in ((output, ".toml"), (svg, ".svg")) if path}
     for path, ending in wanted.items():
         check_output(path, overwrite=overwrite, source=data.path, suffixes=(ending,))
+    if svg is not None:
+        import microveil.charts.render  # noqa: F401 - says what to install
     with _progress(quiet=quiet) as progress:
         found = explore(
             data,
@@ -320,11 +322,11 @@ def explore(
             runs=runs,
             progress=progress,
         )
-    contents = {".toml": found.plan.to_toml(), ".svg": found.to_svg()}
+    contents = {".toml": found.plan.to_toml, ".svg": found.to_svg}
     if wanted:
         with moved_into_place(list(wanted)) as temporary:
             for path, ending in zip(temporary, wanted.values(), strict=True):
-                path.write_text(contents[ending], encoding="utf-8")
+                path.write_text(contents[ending](), encoding="utf-8")
     _say(found, quiet=quiet)
     for path in wanted:
         _say(f"Wrote {path}", quiet=quiet)

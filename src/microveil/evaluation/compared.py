@@ -66,7 +66,7 @@ def choose(
     """Choose what to compare without a plan: all numbers, times and categories but the target."""
     chosen, left_out = [], []
     for name in (name for name in table.columns if name != target):
-        kinds = {_kind(source[name]), _kind(table[name])}
+        kinds = {kind_of(source[name]), kind_of(table[name])}
         reason = None if "numbers" in kinds else _not_categories(source[name], kinds)
         if reason is None:
             chosen.append(name)
@@ -86,13 +86,14 @@ def compare(
             )
     declared = plan.confidential.get(name) if plan else None
     original, released = source[name], table[name]
-    is_category = _kind(original) == _kind(released) == "categories"
+    is_category = kind_of(original) == kind_of(released) == "categories"
     if is_category if declared is None else declared.is_category:
         return _categories(name, original, released, declared or Confidential(kind="nominal"))
     return _numbers(name, original, released)
 
 
-def _kind(column: nw.Series[Any]) -> Compared | None:
+def kind_of(column: nw.Series[Any]) -> Compared | None:
+    """Say what a column is compared as without a plan; None if it cannot be."""
     if describe(column.dtype).kind is not None:
         return "numbers"
     return None if category_values(column)[1] == "other values" else "categories"
@@ -115,7 +116,7 @@ def _not_categories(column: nw.Series[Any], kinds: set[Compared | None]) -> str 
 def _numbers(name: str, original: nw.Series[Any], released: nw.Series[Any]) -> Numbers:
     original, released = _as_times(original, released), _as_times(released, original)
     for column, where in ((original, "original"), (released, "release")):
-        if _kind(column) != "numbers":
+        if kind_of(column) != "numbers":
             raise DataError(
                 f"attribute {name!r}: expected numbers in original and release, found "
                 f"{column.dtype} in the {where}; correct it or leave it out of attributes"

@@ -108,10 +108,11 @@ class Exploration:
         return pl.DataFrame(rows, schema=schema, orient="row")
 
     def to_svg(self) -> str:
-        """Draw expected log10 mean SSE of iDP-CBLS against k, for each ε, as SVG."""
-        from microveil.exploration.svg import draw
+        """Draw mean SSE of iDP-CBLS against k, for each ε, as SVG; needs ``microveil[report]``."""
+        from microveil.charts.render import to_svg
+        from microveil.exploration.chart import chart
 
-        return draw(self)
+        return to_svg(chart(self))
 
     def __rich__(self) -> "RenderableType":
         from microveil.exploration.terminal import show

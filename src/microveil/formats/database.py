@@ -6,9 +6,9 @@ from typing import Any
 
 import polars as pl
 
-from microveil.errors import FileError
+from microveil.errors import FileError, require
 from microveil.formats.csv import typed
-from microveil.formats.table import Source, Table, TableMeta, require, same_name_twice
+from microveil.formats.table import Source, Table, TableMeta, same_name_twice
 
 _SPEAKS_OF_THE_QUERY_ONLY = ("42", "25", "0A")  # classes of SQLSTATE whose messages hold no data
 _UNREADABLE = ("interval", "money")  # one has no fixed length, the other arrives in cents

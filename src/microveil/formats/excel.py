@@ -9,7 +9,7 @@ from typing import Any
 
 import polars as pl
 
-from microveil.errors import FileError
+from microveil.errors import FileError, require
 from microveil.formats.table import (
     Source,
     Table,
@@ -17,7 +17,6 @@ from microveil.formats.table import (
     as_whole_numbers,
     check_names,
     check_whole_numbers,
-    require,
 )
 
 _MOST_ROWS, _MOST_COLUMNS, _LONGEST_TEXT = 1_048_575, 16_384, 32_767  # of a sheet, header apart

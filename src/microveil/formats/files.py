@@ -10,12 +10,12 @@ from typing import Any, NamedTuple
 import narwhals as nw
 import polars as pl
 
-from microveil.errors import FileError, FileWarning
+from microveil.errors import FileError, FileWarning, require
 from microveil.formats import columnar, csv, database, excel
 from microveil.formats.paths import check_place, check_readable, is_disk_error
 from microveil.formats.statistical import read as statistical_read
 from microveil.formats.statistical import write as statistical_write
-from microveil.formats.table import Source, Table, TableMeta, refuse_address, require
+from microveil.formats.table import Source, Table, TableMeta, refuse_address
 
 Reader = Callable[[Source, Collection[str]], Table]
 Writer = Callable[[pl.DataFrame, Path, TableMeta], list[str]]

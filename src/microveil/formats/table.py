@@ -3,7 +3,6 @@
 import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
-from importlib import import_module
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -218,17 +217,6 @@ class Table(NamedTuple):
 
     data: Any
     meta: TableMeta = TableMeta()
-
-
-def require(module: str, extra: str) -> Any:  # noqa: ANN401 - a module of its own types
-    """Import a library that an extra of microveil installs."""
-    try:
-        return import_module(module)
-    except ImportError:
-        raise FileError(
-            f"this needs {module.partition('.')[0]}, which is not installed; "
-            f'install it with: pip install "microveil[{extra}]"'
-        ) from None
 
 
 def check_names(where: Path | str, names: list[str | None]) -> None:

@@ -2,12 +2,11 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from importlib.util import find_spec
 from pathlib import Path
 
 import polars as pl
 
-from microveil.errors import MicroveilError, PlanError
+from microveil.errors import PlanError
 from microveil.formats import moved_into_place
 from microveil.paper.claims import Verdict
 from microveil.paper.claims.document import write_claims
@@ -57,8 +56,8 @@ def reproduce(
     """
     if runs < 1:
         raise PlanError(f"runs must be 1 or more, got {runs}")
-    if find_spec("matplotlib") is None:
-        raise MicroveilError("drawing the figures needs matplotlib: pip install 'microveil[paper]'")
+    import microveil.paper.figures  # noqa: F401 - says what to install, before any work is done
+
     make_directory(out)
     tables = {name: load(known, data_dir, progress=progress) for name, known in DATA_SETS.items()}
     runs = min(runs, QUICK_RUNS) if quick else runs

@@ -1,16 +1,17 @@
 """The charts of a report, each with a caption and a text alternative."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from microveil.charts.distributions import bars, distribution
+from microveil.charts.overviews import amounts, heat_map, spans
+from microveil.charts.shares import Shares
 from microveil.evaluation.pairing import Pair
 from microveil.evaluation.result import Evaluation
 from microveil.evaluation.risk import NARROW
-from microveil.report.charts import amounts, bars, heat_map, histogram, spans
-from microveil.report.shapes import Shape, correlations, shapes, widths
+from microveil.report.shapes import Rows, Shape, correlations, shapes, widths
 
 if TYPE_CHECKING:
     import altair as alt
@@ -34,7 +35,7 @@ class Drawing:
     number: int | None
     title: str
     caption: str
-    rows: tuple[tuple[str, str, str], ...] = ()
+    rows: Rows = ()
 
 
 class Drawings:
@@ -81,42 +82,30 @@ class Drawings:
         chart: "alt.LayerChart",
         title: str,
         caption: str,
-        rows: Sequence[tuple[str, str, str]] = (),
+        rows: Rows = (),
     ) -> Drawing:
         self.charts.append(chart)
-        return Drawing(len(self.charts) - 1, title, caption, tuple(rows))
+        return Drawing(len(self.charts) - 1, title, caption, rows)
 
     def _distribution(self, shape: Shape) -> Drawing:
-        caption = self._caption(shape)
-        if not shape.before:
-            return Drawing(None, shape.name, caption or "There is nothing to draw.", shape.rows)
-        told = f"{shape.name} before and after. {caption} " + " ".join(
-            f"{what.capitalize()}: {before} before, {after} after."
-            for what, before, after in shape.rows
+        shares, rows = shape
+        caption = self._caption(shares)
+        if not shares.before:
+            return Drawing(None, shares.name, caption or "There is nothing to draw.", rows)
+        told = f"{shares.name} before and after. {caption} " + " ".join(
+            f"{what.capitalize()}: {before} before, {after} after." for what, before, after in rows
         )
-        if shape.labels:
-            chart = bars(
-                shape.labels, shape.before, shape.after, title="share of records", description=told
-            )
-        else:
-            chart = histogram(
-                shape.edges, shape.before, shape.after,
-                title="", description=told, clock=shape.clock,
-            )  # fmt: skip
-        return self._add(chart, shape.name, caption, shape.rows)
+        return self._add(distribution(shares, description=told), shares.name, caption, rows)
 
-    def _caption(self, shape: Shape) -> str:
+    def _caption(self, shares: Shares) -> str:
         readings = [
             f.reading
             for f in self._evaluation.figures
-            if f.attribute == shape.name and f.measure in _CAPTIONED
+            if f.attribute == shares.name and f.measure in _CAPTIONED
         ]
         text = "; ".join(readings)
         text = f"{text[:1].upper()}{text[1:]}." if text else ""
-        if any(shape.outside):
-            before, after = shape.outside
-            text += f" Values outside the chart: {before:,} before, {after:,} after."
-        return text
+        return f"{text} {shares.note}".strip()
 
     def _errors(self) -> list[Drawing]:
         figures = [f for f in self._evaluation.figures if f.measure == "utility.sse_sst"]

@@ -11,22 +11,13 @@ from functools import cache
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
-from microveil.formats.table import require
+from microveil.charts.render import CONFIG, VEGA_LITE, vl_convert
+from microveil.errors import require
 
 if TYPE_CHECKING:
     import altair as alt
 
 jinja2 = require("jinja2", "report")
-altair = require("altair", "report")
-vl_convert = require("vl_convert", "report")
-
-_CONFIG = {
-    "font": "system-ui, sans-serif",
-    "view": {"stroke": None},
-    "axis": {"labelFontSize": 11, "titleFontSize": 11, "titleFontWeight": "normal",
-             "gridColor": "#e4e4e4", "domainColor": "#888888"},
-    "legend": {"labelFontSize": 11},
-}  # fmt: skip
 
 _DRAW = """
 const page = document.body;
@@ -35,7 +26,7 @@ const specs = JSON.parse(document.getElementById("charts").textContent);
 Promise.all(specs.map((spec, number) => vegaEmbed("#chart-" + number, spec, options)))
   .then(() => { page.dataset.charts = "drawn"; })
   .catch(() => { page.dataset.charts = "failed"; });
-""" % json.dumps(_CONFIG)  # noqa: UP031 - full of braces
+""" % json.dumps(CONFIG)  # noqa: UP031 - full of braces
 
 
 def render(template: str, charts: "Sequence[alt.LayerChart]" = (), **context: Any) -> str:  # noqa: ANN401
@@ -71,8 +62,7 @@ def _policy(script: str) -> str:
 @cache
 def _script() -> str:
     """Return Vega, Vega-Lite and Vega-Embed in the versions that go with Altair, and what to do."""
-    version = ".".join(altair.SCHEMA_VERSION.lstrip("v").split(".")[:2])
-    bundle: str = vl_convert.javascript_bundle(_DRAW, vl_version=version)
+    bundle = vl_convert.javascript_bundle(_DRAW, vl_version=VEGA_LITE)
     return bundle.replace("</script", "<\\/script").replace("<!--", "<\\!--")
 
 

@@ -1,58 +1,31 @@
-"""What charts show of each attribute: counts and a few figures, never the records themselves."""
+"""What charts show of each attribute: shares and a few figures, never the records themselves."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from typing import NamedTuple
 
 import numpy as np
 import polars as pl
 
-from microveil.core.grid import Integers, Reals
+from microveil.charts.shares import Clock, Shares, shares_of_categories, shares_of_numbers
+from microveil.core.grid import Reals
 from microveil.engines.dtypes import describe
 from microveil.evaluation.compared import MISSING, Categories
 from microveil.evaluation.pairing import Pair, complete, deviation, present
 from microveil.evaluation.result import duration
-from microveil.report.charts import Clock
 
-MOST_BINS = 40
-MOST_BARS = 20
 MOST_PAIRED = 24
 """More attributes than this make a matrix of correlations unreadable."""
 
-_TAIL = 0.001
+Rows = tuple[tuple[str, str, str], ...]
+"""Figures as people read them: what, before, after."""
 
 
-@dataclass(frozen=True)
-class Shape:
-    """An attribute before and after: shares of records, and lines of figures about them.
+class Shape(NamedTuple):
+    """An attribute before and after, and lines of figures about it."""
 
-    Attributes
-    ----------
-    name
-        The attribute.
-    edges
-        Of the bins of numbers, dates and times, these in milliseconds since 1970; of categories
-        empty.
-    labels
-        Of categories; of numbers empty.
-    before, after
-        The share of present values in each bin or category; empty if there are none.
-    clock
-        What kind of dates or times these are, if they are.
-    rows
-        Figures as people read them: what, before, after.
-    outside
-        How many values before and after lie outside the bins.
-    """
-
-    name: str
-    edges: tuple[float, ...]
-    labels: tuple[str, ...]
-    before: tuple[float, ...]
-    after: tuple[float, ...]
-    clock: Clock | None
-    rows: tuple[tuple[str, str, str], ...]
-    outside: tuple[int, int] = (0, 0)
+    shares: Shares
+    rows: Rows
 
 
 def shapes(pair: Pair) -> Iterator[Shape]:
@@ -106,84 +79,25 @@ def widths(pair: Pair) -> pl.DataFrame:
 def _of_numbers(pair: Pair, name: str, original: Reals, released: Reals) -> Shape:
     clock, length = _clock(pair, name), pair.lengths.get(name)
     columns = [present(original), present(released)]
-    edges = _edges(*columns)
-    counts = [np.histogram(column, edges)[0] for column in columns] if len(edges) else []
-    to_axis = 1.0 if length is None else length / 1_000
+    milliseconds = 1.0 if length is None else length / 1_000
+    missing = _missing(np.isnan(original), np.isnan(released))
     return Shape(
-        name=name,
-        edges=tuple(float(edge) * to_axis for edge in edges),
-        labels=(),
-        before=_shares(counts[0], len(columns[0])) if counts else (),
-        after=_shares(counts[1], len(columns[1])) if counts else (),
-        clock=clock,
-        rows=(
-            *_number_rows(columns, clock, length),
-            _missing(np.isnan(original), np.isnan(released)),
-        ),
-        outside=tuple(len(c) - int(n.sum()) for c, n in zip(columns, counts, strict=True))  # type: ignore[arg-type]
-        if counts
-        else (0, 0),
+        shares_of_numbers(name, *columns, clock=clock, milliseconds=milliseconds),
+        (*_number_rows(columns, clock, length), missing),
     )
 
 
 def _of_categories(attribute: Categories) -> Shape:
-    kinds = len(attribute.labels)
-    counts = [
-        np.bincount(codes[codes != MISSING], minlength=kinds)
-        for codes in (attribute.original, attribute.released)
-    ]
-    seen = np.flatnonzero(counts[0] + counts[1])
-    common = np.argsort(-(counts[0] + counts[1])[seen], kind="stable")
-    if attribute.kind == "nominal" or len(seen) > MOST_BARS:
-        seen = seen[common]
-    shown, rest = seen[:MOST_BARS], seen[MOST_BARS:]
-    labels = [attribute.labels[code] for code in shown]
-    bars = [list(count[shown]) for count in counts]
-    if len(rest):
-        labels.append(f"… {len(rest):,} more categories")
-        bars = [[*bar, count[rest].sum()] for bar, count in zip(bars, counts, strict=True)]
-    before, after = (
-        _shares(np.array(bar), count.sum()) for bar, count in zip(bars, counts, strict=True)
-    )
-    kept = [f"{np.count_nonzero(count):,}" for count in counts]
+    before, after = (c[c != MISSING] for c in (attribute.original, attribute.released))
+    ordered = attribute.kind == "ordinal"
+    first, second = (f"{len(np.unique(codes)):,}" for codes in (before, after))
     return Shape(
-        name=attribute.name,
-        edges=(),
-        labels=tuple(labels),
-        before=before,
-        after=after,
-        clock=None,
-        rows=(
-            ("categories that occur", *kept),  # type: ignore[arg-type]
+        shares_of_categories(attribute.name, attribute.labels, before, after, ordered=ordered),
+        (
+            ("categories that occur", first, second),
             _missing(attribute.original == MISSING, attribute.released == MISSING),
         ),
     )
-
-
-def _edges(before: Reals, after: Reals) -> Reals:
-    """Cut the range of both into bins: whole numbers if there are few, else of equal width."""
-    both = np.concatenate([before, after])
-    if not len(before) or not len(after):
-        return np.empty(0)
-    low, high = np.quantile(both, [_TAIL, 1 - _TAIL], method="inverted_cdf")
-    if low == high:
-        low, high = both.min(), both.max()
-    whole = bool(np.all(before == np.round(before)) and np.all(after == np.round(after)))
-    if whole and high - low < MOST_BINS:
-        return np.arange(low, high + 2) - 0.5
-    if low == high:
-        margin = max(abs(low), 1.0) / 2
-        return np.array([low - margin, low + margin])
-    bins = int(min(MOST_BINS, max(5, np.ceil(2 * min(len(before), len(after)) ** (1 / 3)))))
-    if whole:
-        step = np.ceil((high - low + 1) / bins)
-        edges: Reals = low - 0.5 + step * np.arange(np.ceil((high - low + 1) / step) + 1)
-        return edges
-    return np.linspace(low, high, bins + 1)
-
-
-def _shares(counts: Integers, total: int) -> tuple[float, ...]:
-    return tuple(float(count) / max(int(total), 1) for count in counts)
 
 
 def _number_rows(

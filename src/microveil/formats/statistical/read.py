@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 import polars as pl
 
-from microveil.errors import FileError, FileWarning
+from microveil.errors import FileError, FileWarning, require
 from microveil.formats.table import (
     Code,
     ColumnMeta,
@@ -21,7 +21,6 @@ from microveil.formats.table import (
     Table,
     TableMeta,
     as_whole_numbers,
-    require,
 )
 
 _Reader = Callable[..., tuple[pl.DataFrame, Any]]

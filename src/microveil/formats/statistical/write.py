@@ -9,14 +9,13 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from microveil.errors import FileError
+from microveil.errors import FileError, require
 from microveil.formats.statistical.read import within
 from microveil.formats.table import (
     Code,
     ColumnMeta,
     TableMeta,
     check_whole_numbers,
-    require,
 )
 
 _LARGEST_STATA_LONG = 2_147_483_620

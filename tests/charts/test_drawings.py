@@ -7,9 +7,10 @@ import polars as pl
 import pytest
 
 from microveil import evaluate, protect
+from microveil.charts.distributions import bars, histogram
+from microveil.charts.overviews import amounts, heat_map, spans
 from microveil.evaluation.pairing import pair_up
 from microveil.plan.sample import people, people_plan
-from microveil.report import charts
 from microveil.report.shapes import correlations, shapes, widths
 from tests.report.hostile import KINDS, NAMES
 
@@ -17,11 +18,11 @@ from tests.report.hostile import KINDS, NAMES
 def test_names_are_data_under_fixed_field_names() -> None:
     share = [0.5] * len(NAMES)
     drawn = [
-        charts.bars(NAMES, share, share, title=NAMES[0], description=NAMES[1]),
-        charts.amounts(NAMES, share, title=NAMES[0], description=NAMES[1]),
-        charts.spans(NAMES, share, share, share, title=NAMES[0], description=NAMES[1]),
-        charts.heat_map(NAMES, [share] * len(NAMES), limit=1, description=NAMES[1]),
-        charts.histogram([0, 1], [1], [1], title=NAMES[0], description=NAMES[1]),
+        bars(NAMES, share, share, title=NAMES[0], description=NAMES[1]),
+        amounts(NAMES, share, title=NAMES[0], description=NAMES[1]),
+        spans(NAMES, share, share, share, title=NAMES[0], description=NAMES[1]),
+        heat_map(NAMES, [share] * len(NAMES), limit=1, description=NAMES[1]),
+        histogram([0, 1], [1], [1], title=NAMES[0], description=NAMES[1]),
     ]
     for chart in drawn:
         spec = chart.to_dict()
@@ -43,7 +44,8 @@ def test_numbers_are_counted_in_bins_that_hold_them_all() -> None:
     table = people(400)
     release = protect(table, people_plan(), seed=1)
     pair = pair_up(table, release, detail=None, aligned=False, attributes=None, target=None)
-    described = {shape.name: shape for shape in shapes(pair)}
+    found = list(shapes(pair))
+    described = {shape.shares.name: shape.shares for shape in found}
     assert list(described) == list(people_plan().confidential)
     for name, shape in described.items():
         outside = [n / int(table[name].count()) for n in shape.outside]
@@ -66,7 +68,8 @@ def test_numbers_are_counted_in_bins_that_hold_them_all() -> None:
         since.edges[-1]
         <= (table["since"].cast(pl.Int32).cast(pl.Int64).to_numpy().max() + 3650) * day
     )
-    other = {what: (before, after) for what, before, after in described["other"].rows}
+    rows = {shape.shares.name: shape.rows for shape in found}
+    other = {what: (before, after) for what, before, after in rows["other"]}
     missing = f"{table['other'].null_count():,}"
     assert other["missing"] == (missing, missing)
 
@@ -88,8 +91,8 @@ def test_correlations_and_widths_agree_with_the_evaluation() -> None:
 def test_many_categories_are_put_together() -> None:
     table = pl.DataFrame({"c": [f"kind {i % 50}" for i in range(500)], "x": range(500)})
     pair = pair_up(table, table, detail=None, aligned=True, attributes=["c"], target=None)
-    (shape,) = shapes(pair)
-    assert len(shape.labels) == 21
-    assert shape.labels[-1] == "… 30 more categories"
-    assert shape.before[-1] == pytest.approx(0.6)
-    assert KINDS[0] not in shape.labels
+    ((shares, _),) = shapes(pair)
+    assert len(shares.labels) == 21
+    assert shares.labels[-1] == "… 30 more categories"
+    assert shares.before[-1] == pytest.approx(0.6)
+    assert KINDS[0] not in shares.labels

@@ -1,0 +1,108 @@
+"""The frontier in a terminal."""
+
+from collections.abc import Sequence
+from itertools import pairwise
+from math import log
+
+import numpy as np
+from rich.console import Group, RenderableType
+from rich.text import Text
+
+from microveil.charts.curves import Curve, names_beside, places, ticks
+from microveil.charts.palette import CURVES
+
+_MARKS = "●▲■◆▼★✚"
+_ROWS = 15
+_OF_PLACE, _OF_BESIDE = 5, 10
+
+Cells = dict[tuple[int, int], tuple[str, str]]
+"""By row and column a character and its colour."""
+
+
+def frontier(curves: Sequence[Curve], *, across: str, up: str) -> RenderableType:
+    """Draw curves, one place after the other at equal distances, and what stands beside them."""
+    errors = [error for curve in curves for error in curve.errors]
+    if not errors:
+        return Text("No chart: nothing has any error.")
+    marks, beside = ticks(errors), names_beside(curves)
+    columns = {place: 2 + i * _OF_PLACE for i, place in enumerate(places(curves))}
+    left = max(2 + len(columns) * _OF_PLACE, 2 + len(across) + 1)
+    columns_of = {name: left + 3 + i * _OF_BESIDE for i, name in enumerate(beside)}
+    width = left + 3 + len(beside) * _OF_BESIDE
+
+    def row(error: float) -> int:
+        return round(log(marks[-1] / error) / log(marks[-1] / marks[0]) * (_ROWS - 1))
+
+    cells: Cells = {(r, left): ("│", "dim") for r in range(_ROWS)} if beside else {}
+    for curve, (_, colour) in zip(curves, _styles(curves), strict=True):
+        _line(cells, [(columns[p], row(e)) for p, e in sorted(curve.points.items())], colour)
+    placed: set[tuple[int, int]] = set()
+    for curve, style in zip(curves, _styles(curves), strict=True):
+        spots = [(row(e), columns[place]) for place, e in curve.points.items()]
+        spots += [(row(e), columns_of[name]) for name, e in curve.beside.items()]
+        _mark(cells, placed, spots, style)
+    lines = _body(cells, {row(mark): f"{mark:g}" for mark in marks}, width)
+    lines += _axis(columns, across, columns_of, width)
+    return Group(_legend(curves, up), Text("\n", no_wrap=True, overflow="crop").join(lines))
+
+
+def _styles(curves: Sequence[Curve]) -> list[tuple[str, str]]:
+    return [(_MARKS[i % len(_MARKS)], CURVES[i % len(CURVES)]) for i in range(len(curves))]
+
+
+def _line(cells: Cells, spots: list[tuple[int, int]], colour: str) -> None:
+    """Join the points of a curve with dots."""
+    for (start, first), (end, last) in pairwise(spots):
+        for column in range(start + 1, end):
+            row = round(float(np.interp(column, [start, end], [first, last])))
+            cells.setdefault((row, column), ("·", colour))
+
+
+def _mark(
+    cells: Cells,
+    placed: set[tuple[int, int]],
+    spots: list[tuple[int, int]],
+    style: tuple[str, str],
+) -> None:
+    """Mark points; one that is taken by another curve goes beside it."""
+    for row, column in spots:
+        while (row, column) in placed:
+            column += 1
+        placed.add((row, column))
+        cells[row, column] = style
+
+
+def _legend(curves: Sequence[Curve], up: str) -> Text:
+    line = Text(f"{up}\n", style="bold")
+    for curve, (mark, colour) in zip(curves, _styles(curves), strict=True):
+        label = curve.label.replace(" ", "\N{NO-BREAK SPACE}")
+        line.append(f"{mark}\N{NO-BREAK SPACE}", style=colour)
+        line.append(f"{label}  ", style="not bold")
+    return line
+
+
+def _body(cells: Cells, labels: dict[int, str], width: int) -> list[Text]:
+    lines = []
+    for row in range(_ROWS):
+        line = Text(f"{labels.get(row, ''):>6} {'┤' if row in labels else '│'}", no_wrap=True)
+        for column in range(width):
+            line.append(*cells.get((row, column), (" ", "")))
+        line.rstrip()
+        lines.append(line)
+    return lines
+
+
+def _axis(columns: dict[float, int], across: str, beside: dict[str, int], width: int) -> list[Text]:
+    """Write places and names under the axis, a name in as many lines as it has parts."""
+    words = [(0, column, f"{place:g}") for place, column in columns.items()]
+    words.append((2, 2, across))
+    for name, column in beside.items():
+        parts = name.replace("-", "-, ").split(", ")
+        words += [(line, column, part) for line, part in zip((0, 1, 2), parts, strict=False)]
+    rows = [[" "] * (width + _OF_BESIDE) for _ in range(3)]
+    for line, column, word in words:
+        rows[line][column : column + len(word)] = word
+    return [
+        Text(" " * 7 + "└" + "─" * width),
+        *(Text(" " * 8 + "".join(row).rstrip()) for row in rows),
+    ]
