@@ -3,7 +3,6 @@
 import ctypes
 import os
 import sys
-from typing import Any
 
 
 def memory_of_this_machine() -> int:
@@ -52,5 +51,6 @@ def _is_alive_on_windows(process: int) -> bool:
     return code.value == still_active
 
 
-def _kernel32() -> Any:  # noqa: ANN401 - exists on Windows only
-    return getattr(ctypes, "windll").kernel32  # noqa: B009 - other systems have no such type
+def _kernel32() -> ctypes.CDLL:
+    library: ctypes.CDLL = getattr(ctypes, "windll").kernel32  # noqa: B009 - only on Windows
+    return library

@@ -5,11 +5,13 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from importlib import import_module
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from types import ModuleType
+from typing import Literal, NamedTuple
 
 import polars as pl
 
 from microveil.core.grid import Integers
+from microveil.core.tables import UserTable
 from microveil.errors import DataError, FileError
 
 Code = float | str
@@ -213,11 +215,11 @@ class TableMeta:
 class Table(NamedTuple):
     """A table and what its file says besides."""
 
-    data: Any
+    data: UserTable
     meta: TableMeta = TableMeta()
 
 
-def require(module: str, extra: str) -> Any:  # noqa: ANN401 - a module of its own types
+def require(module: str, extra: str) -> ModuleType:
     """Import a library that an extra of microveil installs."""
     try:
         return import_module(module)
