@@ -1,6 +1,8 @@
 import copy
+import errno
 import math
 import pickle
+from datetime import date, datetime, time
 from pathlib import Path
 from typing import Any
 
@@ -195,6 +197,65 @@ def test_toml_keeps_a_plan_as_it_is(
     attribute = Confidential(lower=lower, upper=lower + 1000, weight=weight, decimals=decimals)
     plan = Plan(epsilon=epsilon, missing="drop", records_per_person=2, attributes={name: attribute})
     assert Plan.from_toml(plan.to_toml()) == plan
+
+
+@given(
+    groups=st.lists(
+        st.sampled_from([["a"], {"attributes": ["b"]}, {"attributes": ["c", "d"], "k": 5}]),
+        unique_by=str,
+        max_size=3,
+    ),
+    from_data=st.lists(names, max_size=3),
+    categories=st.lists(names, min_size=2, max_size=4, unique=True),
+    trees=st.permutations([("x", ["p"]), ("y z", {"u": ["q"], "v": {"w": []}}), ('"', ["r", "s"])]),
+)
+def test_toml_keeps_groups_categories_and_the_order_of_taxonomies(
+    groups: list[Any], from_data: list[str], categories: list[str], trees: list[Any]
+) -> None:
+    attributes = {
+        "a": Confidential(kind="nominal", taxonomy=dict(trees)),
+        "b": Confidential(kind="ordinal", categories=categories),
+        "c": Confidential(lower=date(2000, 1, 1), upper=datetime(2025, 1, 1, 12)),
+        "d": Confidential(kind="nominal", categories=[False, True]),
+        "e": Confidential(lower=time(1, 2, 3, 4)),
+    }
+    plan = Plan(epsilon=1, groups=groups, from_data=from_data, attributes=attributes)
+    again = Plan.from_toml(plan.to_toml())
+    assert again == plan
+    assert list(again.attributes) == list(plan.attributes)
+    for name, attribute in plan.confidential.items():
+        found = again.confidential[name].declared_categories
+        assert found == attribute.declared_categories
+
+
+def test_a_plan_is_written_and_read_again(tmp_path: Path) -> None:
+    plan, path = Plan(epsilon=1, attributes={**AGE, "é\n": "kept"}), tmp_path / "plan.toml"
+    plan.write(path)
+    assert Plan.read(path) == plan
+    with pytest.raises(FileError, match=r"plan\.toml: the file exists; choose another path or"):
+        plan.replace(epsilon=2.0).write(path)
+    assert Plan.read(path) == plan
+    plan.replace(epsilon=2.0).write(str(path), overwrite=True)
+    assert Plan.read(path).epsilon == 2.0
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_plan_that_cannot_be_written_leaves_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plan = Plan(epsilon=1, attributes=AGE)
+    with pytest.raises(FileError, match=r"cannot be written: No such file or directory"):
+        plan.write(tmp_path / "none" / "plan.toml")
+    full = OSError(errno.ENOSPC, "No space left on device")
+
+    def half(self: Path, text: str, **_: object) -> None:
+        self.write_bytes(text.encode()[:10])
+        raise full
+
+    monkeypatch.setattr(Path, "write_text", half)
+    with pytest.raises(FileError, match="cannot be written: No space left on device"):
+        plan.write(tmp_path / "plan.toml")
+    assert not list(tmp_path.iterdir())
 
 
 def test_toml_that_is_not_toml() -> None:

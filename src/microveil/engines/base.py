@@ -7,7 +7,7 @@ sees summaries only, so that every engine gives the same answers.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol
+from typing import Literal, Protocol
 
 import polars as pl
 
@@ -18,10 +18,8 @@ from microveil.core.attribute import (
     NumericSettings,
 )
 from microveil.core.grid import Grid, Integers
+from microveil.core.tables import UserTable
 from microveil.plan.roles import Derived
-
-UserTable = Any
-"""A table of the user's kind: a Polars or pandas DataFrame, a PyArrow Table, a Spark DataFrame."""
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,8 @@ from microveil.core.joint import cluster_points, coordinates
 from microveil.core.mask import Masked, mask_clusters, mask_singly, summary_of
 from microveil.core.noise import WordSource, draw_all, open_words, random_order
 from microveil.core.partition import cut
-from microveil.engines.base import CategoryFacts, Column, Facts, Released, TextFacts, UserTable
+from microveil.core.tables import UserTable
+from microveil.engines.base import CategoryFacts, Column, Facts, Released, TextFacts
 from microveil.engines.detail_rows import cluster_rows, loss_row
 from microveil.engines.dtypes import (
     category_values,

@@ -4,11 +4,12 @@ import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 import polars as pl
 
 from microveil.core.grid import Integers
+from microveil.core.tables import UserTable
 from microveil.errors import DataError, FileError
 
 Code = float | str
@@ -215,7 +216,7 @@ class TableMeta:
 class Table(NamedTuple):
     """A table and what its file says besides."""
 
-    data: Any
+    data: UserTable
     meta: TableMeta = TableMeta()
 
 

@@ -1,12 +1,13 @@
 """The plan: what is done to each attribute, for which ε. Frozen, validated, TOML in and out."""
 
 import graphlib
+import secrets
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Self, TypedDict, Unpack
 
-import tomli_w
+import tomlkit
 from pydantic import (
     AfterValidator,
     BeforeValidator,
@@ -29,6 +30,7 @@ from microveil.errors import FileError, PlanError
 from microveil.plan.check import check_plan
 from microveil.plan.groups import Group, GroupSettings, from_names
 from microveil.plan.roles import Confidential, Derived, Identifier, K, Kept, Part
+from microveil.plan.toml import inline
 
 AttributeRole = Confidential | Identifier | Kept | Derived
 AttributesGiven = Mapping[str, object]
@@ -295,11 +297,8 @@ class Plan(Part):
             settings["groups"] = [
                 list(g.attributes) if g.k is None else g.model_dump() for g in self.groups
             ]
-        attributes = {
-            name: {"role": attribute.role, **attribute.model_dump(exclude_defaults=True)}
-            for name, attribute in self.attributes.items()
-        }
-        return tomli_w.dumps({**settings, "attributes": attributes})
+        attributes = {name: _to_toml(attribute) for name, attribute in self.attributes.items()}
+        return tomlkit.dumps({**settings, "attributes": attributes})
 
     def _changed(self) -> frozenset[str]:
         return frozenset(
@@ -312,6 +311,20 @@ class Plan(Part):
     def read(cls, path: str | Path) -> "Plan":
         """Read a plan from a TOML file."""
         return cls(**read_settings(path))
+
+    def write(self, path: str | Path, *, overwrite: bool = False) -> None:
+        """Write the plan to a TOML file, which appears once it is complete."""
+        path = Path(path)
+        if path.exists() and not overwrite:
+            raise FileError(f"plan {path}: the file exists; choose another path or overwrite it")
+        temporary = path.with_name(f".microveil-{secrets.token_hex(8)}-{path.name}")
+        try:
+            temporary.write_text(self.to_toml(), encoding="utf-8", newline="\n")
+            temporary.replace(path)
+        except OSError as error:
+            raise FileError(f"plan {path}: cannot be written: {error.strerror}") from None
+        finally:
+            temporary.unlink(missing_ok=True)
 
 
 def read_settings(path: str | Path) -> dict[str, Any]:
@@ -334,4 +347,11 @@ def _parse(text: str, folder: Path) -> dict[str, Any]:
     for attribute in attributes.values() if isinstance(attributes, dict) else ():
         if isinstance(attribute, dict) and isinstance(attribute.get("taxonomy"), str):
             attribute["taxonomy"] = str(folder / attribute["taxonomy"])
+    return settings
+
+
+def _to_toml(attribute: AttributeRole) -> dict[str, object]:
+    settings = {"role": attribute.role, **attribute.model_dump(exclude_defaults=True)}
+    if "taxonomy" in settings:
+        settings["taxonomy"] = inline(settings["taxonomy"])
     return settings

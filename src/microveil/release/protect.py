@@ -5,7 +5,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 import polars as pl
 
-from microveil.engines.base import Engine, UserTable
+from microveil.core.tables import UserTable
+from microveil.engines.base import Engine
 from microveil.engines.memory import MemoryEngine
 from microveil.errors import DataError, PlanError
 from microveil.formats import load
