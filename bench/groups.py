@@ -12,7 +12,7 @@ import numpy as np
 from bench.paper import load
 from microveil import Plan, PrivacyWarning, protect
 from microveil.evaluation.learning import class_scores
-from microveil.evaluation.risk import record_linkage
+from microveil.evaluation.linkage import nearest
 from microveil.evaluation.utility import mean_sse
 from microveil.paper.datasets import CENSUS, WINE, DataSet
 from microveil.paper.datasets import load as load_table
@@ -48,7 +48,7 @@ def _compare(dataset: DataSet) -> None:
                 error = np.log10(np.mean([mean_sse(original, masked) for masked in runs]))
                 scores = class_scores(original, runs[0], target)
                 learned = np.mean([score.protected or 0.0 for score in scores])
-                linked = np.mean([record_linkage(original, masked).share for masked in runs])
+                linked = np.mean([nearest(original, masked).share for masked in runs])
                 print(
                     f"  ε = {epsilon:<5g} k = {k:<4d}{label:<24}{error:8.2f}{learned:8.2f}"
                     f"{linked:9.1%}",

@@ -23,8 +23,9 @@ from microveil import (
     protect,
 )
 from microveil.core.grid import Reals
-from microveil.evaluation import MEASURES, ONE_BY_ONE, risk, utility
+from microveil.evaluation import MEASURES, ONE_BY_ONE, utility
 from microveil.evaluation.learning import F_MEASURES
+from microveil.evaluation.linkage import nearest
 from microveil.evaluation.result import ABOUT, percent
 
 RECORDS = 120
@@ -98,7 +99,7 @@ def test_a_release_in_memory(release: Release) -> None:
     value = evaluation.value
     assert value("utility.mean_sse") == utility.mean_sse(original, masked)
     assert value("utility.il1s") == pytest.approx(utility.il1s(original, masked).mean())
-    assert value("linkage.nearest") == risk.record_linkage(original, masked).share
+    assert value("linkage.nearest") == nearest(original, masked).share
     assert value("utility.pmse") == utility.propensity(original, masked).pmse
     assert value("utility.sse_sst", "age") == pytest.approx(utility.sse_sst(original, masked)[1])
     spearman = utility.correlation_differences(original, masked, "spearman")[0, 1]

@@ -10,6 +10,7 @@ Part = Literal["utility", "risk"]
 
 _FIRST = (
     "utility.il1s", "utility.pearson", "utility.unchanged", "linkage.nearest",
+    "linkage.one_to_one", "linkage.structure",
     "risk.rank_disclosure", "risk.unique_records",
 )  # fmt: skip
 

@@ -20,6 +20,7 @@ from microveil.evaluation.result import (
 from microveil.evaluation.risk_figures import (
     class_figures,
     cluster_figures,
+    combination_figures,
     disclosure_figures,
     group_figures,
     linkage_figures,
@@ -34,6 +35,7 @@ from microveil.release.detail import Detail
 
 ONE_BY_ONE = (
     "utility.mean_sse", "utility.sse_sst", "utility.il1s", "utility.unchanged", "linkage.nearest",
+    "linkage.one_to_one", "linkage.structure",
     "risk.rank_disclosure", "risk.value_disclosure",
 )  # fmt: skip
 """What compares records one by one."""
@@ -68,7 +70,7 @@ def evaluate(
 
     Dates and times are numbers. Errors, correlations, interval disclosure and cluster widths are
     those of numbers; shares unchanged, total variation and Cramér's V those of categories; pMSE,
-    learning and record linkage take both: see `encoding` and `risk.record_linkage` for how.
+    learning and record linkage take both: see `encoding` and `linkage` for how.
 
     Parameters
     ----------
@@ -131,6 +133,7 @@ def evaluate(
         yield from given.left_out
         yield from left_out
         yield from class_figures(pair, quasi_identifiers)
+        yield from combination_figures(pair)
         yield from group_figures(pair)
         if not pair.attributes:
             return

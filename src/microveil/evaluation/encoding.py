@@ -5,7 +5,6 @@ from collections.abc import Iterable
 import numpy as np
 
 from microveil.core.grid import Integers, Reals
-from microveil.core.joint import category_places
 from microveil.evaluation.compared import MISSING, MOST_CATEGORIES, Categories
 from microveil.evaluation.pairing import Pair
 
@@ -21,22 +20,6 @@ def encoded(pair: Pair) -> Tables:
     most; any other category is 0 in all of them.
     """
     return _beside((pair.original, pair.released), map(_features, pair.categorical))
-
-
-def ranked(pair: Pair) -> Tables:
-    """Return numbers and the places of ordinal categories in their order."""
-    ordinal = (_ranks(c) for c in pair.categorical if c.kind == "ordinal")
-    return _beside((pair.original, pair.released), ordinal)
-
-
-def placed(pair: Pair) -> Tables:
-    """Return points for nominal categories, at the squared distances joint clusters have.
-
-    Two categories are at squared distance 1, or with a taxonomy the share of levels at which their
-    groups differ.
-    """
-    none = pair.original[:, :0], pair.released[:, :0]
-    return _beside(none, (_places(c) for c in pair.categorical if c.kind == "nominal"))
 
 
 def _beside(first: Tables, others: Iterable[Tables]) -> Tables:
@@ -55,12 +38,6 @@ def _features(attribute: Categories) -> Tables:
 
 def _ranks(attribute: Categories) -> Tables:
     return _rows(attribute, np.arange(float(len(attribute.paths)))[:, np.newaxis])
-
-
-def _places(attribute: Categories) -> Tables:
-    places = category_places(tuple(range(len(attribute.paths))), attribute.paths)
-    used = np.unique(np.concatenate([attribute.original, attribute.released]))
-    return _rows(attribute, places[:, places[used[used != MISSING]].any(axis=0)])
 
 
 def _rows(attribute: Categories, rows: Reals) -> Tables:

@@ -5,8 +5,10 @@ from collections.abc import Sequence
 import numpy as np
 import polars as pl
 
-from microveil.evaluation import risk
-from microveil.evaluation.encoding import placed, ranked
+from microveil.core.grid import Integers, Reals
+from microveil.evaluation import linkage, risk
+from microveil.evaluation.compared import MISSING
+from microveil.evaluation.linkage import Linked
 from microveil.evaluation.pairing import Pair, deviation, present
 from microveil.evaluation.result import Figure, Items, NotComputed, percent
 
@@ -41,39 +43,39 @@ def disclosure_figures(pair: Pair, *, rank_percent: float, deviations: float) ->
         )
 
 
-def linkage_of(pair: Pair, *, sample: int | None, seed: int) -> risk.Linkage | None:
-    """Link records that are complete in both tables by all their attributes, if there are any."""
-    rows = slice(None) if pair.positions is None else pair.positions
-    numbers, masked = ranked(pair)
-    places, masked_places = placed(pair)
-    known = ~np.isnan(np.hstack([numbers[rows], masked, places[rows], masked_places])).any(axis=1)
-    if not known.any():
-        return None
-    return risk.record_linkage(
-        numbers[rows][known],
-        masked[known],
-        places=(places[rows][known], masked_places[known]),
-        sample=sample,
-        seed=seed,
+def linkages_of(pair: Pair, *, sample: int | None, seed: int) -> tuple[Linked, ...]:
+    """Link records by all their attributes, as three intruders would who know everybody's."""
+    codes = [c.original if pair.positions is None else c.original[pair.positions]
+             for c in pair.categorical]  # fmt: skip
+    original = np.column_stack([pair.matched, *(_with_gaps(code) for code in codes)])
+    masked = np.column_stack([pair.released, *(_with_gaps(c.released) for c in pair.categorical)])
+    first = len(pair.numeric)
+    nominal = [first + i for i, c in enumerate(pair.categorical) if c.kind == "nominal"]
+    return (
+        linkage.nearest(original, masked, nominal=nominal, sample=sample, seed=seed),
+        linkage.one_to_one(original, masked, nominal=nominal, seed=seed),
+        linkage.structure(original, masked, nominal=nominal, seed=seed),
     )
+
+
+def _with_gaps(codes: Integers) -> Reals:
+    return np.where(codes == MISSING, np.nan, codes)
 
 
 def linkage_figures(pair: Pair, *, sample: int | None, seed: int) -> Items:
     """Link records one by one."""
-    linkage = linkage_of(pair, sample=sample, seed=seed)
-    if linkage is None:
-        yield NotComputed(("linkage.nearest",), "no record is complete in both tables")
-        return
-    reading = (
-        f"{percent(linkage.share)} of records could be linked by someone who knows their original "
-        f"values; by chance {percent(linkage.chance)}"
-    )
-    if linkage.queried < linkage.records:
-        reading += (
-            f" (from a sample of {linkage.queried:,} of {linkage.records:,} records; with 95% "
-            f"confidence {percent(linkage.low)} to {percent(linkage.high)})"
+    for linked in linkages_of(pair, sample=sample, seed=seed):
+        intruder = linked.intruder.rstrip(".")
+        reading = (
+            f"{percent(linked.share)} of records could be linked by {intruder[:1].lower()}"
+            f"{intruder[1:]}; by chance {percent(linked.chance)}"
         )
-    yield Figure("linkage.nearest", None, linkage.share, reading)
+        if linked.attacked < linked.known:
+            reading += (
+                f" (from a sample of {linked.attacked:,} of {linked.known:,} people; with 95% "
+                f"confidence {percent(linked.low)} to {percent(linked.high)})"
+            )
+        yield Figure(linked.id, None, linked.share, reading)
 
 
 def cluster_figures(pair: Pair) -> Items:
@@ -85,22 +87,20 @@ def cluster_figures(pair: Pair) -> Items:
         )
         return
     yield from _width_figures(pair, pair.clusters)
-    shares = risk.without_noise(pair.clusters, [c.name for c in pair.categorical])
-    for attribute in pair.categorical:
-        if attribute.name not in shares:
-            yield NotComputed(
-                ("risk.clusters_without_noise",),
-                "it was masked without clusters",
-                attribute.name,
-            )
+    shares = risk.without_noise(pair.clusters, pair.attributes)
+    agreeing = {c.name: "clearly that their most typical category" for c in pair.categorical}
+    for name in pair.attributes:
+        if name not in shares:
+            reason = "it was masked without clusters"
+            yield NotComputed(("risk.clusters_without_noise",), reason, name)
             continue
-        share = shares[attribute.name]
+        what = agreeing.get(name, "closely that their value")
         yield Figure(
             "risk.clusters_without_noise",
-            attribute.name,
-            share,
-            f"{percent(share)} of records are in clusters that agree so clearly that their most "
-            "typical category is released as it is; higher is riskier",
+            name,
+            shares[name],
+            f"{percent(shares[name])} of records are in clusters that agree so {what} is released "
+            "without noise, whatever ε is; higher is riskier",
         )
 
 
@@ -166,6 +166,21 @@ def class_figures(pair: Pair, quasi_identifiers: Sequence[str]) -> Items:
         float(classes.smallest),
         f"the smallest group that shares {names} has {classes.smallest:,} of {classes.records:,} "
         "released records; lower is riskier",
+    )
+
+
+def combination_figures(pair: Pair) -> Items:
+    """Count the records whose masked values no other record shares as a whole."""
+    masked = [name for name in pair.attributes if name in pair.table.columns]
+    if not masked:
+        return
+    classes = risk.quasi_identifier_classes(pair.table.to_native(), masked)
+    yield Figure(
+        "risk.unique_combinations",
+        None,
+        classes.unique,
+        f"{percent(classes.unique)} of released records have a combination of masked values that "
+        "no other record has, although each value by itself may be shared; higher is riskier",
     )
 
 

@@ -80,7 +80,7 @@ def _figures(found: Measured, target: str | None) -> str:
     unchanged = ""
     if found.unchanged is not None:
         unchanged = f"{percent(found.unchanged)} of categories unchanged, "
-    linkable = f"{percent(found.linkage)} linkable"
+    linkable = f"{percent(found.linkage)} linked by the strongest attack"
     return f"{learned}mean SSE {found.mean_sse:.2g}, {unchanged}{linkable}"
 
 

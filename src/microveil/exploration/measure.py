@@ -8,7 +8,7 @@ from microveil.evaluation.categorical import share_unchanged
 from microveil.evaluation.learning import learning_figures
 from microveil.evaluation.pairing import Pair, pair_up, without_constants
 from microveil.evaluation.result import Figure
-from microveil.evaluation.risk_figures import linkage_of
+from microveil.evaluation.risk_figures import linkages_of
 from microveil.evaluation.utility import mean_sse
 from microveil.exploration.result import Measured
 from microveil.plan.plan import Plan
@@ -45,8 +45,8 @@ def _one_run(table: Any, plan: Plan, target: Any, seed: int) -> Measured:  # noq
             "every confidential attribute of numbers is constant, so there is no error to measure; "
             "protect other attributes"
         )
-    linkage = linkage_of(pair, sample=10_000, seed=seed)
-    if linkage is None:
+    complete = pair.complete_records()
+    if not len(complete[0]):
         raise DataError(
             "no record has a value in every confidential attribute, so records cannot be compared; "
             "make an attribute that is mostly missing an identifier"
@@ -54,8 +54,8 @@ def _one_run(table: Any, plan: Plan, target: Any, seed: int) -> Measured:  # noq
     f_measure, f_original = (None, None) if target is None else _learned(pair, target, seed)
     return Measured(
         attributes=len(pair.numeric),
-        mean_sse=mean_sse(*pair.complete_records()),
-        linkage=linkage.share,
+        mean_sse=mean_sse(*complete),
+        linkage=max(linked.share for linked in linkages_of(pair, sample=10_000, seed=seed)),
         f_measure=f_measure,
         f_original=f_original,
         unchanged=_unchanged(pair),

@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 class Measured:
     """Means over runs of one plan.
 
-    `attributes` counts the numeric ones that vary, over which `mean_sse` is. `f_measure` and
+    `attributes` counts the numeric ones that vary, over which `mean_sse` is. `linkage` is the share
+    of records that the most successful attack links. `f_measure` and
     `f_original` are the mean F-measures over the classes of a model trained on the release and of
     one trained on the original. `unchanged` is the mean share of records that keep their category
     over the attributes of categories, None where there are none.

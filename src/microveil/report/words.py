@@ -15,12 +15,13 @@ from microveil.release.guarantees import exactly, rounded_up
 
 Grade = Literal["good", "fair", "poor", "unknown"]
 
+LINKAGE = ("linkage.nearest", "linkage.one_to_one", "linkage.structure")
 LIMITS = {
     "utility.il1s": (0.1 / math.sqrt(2), 0.5 / math.sqrt(2)),
     "utility.quantiles": (0.25, 1.0),
     "utility.pearson": (0.1, 0.3),
     "utility.total_variation": (0.05, 0.2),
-    "linkage.nearest": (0.05, 0.2),
+    **dict.fromkeys(LINKAGE, (0.05, 0.2)),
     "risk.unique_records": (0.0, 0.05),
 }
 """Rules of thumb by measure: up to the first a figure is good, up to the second it is fair."""
@@ -29,8 +30,9 @@ RULES = (
     "Usefulness is called good while numbers move by 0.1 standard deviations or less on average, "
     "no correlation changes by more than 0.1 and no more than 5% of records would have to change "
     "category; fair up to 0.5, 0.3 and 20%. If the order of rows is not known, quantiles take the "
-    "place of values: 0.25 and 1 standard deviation. Risk is called low while 5% of records or "
-    "fewer can be linked and none is unique in the quasi-identifiers, and medium up to 20% and 5%. "
+    "place of values: 0.25 and 1 standard deviation. Risk is called low while the most "
+    "successful of three attacks links 5% of records or fewer and none is unique in the "
+    "quasi-identifiers, and medium up to 20% and 5%. "
     "These are rules of thumb: what is good enough depends on the use."
 )
 
@@ -86,7 +88,8 @@ def _useful(evaluation: Evaluation) -> Card:
 
 def _risky(evaluation: Evaluation) -> Card:
     measures: dict[str, Callable[[Figure], str]] = {
-        "linkage.nearest": lambda f: f"{_plainly(f.reading)}.",
+        **{id_: lambda f: f"{_plainly(f.reading)}." for id_ in LINKAGE},
+        "risk.unique_combinations": lambda f: f"{_plainly(f.reading)}.",
         "risk.unique_records": lambda f: f"{_plainly(f.reading)}.",
         "risk.narrow_clusters": lambda f: (
             f"{percent(f.value)} of records share their masked {f.attribute} with a cluster so "
@@ -98,7 +101,7 @@ def _risky(evaluation: Evaluation) -> Card:
         ),
     }
     card = _graded("How risky is it?", _ANSWERS["risky"], evaluation, measures)
-    if worst(evaluation, "linkage.nearest"):
+    if worst(evaluation, LINKAGE[0]):
         return card
     reason = "Which record is whose is not known here, so no attempt was made to link records."
     sentences = (reason, *card.sentences)
@@ -230,4 +233,4 @@ def repeated(certificate: Certificate | None, plan: Plan | None, seed: int | Non
 def _tells(figure: Figure) -> bool:
     """Whether a figure is worth a sentence: that no record is in a bad place is not."""
     of_utility = MEASURES[figure.measure].part == "utility"
-    return bool(figure.value) or of_utility or figure.measure == "linkage.nearest"
+    return bool(figure.value) or of_utility or figure.measure in LINKAGE
