@@ -158,6 +158,7 @@ def evaluate(
         figures=in_order(item for item in found if isinstance(item, Figure)),
         not_computed=tuple(item for item in found if isinstance(item, NotComputed)),
         notes=tuple(_notes(pair)),
+        pair=given,
     )
 
 

@@ -48,9 +48,14 @@ class Pair:
     lengths: Mapping[str, float]
     categorical: tuple[Categories, ...]
     positions: Integers | None
-    clusters: pl.DataFrame | None
+    detail: Detail | None
     plan: Plan | None
     left_out: tuple[NotComputed, ...]
+
+    @property
+    def clusters(self) -> pl.DataFrame | None:
+        """The private description of the clusters, if it is known."""
+        return None if self.detail is None else self.detail.clusters
 
     @property
     def matched(self) -> Reals:
@@ -193,7 +198,7 @@ def pair_up(
         lengths={a.name: a.length for a in numbers if a.length is not None},
         categorical=tuple(replace(a, released=a.released[order]) for a in categorical),
         positions=None if positions is None else positions[order],
-        clusters=opened.detail.clusters if opened.detail else None,
+        detail=opened.detail,
         plan=opened.plan,
         left_out=tuple(left_out),
     )

@@ -2,14 +2,14 @@
 
 import math
 import shlex
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from itertools import groupby
 from pathlib import Path
 from typing import Any
 
 from microveil.errors import FileError
 from microveil.evaluation import evaluate
-from microveil.evaluation.pairing import Pair, pair_up
 from microveil.evaluation.result import MEASURES, Evaluation, figures_to_show
 from microveil.formats import Table, check_output, moved_into_place, sha256_of, source_of
 from microveil.plan.plan import Plan
@@ -29,9 +29,9 @@ def report(
     release: Any,  # noqa: ANN401 - a Release, or a table of the user's kind
     *,
     evaluation: Evaluation | None = None,
+    certificate: Certificate | None = None,
     detail: Detail | str | Path | None = None,
     aligned: bool = False,
-    certificate: Certificate | None = None,
     target: Any = None,  # noqa: ANN401 - a name, or classes of any kind
     quasi_identifiers: Sequence[str] = (),
 ) -> str:
@@ -47,13 +47,11 @@ def report(
     release
         A `Release`, or a protected table or the path of one.
     evaluation
-        What `evaluate` found of these two; by default it is run.
-    detail, aligned
-        As for `evaluate`: what tells the order of rows, without which records are not compared
-        one by one.
+        What `evaluate` found of these two, which holds both as they were read; by default it is
+        run.
     certificate
         That of the release; by default its own, or the one beside the protected file.
-    target, quasi_identifiers
+    detail, aligned, target, quasi_identifiers
         As for `evaluate`, if that is run.
 
     Examples
@@ -66,19 +64,18 @@ def report(
     >>> "How risky is it?" in page
     True
     """
-    if isinstance(detail, str | Path):
-        detail = Detail.read(detail)
-    known: dict[str, Any] = {"detail": detail, "aligned": aligned}
     if evaluation is None:
         evaluation = evaluate(
-            original, release, target=target, quasi_identifiers=quasi_identifiers, **known
+            original,
+            release,
+            detail=detail,
+            aligned=aligned,
+            target=target,
+            quasi_identifiers=quasi_identifiers,
         )
-    pair = pair_up(original, release, attributes=evaluation.attributes, target=None, **known)
-    if isinstance(release, Release):
-        detail = release.detail
     certificate = certificate or _certificate_of(release)
     seed = release.seed if isinstance(release, Release) else None
-    return _page(pair, evaluation, certificate, detail, seed, _name_of(original))
+    return _page(evaluation, certificate, seed, _name_of(original))
 
 
 def write_report(
@@ -100,7 +97,8 @@ def write_report(
     overwrite
         Replace a file that exists.
     """
-    return _write(path, report(original, release, **given), overwrite=overwrite, mode=0o600)
+    made = partial(report, original, release, **given)
+    return _write(path, made, overwrite=overwrite, mode=0o600)
 
 
 def certificate_page(certificate: Certificate) -> str:
@@ -122,12 +120,14 @@ def write_certificate_page(
     path: str | Path, certificate: Certificate, *, overwrite: bool = False
 ) -> Path:
     """Write the public page of a certificate to a file ending in .html."""
-    return _write(path, certificate_page(certificate), overwrite=overwrite, mode=0o644)
+    made = partial(certificate_page, certificate)
+    return _write(path, made, overwrite=overwrite, mode=0o644)
 
 
-def _write(path: str | Path, page: str, *, overwrite: bool, mode: int) -> Path:
+def _write(path: str | Path, make: Callable[[], str], *, overwrite: bool, mode: int) -> Path:
     path = Path(path)
     check_output(path, overwrite=overwrite, source=None, suffixes=(".html",))
+    page = make()
     with moved_into_place([path]) as temporary:
         temporary[0].touch(mode=mode)
         temporary[0].write_text(page, encoding="utf-8")
@@ -135,14 +135,9 @@ def _write(path: str | Path, page: str, *, overwrite: bool, mode: int) -> Path:
 
 
 def _page(
-    pair: Pair,
-    evaluation: Evaluation,
-    certificate: Certificate | None,
-    detail: Detail | None,
-    seed: int | None,
-    original: str,
+    evaluation: Evaluation, certificate: Certificate | None, seed: int | None, original: str
 ) -> str:
-    drawings = Drawings(evaluation)
+    pair, drawings = evaluation.pair, Drawings(evaluation)
     distributions, not_drawn = drawings.distributions(pair)
     context = {
         "title": original,
@@ -150,7 +145,7 @@ def _page(
         "attributes compared with the original",
         "cards": cards(evaluation, certificate),
         "done": done(certificate) if certificate else [],
-        "losses": _losses(detail),
+        "losses": _losses(pair.detail),
         "attributes_said": "Shares of records, before (blue) and after (orange)." + not_drawn,
         "distributions": distributions,
         "matrices": drawings.correlations(pair),
