@@ -5,6 +5,7 @@ Census and Wine Quality, domains [0, 1.5·max], iDP-CBLS and iDP-LS, means over 
 
 import sys
 import warnings
+from typing import Any
 
 import numpy as np
 
@@ -19,7 +20,7 @@ from microveil.paper.datasets import load as load_table
 RUNS = 5
 EPSILONS = (0.1, 1.0, 10.0)
 KS = (5, 25)
-SETTINGS: dict[str, dict[str, str]] = {
+SETTINGS: dict[str, dict[str, Any]] = {
     "individual, iDP-CBLS": {"method": "iDP-CBLS"},
     "joint, iDP-CBLS": {"method": "iDP-CBLS", "partition": "joint"},
     "individual, iDP-LS": {"method": "iDP-LS"},

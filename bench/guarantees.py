@@ -5,6 +5,7 @@ deviations.
 """
 
 from collections.abc import Iterator
+from typing import Any
 
 from bench.paper import load, log_mean_sse
 from microveil.paper.datasets import CENSUS, WINE
@@ -14,7 +15,7 @@ K = (50, 100, 200, 400)
 PUBLISHED_K = (3, 5, 10, 15, 25, 50, 100, 200, 400)
 
 
-def plans() -> Iterator[tuple[str, dict[str, str], tuple[int, ...]]]:
+def plans() -> Iterator[tuple[str, dict[str, Any], tuple[int, ...]]]:
     """List rows of the table: label, settings, values of k."""
     for method in ("DP-UM", "iDP-LS", "iDP-CBLS"):
         yield f"{method}, published", {"method": method}, PUBLISHED_K

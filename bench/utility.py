@@ -5,11 +5,11 @@ Census and Wine Quality, domains [0, 1.5·max], ten runs; log10 of mean SSE in s
 
 from bench.paper import load, log_mean_sse
 from microveil.paper.datasets import CENSUS, WINE
-from microveil.plan.plan import Plan
+from microveil.plan.plan import Plan, PlanOptions
 
 EPSILONS = (0.01, 0.1, 1.0)
 PUBLISHED_K = (3, 5, 7, 10, 15, 25, 50, 100, 200)
-LEVERS: dict[str, dict[str, object]] = {
+LEVERS: dict[str, PlanOptions] = {
     "k chosen": {"k": "auto", "post": "none"},
     "isotonic alone, k = 10": {"k": 10, "post": "isotonic"},
     "penalised isotonic alone, k = 10": {"k": 10, "post": "penalised-isotonic"},

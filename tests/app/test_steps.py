@@ -5,6 +5,7 @@ import socket
 from collections.abc import Callable
 from datetime import date
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
@@ -119,7 +120,7 @@ def test_a_wrong_cell_is_named(cells: dict[str, object], said: str) -> None:
     ],
 )
 def test_an_error_is_shown_where_it_can_be_fixed(
-    settings: dict[str, object], cells: dict[str, object], in_rows: bool
+    settings: dict[str, Any], cells: dict[str, object], in_rows: bool
 ) -> None:
     rows = edited(**cells)
     if settings.get("partition") == "joint":

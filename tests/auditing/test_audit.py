@@ -14,6 +14,7 @@ from microveil.auditing.numbers import Mechanism, NumericTarget
 from microveil.auditing.released import pinned
 from microveil.auditing.targets import open_targets
 from microveil.core.attribute import NumericSettings
+from microveil.core.choices import GuaranteeName, MethodName
 from microveil.core.clusters import ClusterSummary
 from microveil.core.grid import Integers, Reals
 from microveil.core.mask import publish_centroids
@@ -45,7 +46,9 @@ def test_a_million_runs_come_near_the_loss_of_plain_laplace_noise() -> None:
 
 @pytest.mark.parametrize("guarantee", ["fixed-clusters", "re-clustered"])
 @pytest.mark.parametrize("method", ["DP", "DP-UM", "iDP-LS", "iDP-CBLS"])
-def test_an_honest_mechanism_is_never_found_to_lose_more(method: str, guarantee: str) -> None:
+def test_an_honest_mechanism_is_never_found_to_lose_more(
+    method: MethodName, guarantee: GuaranteeName
+) -> None:
     domain = Confidential(lower=0, upper=100)
     table = TABLE.with_columns(y=pl.Series([5.0] * 9 + [7.0, 80.0, 99.0]))
     plan = Plan(

@@ -23,9 +23,11 @@ from microveil.auditing.categories import (
 from microveil.auditing.numbers import NumericTarget
 from microveil.auditing.released import narrowed
 from microveil.auditing.targets import AnyTarget, open_targets, worst_neighbour
-from microveil.core.attribute import CategorySettings
+from microveil.core.attribute import CategoryKind, CategorySettings
 from microveil.core.categories import CategorySummary, leaders, representatives
+from microveil.core.choices import GuaranteeName, MethodName
 from microveil.core.grid import Integers
+from microveil.core.methods import GUARANTEES
 from microveil.core.noise import WordSource
 from microveil.engines.memory import MemoryEngine
 from microveil.release.resolve import resolve
@@ -48,8 +50,8 @@ def open_letters(codes: list[int], plan: Plan) -> CategoryTarget:
     return target
 
 
-def letters(kind: str, categories: int, **settings: object) -> Confidential:
-    return Confidential(kind=kind, categories=LETTERS[:categories], **settings)
+def letters(kind: CategoryKind, categories: int) -> Confidential:
+    return Confidential(kind=kind, categories=LETTERS[:categories])
 
 
 # An implementation of its own of what categories publish, one cluster and one order at a time.
@@ -157,7 +159,7 @@ def labels_of(codes: list[int], plan: Plan) -> list[int]:
     return labels
 
 
-METHODS = ["DP", "DP-UM", "iDP-LS", "iDP-CBLS"]
+METHODS: list[MethodName] = ["DP", "DP-UM", "iDP-LS", "iDP-CBLS"]
 
 
 @st.composite
@@ -167,12 +169,12 @@ def small_cases(draw: st.DrawFn) -> tuple[list[int], Plan]:
     method = draw(st.sampled_from(METHODS))
     k = draw(st.integers(3 if method == "iDP-CBLS" else 2, max(3, len(codes) // 2)))
     persons = draw(st.sampled_from([1, 1, 2]))
-    guarantee = draw(st.sampled_from(["fixed-clusters", "re-clustered"]))
+    guarantee = draw(st.sampled_from(list(GUARANTEES)))
     assume(persons == 1 or guarantee == "fixed-clusters")
     assume(method != "DP" or len(codes) <= 5)
     return codes, Plan(
         epsilon=draw(st.sampled_from([0.1, 1.0, 5.0])), method=method, guarantee=guarantee,
-        records_per_person=persons, **({} if method == "DP" else {"k": k}),
+        records_per_person=persons, k=k,
         attributes={"x": letters(draw(st.sampled_from(["nominal", "ordinal"])), categories)},
     )  # fmt: skip
 
@@ -202,7 +204,7 @@ def test_joint_clusters_are_attacked_as_they_are_formed(seed: int) -> None:
     random = np.random.default_rng(seed)
     codes = random.integers(0, 3, 11)
     table = pl.DataFrame({"x": [LETTERS[code] for code in codes], "y": random.normal(size=11)})
-    kind = ["nominal", "ordinal"][seed % 2]
+    kind: CategoryKind = "ordinal" if seed % 2 else "nominal"
     plan = Plan(
         epsilon=2.0, k=3, partition="joint",
         attributes={"x": letters(kind, 3), "y": Confidential(lower=-9, upper=9)},
@@ -306,11 +308,11 @@ def audit_letters(
 @pytest.mark.parametrize("kind", ["nominal", "ordinal"])
 @pytest.mark.parametrize("method", METHODS)
 def test_an_honest_mechanism_is_never_found_to_lose_more(
-    method: str, kind: str, guarantee: str
+    method: MethodName, kind: CategoryKind, guarantee: GuaranteeName
 ) -> None:
     plan = Plan(
         epsilon=3.0, method=method, guarantee=guarantee, attributes={"x": letters(kind, 3)},
-        **({} if method == "DP" else {"k": 3}),
+        k=3,
     )  # fmt: skip
     outcome = audit_letters(EIGHT, plan, runs=4_000)
     assert not outcome.broken
@@ -329,9 +331,8 @@ def test_few_of_many_audits_exceed_the_exact_loss() -> None:
 
 
 @pytest.mark.parametrize(("method", "least"), [("DP", 0.85), ("DP-UM", 0.85), ("iDP-LS", 0.85)])
-def test_many_runs_come_near_the_exact_loss(method: str, least: float) -> None:
-    k = {} if method == "DP" else {"k": 3}
-    plan = Plan(epsilon=1.0, method=method, attributes={"x": letters("nominal", 2)}, **k)
+def test_many_runs_come_near_the_exact_loss(method: MethodName, least: float) -> None:
+    plan = Plan(epsilon=1.0, method=method, attributes={"x": letters("nominal", 2)}, k=3)
     outcome = audit_letters([0, 0, 1, 1, 1], plan, runs=100_000)
     for finding in outcome.findings:
         assert finding.exact == pytest.approx(1.0)
@@ -418,10 +419,9 @@ def honest_half_of_the_time(
     ],
 )
 def test_broken_mechanisms_are_caught(
-    codes: list[int], method: str, k: int | None, broken: CategoryMechanism
+    codes: list[int], method: MethodName, k: int | None, broken: CategoryMechanism
 ) -> None:
-    clusters = {} if k is None else {"k": k}
-    plan = Plan(epsilon=1.0, method=method, attributes={"x": letters("nominal", 2)}, **clusters)
+    plan = Plan(epsilon=1.0, method=method, attributes={"x": letters("nominal", 2)}, k=k or 1)
     assert not audit_letters(codes, plan, runs=4_000).broken
     outcome = audit_letters(codes, plan, broken, runs=4_000)
     assert outcome.broken
@@ -476,10 +476,10 @@ def possible_by_hand(target: CategoryTarget, published: list[int], record: int) 
 
 @pytest.mark.parametrize("method", ["DP-UM", "iDP-LS"])
 @pytest.mark.parametrize("seed", range(8))
-def test_the_informed_adversary_by_brute_force(method: str, seed: int) -> None:
+def test_the_informed_adversary_by_brute_force(method: MethodName, seed: int) -> None:
     random = np.random.default_rng(seed)
     codes = random.integers(0, 3, 6).tolist()
-    kind = ["nominal", "ordinal"][seed % 2]
+    kind: CategoryKind = "ordinal" if seed % 2 else "nominal"
     plan = Plan(epsilon=0.5, k=2 + seed % 2, method=method, attributes={"x": letters(kind, 3)})
     target = open_letters(codes, plan)
     published = leaders(target.summary.scores(target.settings.kind))

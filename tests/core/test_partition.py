@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any, Unpack
 
 import numba
 import numpy as np
@@ -22,6 +23,7 @@ from microveil.core.mask import calibrate
 from microveil.core.partition import cut
 from microveil.engines.memory import MemoryEngine
 from microveil.paper.datasets import CENSUS, WINE, DataSet, load
+from microveil.plan.plan import PlanChanges
 from microveil.release.resolve import resolve
 
 DOMAIN = Confidential(lower=0, upper=100)
@@ -193,14 +195,14 @@ def test_sizes_may_go_up_to_the_cap() -> None:
     assert sizes.max() <= 40
 
 
-def plan(**changes: object) -> Plan:
-    base: dict[str, object] = {"epsilon": 1.0, "attributes": {"x": DOMAIN}}
+def plan(**changes: Unpack[PlanChanges]) -> Plan:
+    base: dict[str, Any] = {"epsilon": 1.0, "attributes": {"x": DOMAIN}}
     return Plan(**{**base, **changes})
 
 
 @pytest.mark.parametrize("changes", [{"k": "auto"}, {"partition": "noise-optimal", "k": 3}])
 def test_choices_from_the_data_are_refused_where_they_void_a_claim(
-    changes: dict[str, object],
+    changes: dict[str, Any],
 ) -> None:
     with pytest.raises(PlanError, match="looks at the data, which voids the claim of DP-UM"):
         plan(method="DP-UM", **changes)

@@ -1,3 +1,5 @@
+from typing import Any
+
 import numpy as np
 import polars as pl
 import pytest
@@ -29,7 +31,7 @@ OPEN = Confidential(resolution=2.0**-20)
     ],
 )
 def test_the_prediction_is_within_five_percent_of_200_runs(
-    settings: dict[str, object], attribute: Confidential
+    settings: dict[str, Any], attribute: Confidential
 ) -> None:
     plan = Plan(
         **{"epsilon": 2.0, "attributes": dict.fromkeys(TABLE.columns, attribute), **settings}

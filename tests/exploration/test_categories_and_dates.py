@@ -4,6 +4,7 @@ from collections.abc import Callable
 from datetime import date, timedelta
 from io import StringIO
 from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree
 
 import numpy as np
@@ -118,7 +119,7 @@ def test_a_method_and_k_of_a_category_s_own_stay() -> None:
 @pytest.mark.parametrize(
     "settings", [{"k": "auto"}, {"partition": "noise-optimal", "k": 3}, {"partition": "joint"}]
 )
-def test_plans_of_every_partition_are_varied(settings: dict[str, object]) -> None:
+def test_plans_of_every_partition_are_varied(settings: dict[str, Any]) -> None:
     own = {"k": 5} if settings.get("k") == "auto" else {}
     attributes = {
         "age": "confidential",

@@ -1,7 +1,10 @@
 import copy
+import errno
 import math
 import pickle
+from datetime import date, datetime, time
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -38,8 +41,8 @@ AGE = {"age": "confidential"}
         ({"attributes": {"age": {"lower": 1}}}, "attribute 'age': role must be confidential"),
     ],
 )
-def test_a_wrong_plan_is_one_clear_message(settings: dict[str, object], message: str) -> None:
-    base: dict[str, object] = {"epsilon": 1.0, "attributes": AGE}
+def test_a_wrong_plan_is_one_clear_message(settings: dict[str, Any], message: str) -> None:
+    base: dict[str, Any] = {"epsilon": 1.0, "attributes": AGE}
     if "epsilom" in settings or settings == {"attributes": AGE}:
         del base["epsilon"]
     with pytest.raises(PlanError) as error:
@@ -65,7 +68,7 @@ def test_a_wrong_plan_is_one_clear_message(settings: dict[str, object], message:
     ],
 )
 def test_a_wrong_attribute_says_so_alone_and_in_a_plan(
-    settings: dict[str, object], message: str
+    settings: dict[str, Any], message: str
 ) -> None:
     with pytest.raises(PlanError, match="^" + message[:10]):
         Confidential(**settings)
@@ -106,7 +109,7 @@ ATTRIBUTES = {"age": "confidential", "name": "identifier"}
     ],
 )
 def test_an_error_says_which_attribute_and_which_setting(
-    settings: dict[str, object], attribute: str | None, setting: str
+    settings: dict[str, Any], attribute: str | None, setting: str
 ) -> None:
     with pytest.raises(PlanError) as error:
         Plan(**{"epsilon": 1.0, "attributes": ATTRIBUTES, **settings})
@@ -152,7 +155,7 @@ def test_derived_attributes_are_ordered_by_what_they_need() -> None:
 
 
 def test_a_plan_is_frozen_and_can_be_copied() -> None:
-    plan = Plan(epsilon=np.float64(0.5), k=np.int64(4), attributes=AGE)
+    plan = Plan(epsilon=np.float64(0.5), k=np.int64(4), attributes=AGE)  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="frozen"):
         plan.k = 5
     with pytest.raises(TypeError):
@@ -196,6 +199,65 @@ def test_toml_keeps_a_plan_as_it_is(
     assert Plan.from_toml(plan.to_toml()) == plan
 
 
+@given(
+    groups=st.lists(
+        st.sampled_from([["a"], {"attributes": ["b"]}, {"attributes": ["c", "d"], "k": 5}]),
+        unique_by=str,
+        max_size=3,
+    ),
+    from_data=st.lists(names, max_size=3),
+    categories=st.lists(names, min_size=2, max_size=4, unique=True),
+    trees=st.permutations([("x", ["p"]), ("y z", {"u": ["q"], "v": {"w": []}}), ('"', ["r", "s"])]),
+)
+def test_toml_keeps_groups_categories_and_the_order_of_taxonomies(
+    groups: list[Any], from_data: list[str], categories: list[str], trees: list[Any]
+) -> None:
+    attributes = {
+        "a": Confidential(kind="nominal", taxonomy=dict(trees)),
+        "b": Confidential(kind="ordinal", categories=categories),
+        "c": Confidential(lower=date(2000, 1, 1), upper=datetime(2025, 1, 1, 12)),
+        "d": Confidential(kind="nominal", categories=[False, True]),
+        "e": Confidential(lower=time(1, 2, 3, 4)),
+    }
+    plan = Plan(epsilon=1, groups=groups, from_data=from_data, attributes=attributes)
+    again = Plan.from_toml(plan.to_toml())
+    assert again == plan
+    assert list(again.attributes) == list(plan.attributes)
+    for name, attribute in plan.confidential.items():
+        found = again.confidential[name].declared_categories
+        assert found == attribute.declared_categories
+
+
+def test_a_plan_is_written_and_read_again(tmp_path: Path) -> None:
+    plan, path = Plan(epsilon=1, attributes={**AGE, "é\n": "kept"}), tmp_path / "plan.toml"
+    plan.write(path)
+    assert Plan.read(path) == plan
+    with pytest.raises(FileError, match=r"plan\.toml: the file exists; choose another path or"):
+        plan.replace(epsilon=2.0).write(path)
+    assert Plan.read(path) == plan
+    plan.replace(epsilon=2.0).write(str(path), overwrite=True)
+    assert Plan.read(path).epsilon == 2.0
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_plan_that_cannot_be_written_leaves_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plan = Plan(epsilon=1, attributes=AGE)
+    with pytest.raises(FileError, match=r"cannot be written: No such file or directory"):
+        plan.write(tmp_path / "none" / "plan.toml")
+    full = OSError(errno.ENOSPC, "No space left on device")
+
+    def half(self: Path, text: str, **_: object) -> None:
+        self.write_bytes(text.encode()[:10])
+        raise full
+
+    monkeypatch.setattr(Path, "write_text", half)
+    with pytest.raises(FileError, match="cannot be written: No space left on device"):
+        plan.write(tmp_path / "plan.toml")
+    assert not list(tmp_path.iterdir())
+
+
 def test_toml_that_is_not_toml() -> None:
     with pytest.raises(PlanError, match="plan: not valid TOML"):
         Plan.from_toml("epsilon = ")
@@ -219,7 +281,7 @@ def test_flags_make_and_change_roles() -> None:
     assert plan.confidential == {"income": Confidential(lower=0, upper=500_000)}
     columns = ["name", "region", "income"]
     with pytest.raises(PlanError, match="drop 'incom': no such attribute; did you mean 'income'"):
-        plan_for_columns(columns, drop=["incom"])
+        plan_for_columns(columns, drop=["incom"], epsilon=1.0)
     with pytest.raises(PlanError, match="domain 'name': only a confidential"):
         override({"name": "identifier"}, domains={"name": (0, 1)})
 

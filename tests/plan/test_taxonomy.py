@@ -1,4 +1,5 @@
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -75,7 +76,7 @@ def test_a_plan_finds_its_taxonomy_beside_it_and_keeps_it(tmp_path: Path) -> Non
         ({"taxonomy": {"a": ["x", "y"]}, "kind": "ordinal"}, "no taxonomy"),
     ],
 )  # fmt: skip
-def test_a_wrong_taxonomy_is_one_clear_message(settings: dict[str, object], message: str) -> None:
+def test_a_wrong_taxonomy_is_one_clear_message(settings: dict[str, Any], message: str) -> None:
     with pytest.raises(PlanError, match=message):
         Confidential(**{"kind": "nominal", **settings})
 

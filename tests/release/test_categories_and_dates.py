@@ -231,9 +231,10 @@ def test_a_joint_group_is_k_anonymous(method: str) -> None:
 def test_noise_in_a_joint_cluster_follows_its_own_summary() -> None:
     # Two clusters of three, far apart: x is {1, 2, 4} and {11, 13, 18} whatever y says.
     values = pl.DataFrame({"x": [1, 2, 4, 11, 13, 18], "y": [9, 1, 5, 109, 101, 105]})
-    settings = {"epsilon": 2.0, "k": 3, "attributes": {"x": "confidential", "y": "confidential"}}
-    joint = protect(values, Plan(partition="joint", **settings), seed=1)
-    alone = protect(values, Plan(**settings), seed=1)
+    both = {"x": "confidential", "y": "confidential"}
+    plan = Plan(epsilon=2.0, k=3, attributes=both)
+    joint = protect(values, plan.replace(partition="joint"), seed=1)
+    alone = protect(values, plan, seed=1)
     columns = ["attribute", "records", "smallest", "largest", "centroid", "sensitivity", "scale"]
     by = ["attribute", "smallest"]
     assert_frame_equal(

@@ -19,6 +19,7 @@ from microveil import (
     PrivacyWarning,
     protect,
 )
+from microveil.core.choices import MethodName
 
 VALUES = [15_485_863 + 7919 * i for i in range(12)]  # no digit string of these may be published
 DOMAIN = Confidential(lower=0, upper=10**9)
@@ -59,7 +60,7 @@ def test_something_else_is_not_a_certificate(tmp_path: Path) -> None:
 @pytest.mark.parametrize("from_data", [False, True])
 @pytest.mark.filterwarnings("ignore::microveil.PrivacyWarning")
 def test_a_certificate_depends_on_the_plan_and_not_on_the_data(
-    method: str, *, from_data: bool
+    method: MethodName, *, from_data: bool
 ) -> None:
     attribute = Confidential() if from_data else DOMAIN
     plan = Plan(
@@ -162,15 +163,82 @@ def test_a_domain_from_the_data_voids_the_dp_claim_in_words() -> None:
 
 @pytest.mark.filterwarnings("ignore::microveil.PrivacyWarning")
 def test_a_grid_from_the_data_is_an_exception_in_words() -> None:
+    table = pl.DataFrame({"x": [0.5, 1.5, 2.5]})
+    for attribute, marks in ((Confidential(resolution="data"), []),
+                             (Confidential(decimals=1), ["x: decimals"])):  # fmt: skip
+        plan = Plan(epsilon=1, k=3, attributes={"x": attribute}, from_data=marks)
+        levels = protect(table, plan).certificate.levels
+        for level in levels[:2]:
+            assert "where the last decimal and the largest value decide it" in level.statement
+
+
+def test_a_grid_does_not_follow_the_data_unless_asked() -> None:
     plan = Plan(epsilon=1, k=3, attributes={"x": "confidential"})
-    levels = protect(pl.DataFrame({"x": [0.5, 1.5, 2.5]}), plan).certificate.levels
-    assert "no more decimals than were seen" in levels[0].statement
-    assert "no more decimals than were seen" in levels[1].statement
+    for value in (6.25, 6.0, 6.123456789, 1e9):
+        release = protect(pl.DataFrame({"x": [1.0, 2.0, 5.0, value]}), plan)
+        assert release.certificate.attributes[0].grid_step == 2.0**-20
 
 
+@pytest.mark.filterwarnings("ignore::microveil.PrivacyWarning")
 def test_what_the_plan_took_from_the_data_is_noted() -> None:
     notes = certificate(from_data=["k", "x: decimals"]).notes
-    assert notes == ("taken from the data when the plan was made: k, x: decimals",)
+    assert "taken from the data when the plan was made: k, x: decimals" in notes
+
+
+@pytest.mark.filterwarnings("ignore::microveil.PrivacyWarning")
+def test_k_from_the_data_claims_what_automatic_k_does() -> None:
+    marked = certificate(from_data=["k"])
+    automatic = certificate(k="auto")
+    for one, other in zip(marked.levels, automatic.levels, strict=True):
+        assert (one.enforced, one.epsilon) == (other.enforced, other.epsilon)
+    assert marked.attributes[0].k_from_data
+    for guarantee in ("fixed-clusters", "re-clustered"):
+        voided = certificate(method="DP-UM", guarantee=guarantee, from_data=["k"])
+        assert [level.enforced for level in voided.levels] == [False, False, False]
+        assert [level.epsilon for level in voided.levels] == [None, None, None]
+    reclustered = certificate(guarantee="re-clustered", from_data=["k"]).levels[1]
+    assert (reclustered.enforced, reclustered.epsilon) == (False, None)
+    own = {"x": Confidential(lower=0, upper=10**9, k=3)}
+    assert not certificate(attributes=own, from_data=["k"]).attributes[0].k_from_data
+
+
+@pytest.mark.filterwarnings("ignore::microveil.PrivacyWarning")
+@pytest.mark.parametrize("method", ["DP", "DP-UM"])
+def test_categories_and_domains_from_the_data_void_differential_privacy(method: str) -> None:
+    sexes = Confidential(kind="nominal", categories=["f", "m"])
+    for attribute, mark in ((sexes, "x: categories"), (DOMAIN, "x: upper")):
+        settings: dict[str, Any] = {
+            "epsilon": 1, "method": method, "k": 3, "attributes": {"x": attribute},
+            "from_data": [mark],
+        }  # fmt: skip
+        with pytest.raises(PlanError, match="take the mark out of from_data") as error:
+            Plan(**settings)
+        assert (error.value.attribute, error.value.setting) == ("x", mark.removeprefix("x: "))
+        plan = Plan(**settings, domain_from_data=True)
+        table = pl.DataFrame({"x": ["f", "m"] * 9 if attribute is sexes else VALUES})
+        found = protect(table, plan).certificate
+        assert [level.epsilon for level in found.levels] == [None, None, None]
+        assert found.attributes[0].domain == "data"
+
+
+@pytest.mark.filterwarnings("ignore::microveil.PrivacyWarning")
+@pytest.mark.parametrize("method", ["DP", "DP-UM", "iDP-LS"])
+def test_the_type_of_a_csv_column_is_from_the_data_unless_declared(
+    tmp_path: Path, method: MethodName
+) -> None:
+    certificates, texts = [], []
+    for kind in (None, "real", "integer"):
+        for value in ("37", "37.5") if kind != "integer" else ("37", "37.0"):
+            source, output = tmp_path / "in.csv", tmp_path / "out.csv"
+            source.write_text("\n".join(["x", *map(str, range(20, 50)), value]))
+            attribute = Confidential(kind=kind, lower=0, upper=100)
+            plan = Plan(epsilon=1, k=3, method=method, attributes={"x": attribute})
+            written = protect(source, plan).write(output, overwrite=True)
+            certificates.append(written.certified)
+            texts.append("." in output.read_text())
+    assert texts == [False, True, True, True, False, False]
+    expected = [None, None, 1, 1, 1, 1] if method != "iDP-LS" else [1] * 6
+    assert [c.levels[0].epsilon for c in certificates] == expected
 
 
 def test_rows_in_their_original_order_are_listed_as_unprotected(tmp_path: Path) -> None:

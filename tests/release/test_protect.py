@@ -21,6 +21,7 @@ from microveil import (
     PrivacyWarning,
     protect,
 )
+from microveil.core.choices import MethodName
 from microveil.core.noise import SeededWords, add_discrete_laplace
 
 # Seven records, k = 3: clusters {1, 2, 4} and {5, 7, 11, 20} in rank order.
@@ -59,7 +60,7 @@ def by_hand(centroids: list[float], sensitivities: list[float], epsilon: float) 
 )
 @pytest.mark.parametrize("epsilon", [0.5, 3.0, 40.0])
 def test_clustered_methods_by_hand(
-    method: str, centroids: list[float], sensitivities: list[float], epsilon: float
+    method: MethodName, centroids: list[float], sensitivities: list[float], epsilon: float
 ) -> None:
     plan = Plan(
         epsilon=epsilon,
@@ -277,7 +278,7 @@ def test_a_derived_attribute_of_the_wrong_type_is_an_error() -> None:
 
 
 @pytest.mark.parametrize("method", ["DP", "DP-UM", "iDP-LS", "iDP-CBLS"])
-def test_constant_and_heavily_tied_attributes_work(method: str) -> None:
+def test_constant_and_heavily_tied_attributes_work(method: MethodName) -> None:
     table = pl.DataFrame({"constant": [3] * 40, "tied": [0] * 30 + [1] * 10})
     domain = Confidential(lower=0, upper=5)
     plan = Plan(epsilon=1, method=method, attributes={"constant": domain, "tied": domain})
@@ -310,7 +311,7 @@ def test_equal_values_are_clustered_at_random() -> None:
 
 @pytest.mark.filterwarnings("ignore::microveil.PrivacyWarning")
 @pytest.mark.parametrize("method", ["DP", "DP-UM", "iDP-LS"])
-def test_ends_read_from_the_data_are_not_published(method: str) -> None:
+def test_ends_read_from_the_data_are_not_published(method: MethodName) -> None:
     values = np.random.default_rng(0).lognormal(size=500)
     plan = Plan(epsilon=0.1, method=method, domain_from_data=True, attributes={"x": "confidential"})
     masked = protect(pl.DataFrame({"x": values}), plan).data["x"]
@@ -391,7 +392,10 @@ def test_large_unsigned_integers_keep_their_size() -> None:
 @pytest.mark.filterwarnings("ignore::microveil.PrivacyWarning")
 def test_tiny_numbers_are_not_lost() -> None:
     table = pl.DataFrame({"x": np.linspace(1, 2, 30) * 1e-26})
-    masked = protect(table, Plan(epsilon=100, attributes={"x": "confidential"})).data["x"]
+    with pytest.raises(DataError, match="'x': its values span fewer than 4,096 steps"):
+        protect(table, Plan(epsilon=100, attributes={"x": "confidential"}))
+    plan = Plan(epsilon=100, attributes={"x": Confidential(resolution=1e-34)})
+    masked = protect(table, plan).data["x"]
     assert masked.is_between(0.5e-26, 3e-26).all()
 
 
@@ -450,7 +454,10 @@ def test_any_numbers_give_clusters_of_k_or_more(
 
 def test_domains_from_the_data_warn_and_say_what_they_cost() -> None:
     table = pl.DataFrame({"x": VALUES})
-    for method, words in (("DP-UM", "voids the claim"), ("iDP-LS", "inside the observed range")):
+    said: dict[MethodName, str] = {
+        "DP-UM": "voids the claim", "iDP-LS": "inside the observed range",
+    }  # fmt: skip
+    for method, words in said.items():
         plan = Plan(
             epsilon=1, k=3, method=method, domain_from_data=True, attributes={"x": "confidential"}
         )
@@ -462,8 +469,8 @@ def test_domains_from_the_data_warn_and_say_what_they_cost() -> None:
 
 
 def test_decimals_from_the_data_warn() -> None:
-    plan = Plan(epsilon=1, k=3, attributes={"x": "confidential"})
-    with pytest.warns(PrivacyWarning, match="attribute 'x': its noise grid follows the last"):
+    plan = Plan(epsilon=1, k=3, attributes={"x": Confidential(resolution="data")})
+    with pytest.warns(PrivacyWarning, match="attribute 'x': its noise grid was taken from the da"):
         release = protect(pl.DataFrame({"x": [0.25, 1.5, 2.0, 3.0]}), plan)
     assert release.certificate.attributes[0].grid == "data"
     assert release.certificate.attributes[0].grid_step is None

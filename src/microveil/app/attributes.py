@@ -3,13 +3,13 @@
 import csv
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import date, datetime, time
-from typing import Any
+from typing import Any, Unpack
 
 import polars as pl
 
 from microveil.core.attribute import Category
 from microveil.errors import MicroveilError, PlanError
-from microveil.plan.plan import Plan
+from microveil.plan.plan import Plan, PlanChanges
 from microveil.plan.roles import Bound, Confidential, Derived, Identifier, Kept
 
 Row = dict[str, Any]
@@ -60,7 +60,7 @@ def plan_of(
     rows: Sequence[Row],
     proposed: Plan,
     schema: Mapping[str, pl.DataType],
-    **settings: Any,  # noqa: ANN401 - pydantic checks each of them
+    **settings: Unpack[PlanChanges],
 ) -> Plan:
     """Make the plan of an edited table, and of settings that concern all attributes.
 
@@ -73,7 +73,8 @@ def plan_of(
             attributes[name] = proposed.attributes[name]
         else:
             attributes[name] = _edited(row, before, proposed.attributes[name], schema[name])
-    plan = proposed.replace(**{**settings, "attributes": attributes})
+    changes: PlanChanges = {**settings, "attributes": attributes}
+    plan = proposed.replace(**changes)
     marks = [mark for mark in proposed.from_data if _stands(mark, plan, proposed)]
     return plan.replace(from_data=tuple(marks))
 

@@ -31,6 +31,7 @@ class _Settings:
     post: Post
     k: int
     k_chosen: bool
+    k_from_data: bool
     records: int
     epsilon: float
     epsilon_per_record: float
@@ -44,7 +45,7 @@ class _Settings:
     @property
     def chosen_from_data(self) -> bool:
         """Whether the data decided where clusters begin and end."""
-        return self.method.clustered and (self.partition != "fixed" or self.k_chosen)
+        return self.method.clustered and (self.partition != "fixed" or self.k_from_data)
 
 
 @dataclass(frozen=True)
@@ -54,6 +55,7 @@ class NumericSettings(_Settings):
     `lower` and `upper` are infinite where there is no domain. `published_lower` and
     `published_upper` also respect whole numbers and the column's type. Published whole numbers are
     multiples of `quantum`, which is 1 but for times, counted in days or microseconds.
+    `type_from_data` says that the values decided whether it holds whole or real numbers.
     """
 
     cap: int
@@ -66,6 +68,7 @@ class NumericSettings(_Settings):
     unit: Unit | None
     grid: Grid
     grid_source: GridSource
+    type_from_data: bool
 
     @property
     def domain_units(self) -> DomainUnits:
@@ -118,5 +121,6 @@ class CommonSettings(TypedDict):
     group: int | None
     k: int
     k_chosen: bool
+    k_from_data: bool
     epsilon: float
     epsilon_per_record: float

@@ -7,7 +7,7 @@ sees summaries only, so that every engine gives the same answers.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol
+from typing import Literal, Protocol
 
 import polars as pl
 
@@ -18,10 +18,8 @@ from microveil.core.attribute import (
     NumericSettings,
 )
 from microveil.core.grid import Grid, Integers
+from microveil.core.tables import UserTable
 from microveil.plan.roles import Derived
-
-UserTable = Any
-"""A table of the user's kind: a Polars or pandas DataFrame, a PyArrow Table, a Spark DataFrame."""
 
 
 @dataclass(frozen=True)
@@ -29,7 +27,8 @@ class Column:
     """A column as its schema describes it; `kind` is None where it does not hold numbers.
 
     Dates are whole numbers of days, times whole numbers of microseconds, from 1970 or midnight;
-    `clock` says which, and `zone` names the time zone of those that have one.
+    `clock` says which, and `zone` names the time zone of those that have one. `inferred` says that
+    the values decided on the type, as they do in CSV files.
     """
 
     kind: NumericKind | None
@@ -39,6 +38,7 @@ class Column:
     single_precision: bool = False
     clock: Literal["date", "datetime", "time"] | None = None
     zone: str | None = None
+    inferred: bool = False
 
 
 @dataclass(frozen=True)
@@ -92,6 +92,12 @@ class Table(Protocol):
 
     def text_facts(self, attribute: str) -> TextFacts:
         """Look at a column that does not hold numbers."""
+
+    def convert(self, kinds: Mapping[str, NumericKind]) -> None:
+        """Make whole numbers real where the plan says so, and inferred real numbers whole.
+
+        Real numbers that are not whole stay as they are.
+        """
 
     def drop_missing(self, attributes: Sequence[str]) -> None:
         """Leave out the records with a null in any of these attributes."""

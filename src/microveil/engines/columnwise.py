@@ -1,7 +1,7 @@
 """The engine for tables larger than memory: columns in files, one of them in memory at a time."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from microveil.core.attribute import AttributeSettings
+from microveil.core.attribute import AttributeSettings, NumericKind
 from microveil.core.grid import Integers
 from microveil.core.mask import Masked
 from microveil.core.noise import WordSource, random_order
@@ -35,6 +35,8 @@ class ColumnwiseEngine(MemoryEngine):
         Where the order of the released records comes from; None keeps theirs.
     described
         Whether to keep the private description of clusters.
+    inferred
+        Whether the values decided on the types of the columns.
     """
 
     def __init__(
@@ -44,8 +46,9 @@ class ColumnwiseEngine(MemoryEngine):
         shuffle: WordSource | None,
         *,
         described: bool,
+        inferred: bool = False,
     ) -> None:
-        super().__init__(pl.DataFrame())
+        super().__init__(pl.DataFrame(), inferred=inferred)
         self._files, self._scratch, self._shuffle = dict(files), scratch, shuffle
         self._clusters: dict[str, Path] | None = {} if described else None
         schemas = {path: pl.read_parquet_schema(path) for path in set(files.values())}
@@ -69,7 +72,17 @@ class ColumnwiseEngine(MemoryEngine):
     @property
     def columns(self) -> dict[str, Column]:
         """Columns in table order."""
-        return {name: describe(dtype) for name, dtype in self._empty.schema.items()}
+        return {
+            name: replace(describe(dtype), inferred=self._inferred)
+            for name, dtype in self._empty.schema.items()
+        }
+
+    def convert(self, kinds: Mapping[str, NumericKind]) -> None:
+        """Make whole numbers real where the plan says so, and inferred real numbers whole."""
+        wanted = self._wanted_types(kinds)
+        self._empty = self._empty.with_columns(
+            *(self._empty[name].cast(dtype) for name, dtype in wanted.items())
+        )
 
     def drop_missing(self, attributes: Sequence[str]) -> None:
         """Leave out the records with a null in any of these attributes."""
@@ -112,7 +125,8 @@ class ColumnwiseEngine(MemoryEngine):
         column = pl.read_parquet(path, columns=[attribute])[attribute].rechunk()
         if self._rows is not None:
             column = column.filter(pl.Series(self._rows))
-        return nw.from_native(column, series_only=True)
+        read = nw.from_native(column, series_only=True)
+        return read.cast(self._empty.schema[attribute])
 
     def _keep(self, attribute: str, masked: pl.Series) -> None:
         like = self._empty[attribute]

@@ -9,6 +9,7 @@ import polars as pl
 
 from microveil.core.attribute import Category
 from microveil.core.grid import Reals
+from microveil.core.tables import UserColumn
 from microveil.engines.base import Column, Holds
 
 _DAYS = (-719_162.0, 2_932_896.0)  # the years 1 to 9999
@@ -124,7 +125,7 @@ def _clock(numbers: pl.Series, dtype: nw.dtypes.DType) -> pl.Series:
     return column.dt.replace_time_zone("UTC").dt.convert_time_zone(zone) if zone else column
 
 
-def _native_like(like: Any, values: pl.Series, library: nw.Implementation) -> Any:  # noqa: ANN401
+def _native_like(like: UserColumn, values: pl.Series, library: nw.Implementation) -> UserColumn:
     if library is nw.Implementation.POLARS:
         return values.cast(like.dtype)
     if library is nw.Implementation.PYARROW:

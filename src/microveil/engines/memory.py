@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeVar
 
 import narwhals as nw
@@ -15,6 +15,7 @@ from microveil.core.attribute import (
     AttributeSettings,
     Category,
     CategorySettings,
+    NumericKind,
     NumericSettings,
 )
 from microveil.core.grid import Grid, Integers, Reals, grid_of_observed
@@ -22,7 +23,8 @@ from microveil.core.joint import cluster_points, coordinates
 from microveil.core.mask import Masked, mask_clusters, mask_singly, summary_of
 from microveil.core.noise import WordSource, draw_all, open_words, random_order
 from microveil.core.partition import cut
-from microveil.engines.base import CategoryFacts, Column, Facts, Released, TextFacts, UserTable
+from microveil.core.tables import UserTable
+from microveil.engines.base import CategoryFacts, Column, Facts, Released, TextFacts
 from microveil.engines.detail_rows import cluster_rows, loss_row
 from microveil.engines.dtypes import (
     category_values,
@@ -46,8 +48,9 @@ _PYTHON: dict[str, type] = {"text": str, "whole numbers": int, "true/false value
 class MemoryEngine:
     """A table in memory."""
 
-    def __init__(self, data: UserTable) -> None:
+    def __init__(self, data: UserTable, *, inferred: bool = False) -> None:
         self._frame = open_table(data)
+        self._inferred = inferred
         self._positions: Integers = np.arange(len(self._frame))
         self._joint: dict[str, Integers] = {}
         self._described: dict[str, pl.DataFrame] = {}
@@ -67,7 +70,30 @@ class MemoryEngine:
     @property
     def columns(self) -> dict[str, Column]:
         """Columns in table order."""
-        return {name: describe(dtype) for name, dtype in self._frame.schema.items()}
+        return {
+            name: replace(describe(dtype), inferred=self._inferred)
+            for name, dtype in self._frame.schema.items()
+        }
+
+    def convert(self, kinds: Mapping[str, NumericKind]) -> None:
+        """Make whole numbers real where the plan says so, and inferred real numbers whole."""
+        wanted = self._wanted_types(kinds)
+        self._frame = self._frame.with_columns(
+            *(self._frame[name].cast(dtype) for name, dtype in wanted.items())
+        )
+
+    def _wanted_types(self, kinds: Mapping[str, NumericKind]) -> dict[str, nw.dtypes.DType]:
+        columns = self.columns
+        wanted: dict[str, nw.dtypes.DType] = {}
+        for name, kind in kinds.items():
+            column = columns[name]
+            if (kind, column.kind, column.clock) == ("real", "integer", None):
+                wanted[name] = nw.Float64()
+            elif (kind, column.kind) == ("integer", "real") and column.inferred:
+                values = self._column(name).drop_nulls()
+                if bool((values.round() == values).all()):
+                    wanted[name] = nw.Int64()
+        return wanted
 
     def text_facts(self, attribute: str) -> TextFacts:
         """Look at a column that does not hold numbers."""

@@ -170,7 +170,7 @@ class ProtectedEstimator(MetaEstimatorMixin, BaseEstimator):
 
     def _plan_for(self, columns: Sequence[str]) -> Plan:
         chosen = {"epsilon": self.epsilon, "k": self.k, "method": self.method}
-        settings = {name: value for name, value in chosen.items() if value is not None}
+        settings: dict[str, Any] = {n: value for n, value in chosen.items() if value is not None}
         if self.plan is None:
             every_column = dict.fromkeys(columns, "confidential")
             return Plan(**{"epsilon": 1.0, "attributes": every_column, **settings})

@@ -38,8 +38,10 @@ def starting_plan(
             "nothing else; evaluate a release instead"
         )
     everything = {**plan.attributes, **{n: _varied(a) for n, a in plan.confidential.items()}}
-    varied = {"method": DEFAULT_METHOD, "k": 10, "partition": "fixed", "post": "auto"}
-    return plan.replace(attributes=everything, groups=plan.joint_groups, **varied)
+    return plan.replace(
+        attributes=everything, groups=plan.joint_groups, method=DEFAULT_METHOD, k=10,
+        partition="fixed", post="auto",
+    )  # fmt: skip
 
 
 def _varied(attribute: Confidential) -> Confidential:

@@ -91,7 +91,9 @@ def read(source: Source, verbatim: Collection[str]) -> Table:
     typed = strings.select(
         _typed(column, decimal, verbatim=column.name in verbatim) for column in strings
     )
-    return Table(typed, TableMeta(text.path, dialect=Dialect(text.delimiter, decimal)))
+    return Table(
+        typed, TableMeta(text.path, dialect=Dialect(text.delimiter, decimal), inferred=True)
+    )
 
 
 def look_at(source: Source) -> tuple[Source, list[str]]:
@@ -130,7 +132,7 @@ def read_columnwise(
         files[name] = scratch / f"column{number}.parquet"
         typed_column.to_frame().write_parquet(files[name], compression="lz4")
     stored.unlink()
-    return files, TableMeta(text.path, dialect=Dialect(text.delimiter, decimal))
+    return files, TableMeta(text.path, dialect=Dialect(text.delimiter, decimal), inferred=True)
 
 
 def write(frame: pl.DataFrame, path: Path, meta: TableMeta) -> list[str]:

@@ -2,13 +2,16 @@
 
 import re
 from collections.abc import Collection
-from typing import Any
+from typing import TYPE_CHECKING
 
 import polars as pl
 
 from microveil.errors import FileError, require
 from microveil.formats.csv import typed
 from microveil.formats.table import Source, Table, TableMeta, same_name_twice
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 _SPEAKS_OF_THE_QUERY_ONLY = ("42", "25", "0A")  # classes of SQLSTATE whose messages hold no data
 _UNREADABLE = ("interval", "money")  # one has no fixed length, the other arrives in cents
@@ -46,15 +49,15 @@ def _why_no_connection(message: str) -> str:
     )
 
 
-def _why_no_result(error: Any) -> str:  # noqa: ANN401 - the driver's own
-    state = error.sqlstate or "unknown"
+def _why_no_result(error: Exception) -> str:
+    state = getattr(error, "sqlstate", None) or "unknown"
     if state[:2] not in _SPEAKS_OF_THE_QUERY_ONLY:
         return f"the query failed (SQLSTATE {state})"
     found = re.search(r"ERROR:\s+(.*)", str(error))
     return f"the query was refused: {found.group(1) if found else f'SQLSTATE {state}'}"
 
 
-def _as_polars(result: Any, source: Source, verbatim: Collection[str]) -> pl.DataFrame:  # noqa: ANN401
+def _as_polars(result: "pa.Table", source: Source, verbatim: Collection[str]) -> pl.DataFrame:
     names = result.schema.names
     if len(set(names)) < len(names):
         raise same_name_twice(source.name)
@@ -63,7 +66,7 @@ def _as_polars(result: Any, source: Source, verbatim: Collection[str]) -> pl.Dat
     )
 
 
-def _column(result: Any, field: Any, *, verbatim: bool) -> pl.Series:  # noqa: ANN401 - of PyArrow
+def _column(result: "pa.Table", field: "pa.Field", *, verbatim: bool) -> pl.Series:
     kind = (field.metadata or {}).get(b"POSTGRESQL:type", b"").decode()
     values = result[field.name]
     if not kind:

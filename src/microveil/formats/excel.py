@@ -52,7 +52,9 @@ def read(source: Source, _verbatim: Collection[str]) -> Table:
     except fastexcel.FastExcelError:
         raise FileError(f"{path}: the sheet {sheet!r} cannot be read") from None
     cells.columns = list(names)
-    return Table(_without_empty_rows(cells.select(map(_typed, cells)), path), TableMeta(path))
+    return Table(
+        _without_empty_rows(cells.select(map(_typed, cells)), path), TableMeta(path, inferred=True)
+    )
 
 
 def _typed(column: pl.Series) -> pl.Series:

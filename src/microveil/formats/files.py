@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import narwhals as nw
 import polars as pl
 
+from microveil.core.tables import UserTable
 from microveil.errors import FileError, FileWarning, require
 from microveil.formats import columnar, csv, database, excel
 from microveil.formats.paths import check_place, check_readable, is_disk_error
@@ -64,7 +65,7 @@ READABLE = tuple(FORMATS)
 WRITABLE = tuple(ending for ending, format_ in FORMATS.items() if format_.write)
 
 
-def load(data: Any, *, verbatim: Collection[str] = ()) -> Table:  # noqa: ANN401 - of any kind
+def load(data: UserTable, *, verbatim: Collection[str] = ()) -> Table:
     """Read what a path or `Source` names; take a table in memory as it is.
 
     Numbers in `verbatim` columns that were text in the source and would be written differently
@@ -76,7 +77,7 @@ def load(data: Any, *, verbatim: Collection[str] = ()) -> Table:  # noqa: ANN401
     return Table(data) if source is None else _read(source, verbatim)
 
 
-def source_of(data: Any) -> Source | None:  # noqa: ANN401 - of any kind
+def source_of(data: UserTable) -> Source | None:
     """Return what a path or `Source` names; None for a table in memory."""
     if isinstance(data, str | Path):
         return Source(data)
@@ -105,7 +106,7 @@ def _read(source: Source, verbatim: Collection[str]) -> Table:
     return table
 
 
-def write_table(data: Any, path: Path, meta: TableMeta = TableMeta()) -> None:  # noqa: ANN401, B008
+def write_table(data: UserTable, path: Path, meta: TableMeta = TableMeta()) -> None:  # noqa: B008
     """Write a Polars, pandas or PyArrow table as what the path's ending says.
 
     A lazy Polars table is written as it is read, without ever being in memory as a whole.
@@ -130,7 +131,7 @@ def write_table(data: Any, path: Path, meta: TableMeta = TableMeta()) -> None:  
         )
 
 
-def _write(data: Any, path: Path, meta: TableMeta, format_: _Format) -> list[str]:  # noqa: ANN401
+def _write(data: UserTable, path: Path, meta: TableMeta, format_: _Format) -> list[str]:
     if isinstance(data, pl.LazyFrame):
         return columnar.sink(data, path, meta)
     frame = nw.from_native(data, eager_only=True)

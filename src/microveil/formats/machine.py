@@ -3,7 +3,6 @@
 import ctypes
 import os
 import sys
-from typing import Any
 
 
 def memory_of_this_machine() -> int:
@@ -62,5 +61,6 @@ def _is_alive_on_windows(process: int) -> bool:
     return code.value == still_active
 
 
-def _kernel32() -> Any:  # noqa: ANN401 - exists on Windows only
-    return getattr(ctypes, "WinDLL")("kernel32", use_last_error=True)  # noqa: B009
+def _kernel32() -> ctypes.CDLL:
+    library: ctypes.CDLL = getattr(ctypes, "WinDLL")("kernel32", use_last_error=True)  # noqa: B009
+    return library

@@ -4,11 +4,12 @@ import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 import polars as pl
 
 from microveil.core.grid import Integers
+from microveil.core.tables import UserTable
 from microveil.errors import DataError, FileError
 
 Code = float | str
@@ -163,12 +164,15 @@ class TableMeta:
         Of CSV.
     columns
         Columns of which the file says something.
+    inferred
+        Whether the values decided on the types of the columns.
     """
 
     path: Path | None = None
     family: Literal["spss", "stata", "sas"] | None = None
     dialect: Dialect = field(default_factory=Dialect)
     columns: Mapping[str, ColumnMeta] = field(default_factory=dict)
+    inferred: bool = False
 
     @property
     def exposed(self) -> tuple[str, ...]:
@@ -212,7 +216,7 @@ class TableMeta:
 class Table(NamedTuple):
     """A table and what its file says besides."""
 
-    data: Any
+    data: UserTable
     meta: TableMeta = TableMeta()
 
 

@@ -8,11 +8,13 @@ run.
 
 from dataclasses import asdict, dataclass
 from hashlib import sha256
+from typing import cast
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from microveil.core.choices import MethodName
 from microveil.core.grid import Reals
 from microveil.evaluation.utility import mean_sse
 from microveil.paper.datasets import CENSUS, WINE, Table
@@ -167,11 +169,13 @@ def make_release(setting: Setting, k: int | None, attributes: pl.DataFrame, seed
 
 
 def _plan(setting: Setting, k: int | None, domains: dict[str, Confidential]) -> Plan:
+    epsilon = setting.epsilon or _NO_NOISE
     if setting.method == MICROVEIL:
-        return Plan.recommended(epsilon=setting.epsilon, attributes=domains)
+        return Plan.recommended(epsilon=epsilon, attributes=domains)
+    method = "iDP-CBLS" if setting.method == NOISELESS else setting.method
     return Plan.published(
-        epsilon=setting.epsilon or _NO_NOISE,
-        method="iDP-CBLS" if setting.method == NOISELESS else setting.method,
+        epsilon=epsilon,
+        method=cast("MethodName", method),
         k=k or 1,  # plain DP forms no clusters
         attributes=domains,
     )

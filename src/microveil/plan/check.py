@@ -171,10 +171,20 @@ def _check_persons(plan: "Plan", name: str) -> None:
 
 def _check_domain(plan: "Plan", name: str) -> None:
     attribute, method = plan.confidential[name], _method(plan, name)
-    if attribute.has_domain or plan.domain_from_data or method.promise.survives_data:
+    marked = sorted(plan.read_from_data(name) & {"lower", "upper", "categories", "taxonomy"})
+    known = attribute.has_domain and not marked
+    if known or plan.domain_from_data or method.promise.survives_data:
         return
     others = methods_that(lambda other: not other.needs_domain)
     voids = "(domain_from_data = true reads them from the data and voids the DP claim)"
+    if marked:
+        raise PlanError(
+            f"{method.name} needs what is known without the data, and from_data says that "
+            f"{' and '.join(marked)} were taken from it; check them and take the mark out of "
+            f"from_data, or choose {others} {voids}",
+            attribute=name,
+            setting=marked[0],
+        )
     if attribute.is_category:
         raise PlanError(
             f"{method.name} needs declared categories; list all that are possible, or choose "

@@ -4,10 +4,10 @@ from collections.abc import Iterable, Mapping
 from itertools import combinations
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import Unpack
 
 from microveil.errors import PlanError
-from microveil.plan.plan import Plan, read_settings
+from microveil.plan.plan import AttributesGiven, Plan, PlanChanges, PlanOptions, read_settings
 from microveil.plan.roles import Bound, did_you_mean
 
 
@@ -18,7 +18,8 @@ def plan_for_columns(
     keep: Iterable[str] = (),
     nominal: Iterable[str] = (),
     domains: Mapping[str, tuple[Bound, Bound]] = MappingProxyType({}),
-    **settings: Any,  # noqa: ANN401 - pydantic checks each of them
+    epsilon: float,
+    **settings: Unpack[PlanOptions],
 ) -> Plan:
     """Make a plan in which every column not dropped or kept is confidential.
 
@@ -30,7 +31,7 @@ def plan_for_columns(
     """
     attributes = dict.fromkeys(columns, "confidential")
     changed = override(attributes, drop=drop, keep=keep, nominal=nominal, domains=domains)
-    return Plan(attributes=changed, **settings)
+    return Plan(epsilon=epsilon, attributes=changed, **settings)
 
 
 def plan_from_file(
@@ -40,7 +41,7 @@ def plan_from_file(
     keep: Iterable[str] = (),
     nominal: Iterable[str] = (),
     domains: Mapping[str, tuple[Bound, Bound]] = MappingProxyType({}),
-    **settings: Any,  # noqa: ANN401 - pydantic checks each of them
+    **settings: Unpack[PlanChanges],
 ) -> Plan:
     """Read a plan with some of its roles and settings changed; what comes of it is checked."""
     given = read_settings(path)
@@ -53,7 +54,7 @@ def plan_from_file(
 
 
 def override(
-    attributes: Mapping[str, object],
+    attributes: AttributesGiven,
     *,
     drop: Iterable[str] = (),
     keep: Iterable[str] = (),

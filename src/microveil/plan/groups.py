@@ -1,10 +1,17 @@
 """Joint clusters: groups of attributes in which a record has one cluster for all of them."""
 
-from typing import Annotated, Any
+from typing import Annotated, NotRequired, TypedDict, Unpack
 
 from pydantic import Field
 
 from microveil.plan.roles import Part
+
+
+class GroupSettings(TypedDict):
+    """What `Group` takes."""
+
+    attributes: list[str] | tuple[str, ...]
+    k: NotRequired[int | None]
 
 
 class Group(Part):
@@ -21,7 +28,7 @@ class Group(Part):
     attributes: Annotated[tuple[str, ...], Field(strict=False)]
     k: int | None = None
 
-    def __init__(self, **settings: Any) -> None:  # noqa: ANN401 - also takes lists and paths
+    def __init__(self, **settings: Unpack[GroupSettings]) -> None:
         super().__init__(**settings)
 
 

@@ -1,12 +1,13 @@
 """The plan: what is done to each attribute, for which ε. Frozen, validated, TOML in and out."""
 
 import graphlib
+import secrets
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Self
+from typing import Annotated, Any, ClassVar, Self, TypedDict, Unpack
 
-import tomli_w
+import tomlkit
 from pydantic import (
     AfterValidator,
     BeforeValidator,
@@ -27,17 +28,25 @@ from microveil.core.choices import (
 from microveil.core.methods import METHODS
 from microveil.errors import FileError, PlanError
 from microveil.plan.check import check_plan
-from microveil.plan.groups import Group, from_names
+from microveil.plan.groups import Group, GroupSettings, from_names
 from microveil.plan.roles import Confidential, Derived, Identifier, K, Kept, Part
+from microveil.plan.toml import inline
+
+AttributeRole = Confidential | Identifier | Kept | Derived
+AttributesGiven = Mapping[str, object]
+"""Attributes as they may be given: roles, their names, or mappings.
+
+No narrower, because mypy takes a dict of roles and names for one of objects.
+"""
 
 
-class _Frozen(Mapping[str, "Confidential | Identifier | Kept | Derived"]):
+class _Frozen(Mapping[str, AttributeRole]):
     """A mapping that cannot be changed, but can be copied and pickled."""
 
-    def __init__(self, items: Mapping[str, "Confidential | Identifier | Kept | Derived"]) -> None:
+    def __init__(self, items: Mapping[str, AttributeRole]) -> None:
         self._items = dict(items)
 
-    def __getitem__(self, name: str) -> "Confidential | Identifier | Kept | Derived":
+    def __getitem__(self, name: str) -> AttributeRole:
         return self._items[name]
 
     def __iter__(self) -> Iterator[str]:
@@ -55,7 +64,7 @@ def _from_role(value: object) -> object:
 
 
 Attribute = Annotated[
-    Annotated[Confidential | Identifier | Kept | Derived, Discriminator("role")],
+    Annotated[AttributeRole, Discriminator("role")],
     BeforeValidator(_from_role),
 ]
 Groups = Annotated[tuple[Annotated[Group, BeforeValidator(from_names)], ...], Field(strict=False)]
@@ -64,6 +73,36 @@ Attributes = Annotated[
     AfterValidator(_Frozen),
     PlainSerializer(lambda attributes: dict(attributes)),
 ]
+
+
+class PlanOptions(TypedDict, total=False):
+    """Settings of a plan that have a default, as they may be given."""
+
+    method: MethodName
+    k: K
+    partition: Partition
+    cap: int
+    groups: Sequence[Group | GroupSettings | list[str] | tuple[str, ...]]
+    guarantee: GuaranteeName
+    post: Post
+    missing: Missing
+    records_per_person: int
+    domain_from_data: bool
+    from_data: Sequence[str]
+
+
+class PlanSettings(PlanOptions):
+    """What `Plan` takes."""
+
+    epsilon: float
+    attributes: AttributesGiven
+
+
+class PlanChanges(PlanOptions, total=False):
+    """What `Plan.replace` takes."""
+
+    epsilon: float
+    attributes: AttributesGiven
 
 
 class Plan(Part):
@@ -106,7 +145,9 @@ class Plan(Part):
         Read undeclared domains from the data. For DP and DP-UM this voids the claim, so it must be
         said here; it warns and is written on the certificate.
     from_data
-        What else was taken from the data when the plan was made; copied to the certificate.
+        What was taken from the data when the plan was made: ``"k"``, say, or ``"age: decimals"``.
+        The certificate says so, and claims no more than if it had been read from the data by
+        `protect`. Take out what you have declared from what is known without the data.
     attributes
         For every column its role: `Confidential`, `Identifier`, `Kept` or `Derived`, or the role's
         name alone.
@@ -142,7 +183,7 @@ class Plan(Part):
     from_data: Annotated[tuple[str, ...], Field(strict=False)] = ()
     attributes: Attributes
 
-    def __init__(self, **settings: Any) -> None:  # noqa: ANN401 - also takes lists and paths
+    def __init__(self, **settings: Unpack[PlanSettings]) -> None:
         super().__init__(**settings)
 
     @model_validator(mode="after")
@@ -163,6 +204,15 @@ class Plan(Part):
     def names(self, role: str) -> tuple[str, ...]:
         """Names of the attributes of one role, in plan order."""
         return tuple(name for name, a in self.attributes.items() if a.role == role)
+
+    def read_from_data(self, attribute: str) -> frozenset[str]:
+        """Return the settings of an attribute, its own or the plan's, that `from_data` marks."""
+        prefix = f"{attribute}: "
+        own = {mark.removeprefix(prefix) for mark in self.from_data if mark.startswith(prefix)}
+        general = {mark for mark in self.from_data if mark in type(self).model_fields}
+        if self.confidential[attribute].k is not None:
+            general.discard("k")
+        return frozenset(own | general)
 
     @property
     def verbatim(self) -> tuple[str, ...]:
@@ -205,18 +255,19 @@ class Plan(Part):
             return "joint"
         return "fixed" if self.confidential[attribute].is_category else self.partition
 
-    def replace(self, **settings: Any) -> "Plan":  # noqa: ANN401 - pydantic checks each of them
+    def replace(self, **changes: Unpack[PlanChanges]) -> "Plan":
         """Return a copy of the plan with some settings changed, checked again."""
-        current = {name: getattr(self, name) for name in type(self).model_fields}
-        return Plan(**{**current, **settings})
+        current: dict[str, Any] = {name: getattr(self, name) for name in type(self).model_fields}
+        return Plan(**{**current, **changes})
 
     @classmethod
-    def published(cls, **settings: Any) -> "Plan":  # noqa: ANN401 - as for Plan
+    def published(cls, **settings: Unpack[PlanSettings]) -> "Plan":
         """Make a plan that does what the paper does: clusters of k, and no post-processing."""
-        return cls(**{"partition": "fixed", "post": "none", **settings})
+        plan: PlanSettings = {"partition": "fixed", "post": "none", **settings}
+        return cls(**plan)
 
     @classmethod
-    def recommended(cls, **settings: Any) -> "Plan":  # noqa: ANN401 - as for Plan
+    def recommended(cls, **settings: Unpack[PlanSettings]) -> "Plan":
         """Make a plan of least error at level 1: noise-optimal clusters, penalised isotonic values.
 
         Guarantee
@@ -224,8 +275,10 @@ class Plan(Part):
         ε is that of level 1. Clusters follow the data, so level 2 has no bound, and they may be as
         small as k = 3, so level 3 protects less than with larger clusters; a larger k costs error.
         """
-        best = {"partition": "noise-optimal", "k": 3, "post": "penalised-isotonic"}
-        return cls(**{**best, **settings})
+        plan: PlanSettings = {
+            "partition": "noise-optimal", "k": 3, "post": "penalised-isotonic", **settings
+        }  # fmt: skip
+        return cls(**plan)
 
     @classmethod
     def from_toml(cls, text: str, *, folder: str | Path = ".") -> "Plan":
@@ -244,11 +297,8 @@ class Plan(Part):
             settings["groups"] = [
                 list(g.attributes) if g.k is None else g.model_dump() for g in self.groups
             ]
-        attributes = {
-            name: {"role": attribute.role, **attribute.model_dump(exclude_defaults=True)}
-            for name, attribute in self.attributes.items()
-        }
-        return tomli_w.dumps({**settings, "attributes": attributes})
+        attributes = {name: _to_toml(attribute) for name, attribute in self.attributes.items()}
+        return tomlkit.dumps({**settings, "attributes": attributes})
 
     def _changed(self) -> frozenset[str]:
         return frozenset(
@@ -261,6 +311,20 @@ class Plan(Part):
     def read(cls, path: str | Path) -> "Plan":
         """Read a plan from a TOML file."""
         return cls(**read_settings(path))
+
+    def write(self, path: str | Path, *, overwrite: bool = False) -> None:
+        """Write the plan to a TOML file, which appears once it is complete."""
+        path = Path(path)
+        if path.exists() and not overwrite:
+            raise FileError(f"plan {path}: the file exists; choose another path or overwrite it")
+        temporary = path.with_name(f".microveil-{secrets.token_hex(8)}-{path.name}")
+        try:
+            temporary.write_text(self.to_toml(), encoding="utf-8", newline="\n")
+            temporary.replace(path)
+        except OSError as error:
+            raise FileError(f"plan {path}: cannot be written: {error.strerror}") from None
+        finally:
+            temporary.unlink(missing_ok=True)
 
 
 def read_settings(path: str | Path) -> dict[str, Any]:
@@ -283,4 +347,11 @@ def _parse(text: str, folder: Path) -> dict[str, Any]:
     for attribute in attributes.values() if isinstance(attributes, dict) else ():
         if isinstance(attribute, dict) and isinstance(attribute.get("taxonomy"), str):
             attribute["taxonomy"] = str(folder / attribute["taxonomy"])
+    return settings
+
+
+def _to_toml(attribute: AttributeRole) -> dict[str, object]:
+    settings = {"role": attribute.role, **attribute.model_dump(exclude_defaults=True)}
+    if "taxonomy" in settings:
+        settings["taxonomy"] = inline(settings["taxonomy"])
     return settings

@@ -11,7 +11,8 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-import tomli_w
+import tomlkit
+from tomlkit.items import Table
 
 from microveil.core.choices import DEFAULT_METHOD
 from microveil.core.grid import (
@@ -23,6 +24,7 @@ from microveil.core.grid import (
 )
 from microveil.core.methods import METHODS
 from microveil.errors import DataError
+from microveil.plan.toml import commented
 
 FROM_DATA = "(from the data)"
 
@@ -70,22 +72,26 @@ def propose_plan(table: pl.DataFrame, name: str) -> str:
             f"{name}: no column holds what could be protected; if this is CSV whose columns or "
             "decimals were not recognised, give the delimiter and the decimal mark"
         )
-    settings = _settings(table.select(confidential), _marked(proposals))
-    lines = [*_head(table, name), *settings, ""]
+    document = tomlkit.document()
+    for line in _head(table, name):
+        document.add(tomlkit.comment(line))
+    document.add(tomlkit.nl())
+    _add_settings(document, table.select(confidential), _marked(proposals))
+    attributes = tomlkit.table(is_super_table=True)
     for column, proposal in proposals.items():
-        lines += _section(column, proposal)
-    return "\n".join(lines)
+        attributes.add(column, _section(proposal))
+    document.add("attributes", attributes)
+    return tomlkit.dumps(document).rstrip() + "\n"
 
 
 def _head(table: pl.DataFrame, name: str) -> list[str]:
     return [
-        f"# Plan for {name!a} ({table.height:,} records), proposed by microveil "
+        f"Plan for {name!a} ({table.height:,} records), proposed by microveil "
         f"{version('microveil')}. Read it, edit it, then:",
-        "#   microveil protect FILE --plan THIS_FILE -o protected.parquet",
-        f"# What was proposed by looking at the data is marked {FROM_DATA}: check it.",
-        "# lower and upper are left to you: declare what values are possible, from what is known",
-        "# without the data. Masked values stay within them.",
-        "",
+        "  microveil protect FILE --plan THIS_FILE -o protected.parquet",
+        f"What was proposed by looking at the data is marked {FROM_DATA}: check it.",
+        "lower and upper are left to you: declare what values are possible, from what is known",
+        "without the data. Masked values stay within them.",
     ]
 
 
@@ -99,40 +105,48 @@ def _marked(proposals: dict[str, _Proposal]) -> list[str]:
     ]
 
 
-def _settings(confidential: pl.DataFrame, marked: list[str]) -> list[str]:
+def _add_settings(
+    document: tomlkit.TOMLDocument, confidential: pl.DataFrame, marked: list[str]
+) -> None:
     counts = [column.len() - column.null_count() for column in confidential]
     k = max(3, min([10, *counts]))
     with_nulls = sum(column.null_count() > 0 for column in confidential)
     others = ", ".join(f'"{name}"' for name, method in METHODS.items() if method.needs_domain)
-    lines = [
-        "epsilon = 1.0  # privacy budget of a person, shared by the confidential attributes; "
-        "smaller protects more",
-        f'method = "{DEFAULT_METHOD}"  # or {others}: those need lower and upper everywhere',
-        f"k = {k}  # records in a cluster" + (f" {FROM_DATA}: few records" if k < 10 else ""),
-        "records_per_person = 1  # the most records one person has in the table",
-    ]
+    few = f" {FROM_DATA}: few records" if k < 10 else ""
+    settings: dict[str, tuple[object, str]] = {
+        "epsilon": (1.0, "privacy budget of a person, shared by the confidential attributes; "
+                    "smaller protects more"),
+        "method": (DEFAULT_METHOD, f"or {others}: those need lower and upper everywhere"),
+        "k": (k, f"records in a cluster{few}"),
+        "records_per_person": (1, "the most records one person has in the table"),
+    }  # fmt: skip
     if with_nulls:
-        lines.append(
-            f'missing = "keep"  # {FROM_DATA}: {with_nulls} attribute(s) have missing values; '
-            'they stay missing ("drop" leaves their records out)'
+        comment = (
+            f"{FROM_DATA}: {with_nulls} attribute(s) have missing values; they stay missing "
+            '("drop" leaves their records out)'
         )
-        marked = [*marked, "missing"]
-    if k < 10:
-        marked = [*marked, "k"]
+        settings["missing"] = ("keep", comment)
+    for name, (value, comment) in settings.items():
+        document.add(name, commented(value, comment))
+    marked = [*marked, *(["missing"] if with_nulls else []), *(["k"] if few else [])]
     if marked:
-        lines.append("# The certificate will say of these that they were taken from the data.")
-        lines.append(tomli_w.dumps({"from_data": marked}).rstrip().replace("\n", ""))
-    return lines
+        said = "The certificate will say of these that they were taken from the data."
+        document.add(tomlkit.comment(said))
+        document.add("from_data", tomlkit.item(marked))
+    document.add(tomlkit.nl())
 
 
-def _section(column: str, proposal: _Proposal) -> list[str]:
-    settings = tomli_w.dumps({"attributes": {column: proposal.settings}}).split("\n")
-    lines = [line for line in settings if line]
+def _section(proposal: _Proposal) -> Table:
+    section = tomlkit.table()
     if proposal.remark:
-        lines.insert(1, f"# {proposal.remark}")
+        section.add(tomlkit.comment(proposal.remark))
+    for name, value in proposal.settings.items():
+        section.add(name, value)
     if proposal.ordered:
-        lines += ["# lower =", "# upper ="]
-    return [*lines, ""]
+        section.add(tomlkit.comment("lower ="))
+        section.add(tomlkit.comment("upper ="))
+    section.add(tomlkit.nl())
+    return section
 
 
 def _propose(column: pl.Series) -> _Proposal:

@@ -2,10 +2,10 @@
 
 import difflib
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import date, datetime, time
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, Self, TypedDict, Unpack
 
 import numpy as np
 from pydantic import (
@@ -20,7 +20,7 @@ from pydantic import (
     model_validator,
 )
 
-from microveil.core.attribute import Category, Kind, Unit
+from microveil.core.attribute import Category, Kind, NumericKind, Unit
 from microveil.core.choices import MethodName
 from microveil.core.methods import METHODS
 from microveil.errors import PlanError
@@ -40,12 +40,29 @@ class Part(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
     prefix: ClassVar[str] = ""
 
-    def __init__(self, **settings: Any) -> None:  # noqa: ANN401 - also takes lists and paths
+    def __init__(self, **settings: object) -> None:
         plain = {k: v.item() if isinstance(v, np.generic) else v for k, v in settings.items()}
         try:
             super().__init__(**plain)
         except ValidationError as error:
             raise _first_problem(type(self), error) from None
+
+
+class ConfidentialSettings(TypedDict, total=False):
+    """What `Confidential` takes; what it holds is of narrower types."""
+
+    role: Literal["confidential"]
+    kind: Kind | None
+    lower: Bound | None
+    upper: Bound | None
+    categories: Sequence[Category] | None
+    taxonomy: Mapping[str, object] | str | Path | None
+    method: MethodName | None
+    k: K | None
+    weight: float
+    decimals: int | None
+    resolution: float | Literal["data"] | None
+    unit: Unit | None
 
 
 class Confidential(Part):
@@ -54,8 +71,8 @@ class Confidential(Part):
     Parameters
     ----------
     kind
-        ``"integer"`` or ``"real"``, by default what the column is; or for categories ``"nominal"``
-        or ``"ordinal"``.
+        ``"integer"`` or ``"real"``, by default what the column is, which in a CSV file its values
+        decide; or for categories ``"nominal"`` or ``"ordinal"``.
     lower, upper
         The domain: the values this attribute could take, known without looking at the data. For
         dates and times they are dates and times.
@@ -72,7 +89,9 @@ class Confidential(Part):
     decimals
         How many decimals a real attribute has. Masked values are rounded to as many.
     resolution
-        Grid step for an attribute without a domain, rounded down to a power of two.
+        Grid step for an attribute without a domain, rounded down to a power of two; by default
+        2^−20 of a unit. ``"data"`` takes it from the last decimal and the largest value seen: it
+        warns, and the certificate says so.
     unit
         Of times: what masked values are rounded to; by default whole seconds, and days for dates.
     """
@@ -89,10 +108,10 @@ class Confidential(Part):
     k: K | None = None
     weight: float = 1.0
     decimals: int | None = None
-    resolution: float | None = None
+    resolution: float | Literal["data"] | None = None
     unit: Unit | None = None
 
-    def __init__(self, **settings: Any) -> None:  # noqa: ANN401 - also takes lists and paths
+    def __init__(self, **settings: Unpack[ConfidentialSettings]) -> None:
         super().__init__(**settings)
 
     @property
@@ -101,6 +120,11 @@ class Confidential(Part):
         if self.is_category:
             return bool(self.declared_categories)
         return self.lower is not None and self.upper is not None
+
+    @property
+    def numeric_kind(self) -> NumericKind | None:
+        """Whether it holds whole or real numbers; None if that is not declared."""
+        return self.kind if self.kind in ("integer", "real") else None
 
     @property
     def is_category(self) -> bool:
@@ -132,7 +156,7 @@ class Confidential(Part):
                 raise PlanError(f"{name} must be a finite number, got {value}", setting=name)
         for name in ("weight", "resolution"):
             value = getattr(self, name)
-            if value is not None and value <= 0:
+            if isinstance(value, int | float) and value <= 0:
                 raise PlanError(f"{name} must be above 0, got {value}", setting=name)
         if self.lower is not None and self.upper is not None:
             self._check_ends(self.lower, self.upper)

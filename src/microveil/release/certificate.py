@@ -189,7 +189,7 @@ def _entry(settings: AttributeSettings, plan: Plan) -> MaskedAttribute:
         "kind": settings.kind,
         "method": method.name,
         "k": settings.k if method.clustered else None,
-        "k_from_data": settings.k_chosen,
+        "k_from_data": settings.k_from_data,
         "partition": settings.partition if method.clustered else None,
         "post": settings.post,
         "epsilon": settings.epsilon,

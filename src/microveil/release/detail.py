@@ -8,7 +8,7 @@ from pathlib import Path
 import polars as pl
 
 from microveil.core.grid import Integers
-from microveil.engines.base import UserTable
+from microveil.core.tables import UserTable
 from microveil.errors import FileError
 from microveil.plan.plan import Plan
 

@@ -31,8 +31,13 @@ def three_levels(resolved: ResolvedPlan) -> tuple[Level, Level, Level]:
 
 
 def claim_is_void(settings: AttributeSettings) -> bool:
-    """Whether an attribute can claim no differential privacy, its domain being from the data."""
-    return settings.domain_source == "data" and not settings.method.promise.survives_data
+    """Whether an attribute can claim no differential privacy, since it was read from the data."""
+    if settings.method.promise.survives_data:
+        return False
+    read = settings.domain_source == "data" or settings.k_from_data
+    if isinstance(settings, CategorySettings):
+        return read
+    return read or settings.grid_source == "data" or settings.type_from_data
 
 
 def level_1_bound(settings: AttributeSettings, records_per_person: int) -> float | None:
@@ -251,8 +256,8 @@ def _exceptions(resolved: ResolvedPlan) -> str:
     decimals = [m for m in resolved.numeric if m.grid_source == "data" and m not in from_data]
     if decimals:
         text += (
-            f" For {_names(decimals)} it covers only values with no more decimals than were seen "
-            "in the data, from which the noise grid was read."
+            f" For {_names(decimals)} it covers only values that leave the noise grid as it is: it "
+            "was taken from the data, where the last decimal and the largest value decide it."
         )
     return text
 

@@ -5,7 +5,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 import polars as pl
 
-from microveil.engines.base import Engine, UserTable
+from microveil.core.tables import UserTable
+from microveil.engines.base import Engine
 from microveil.engines.memory import MemoryEngine
 from microveil.errors import DataError, PlanError
 from microveil.formats import load
@@ -70,11 +71,12 @@ def protect(
         from microveil.engines.spark.engine import SparkEngine
         from microveil.release.spark_store import SparkStore
 
-        engine = SparkEngine(data, plan, seed)
-        return run(plan, engine, SparkStore(data.sparkSession), seed=seed, progress=progress)
+        spark = SparkStore(data.sparkSession)
+        return run(plan, SparkEngine(data, plan, seed), spark, seed=seed, progress=progress)
     table = load(data, verbatim=plan.verbatim)
     store = LocalStore(table.meta)
-    release = run(plan, MemoryEngine(table.data), store, seed=seed, progress=progress)
+    engine = MemoryEngine(table.data, inferred=table.meta.inferred)
+    release = run(plan, engine, store, seed=seed, progress=progress)
     return release.shuffled() if shuffle else release
 
 

@@ -87,7 +87,7 @@ def protect_file(
     with scratch_directory(places.protected) as scratch:
         files, meta = _columns(source, source.path, plan, scratch)
         shuffle = None if keep_order else open_words(seed, "row order")
-        engine = ColumnwiseEngine(files, scratch, shuffle, described=detail)
+        engine = ColumnwiseEngine(files, scratch, shuffle, described=detail, inferred=meta.inferred)
         release = run(plan, engine, LocalStore(meta), seed=seed, progress=progress)
         return release.write_to(places, keep_order=keep_order)
 

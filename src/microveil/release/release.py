@@ -5,7 +5,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from microveil.core.grid import Integers
-from microveil.engines.base import Released, UserTable
+from microveil.core.tables import UserTable
+from microveil.engines.base import Released
 from microveil.formats import FORMATS, Domain, TableMeta
 from microveil.plan.plan import Plan
 from microveil.plan.roles import Bound

@@ -53,6 +53,8 @@ def resolve(plan: Plan, engine: Table) -> ResolvedPlan:
     _check_columns(plan, engine)
     _check_records(engine, "")
     names = list(plan.confidential)
+    kinds = {name: attribute.numeric_kind for name, attribute in plan.confidential.items()}
+    engine.convert({name: kind for name, kind in kinds.items() if kind is not None})
     for name, attribute in plan.confidential.items():
         if not attribute.is_category:
             check_numeric(name, attribute, engine)
@@ -127,6 +129,7 @@ def _resolve_attribute(
         "group": plan.group_of(name),
         "k": method.least_k if wanted == "auto" else wanted,
         "k_chosen": wanted == "auto",
+        "k_from_data": wanted == "auto" or "k" in plan.read_from_data(name),
         "epsilon": share,
         "epsilon_per_record": share / plan.records_per_person,
     }

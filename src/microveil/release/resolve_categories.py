@@ -28,11 +28,13 @@ def resolve_categories(
     _check_categories(name, categories, facts, engine.records)
     check_missing(plan, name, nulls=facts.nulls, records=engine.records, k=common["k"])
     from_type = facts.holds == "true/false values"  # which nobody needs the data to know
-    if not declared and not from_type:
+    marked = bool(plan.read_from_data(name) & {"categories", "taxonomy"})
+    known = from_type or (declared is not None and not marked)
+    if not known:
         notes.append(_note_on_categories(name, method))
     return CategorySettings(
         **common, kind=attribute.kind or "nominal", records=engine.records - facts.nulls,
-        post="none", domain_source="declared" if declared or from_type else "data",
+        post="none", domain_source="declared" if known else "data",
         categories=categories, paths=_paths(attribute), persons=plan.records_per_person,
     )  # fmt: skip
 

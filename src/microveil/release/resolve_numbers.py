@@ -21,6 +21,9 @@ from microveil.plan.roles import Confidential
 from microveil.release.missing import all_missing, check_missing
 from microveil.release.temporal import number_of, quantum, unit_of
 
+_FEWEST_STEPS = 4_096
+"""What the default grid must leave of the range of values, so that rounding to it does no harm."""
+
 
 def check_numeric(name: str, attribute: Confidential, engine: Table) -> None:
     """Refuse a column whose type does not hold the numbers, dates or times it should."""
@@ -45,13 +48,6 @@ def check_numeric(name: str, attribute: Confidential, engine: Table) -> None:
             attribute=name,
             setting="kind",
         )
-    if attribute.kind == "real" and column.kind == "integer":
-        raise DataError(
-            "kind is real but the column's type is integer, and a release keeps its types; remove "
-            "kind from the plan or convert the column",
-            attribute=name,
-            setting="kind",
-        )
     if attribute.decimals is not None and column.kind == "integer":
         raise DataError(
             "decimals are for real values, found an integer column; remove decimals",
@@ -72,32 +68,45 @@ def resolve_numbers(
     attribute, method, column = plan.confidential[name], common["method"], engine.columns[name]
     kind: NumericKind = attribute.kind or column.kind or "real"  # type: ignore[assignment]
     unit = unit_of(name, attribute.unit, column)
-    lower, upper = declared = declared_domain(name, attribute, column)
+    marks = plan.read_from_data(name)
+    lower, upper = declared_domain(name, attribute, column)
+    known_domain = attribute.has_domain and not marks & {"lower", "upper"}
     records = engine.records - facts.nulls
     _check_values(name, kind, facts, records)
     check_missing(plan, name, nulls=facts.nulls, records=engine.records, k=common["k"])
-    domain_source: DomainSource = "declared" if attribute.has_domain else "none"
+    domain_source: DomainSource = "declared" if known_domain else "none"
     if method.needs_domain and domain_source == "none":
         domain_source = "data"
         lower, upper = _domain_from_data(name, method, lower, upper, facts)
         notes.append(_note_on_domain(name, method))
     step = quantum(unit, column)
-    grid, grid_source = _grid(name, attribute, kind, step, (lower, upper), engine)
-    if domain_source == "data":
+    grid, grid_source = _grid(name, attribute, step, (lower, upper), engine)
+    if domain_source == "data" or marks & {"decimals", "resolution", "lower", "upper"}:
         grid_source = "data"
-    elif grid_source == "data":
+    if grid_source == "data" and domain_source != "data":
         notes.append(
-            f"attribute {name!r}: its noise grid follows the last decimal seen in the data; "
-            "declare decimals, resolution or a domain"
+            f"attribute {name!r}: its noise grid was taken from the data, where the last decimal "
+            "and the largest value decide it; declare decimals, resolution or a domain"
         )
     _check_grid(name, attribute, grid, facts)
-    published = _published_range(name, kind, declared, column)
+    type_from_data = column.inferred and (attribute.kind is None or "kind" in marks)
+    if type_from_data and not method.promise.survives_data:
+        notes.append(
+            f"attribute {name!r}: whether it holds whole or real numbers was read from the data, "
+            f'{method.promise.if_domain_read}; declare kind = "integer" or "real"'
+        )
+    ends = (
+        -math.inf if "lower" in marks or attribute.lower is None else lower,
+        math.inf if "upper" in marks or attribute.upper is None else upper,
+    )
+    published = _published_range(name, kind, ends, column)
     return NumericSettings(
         **common, kind=kind, records=records, cap=plan.cap,
         post=_post(plan, method, partition=common["partition"], chosen=common["k_chosen"]),
         lower=lower, upper=upper, domain_source=domain_source,
         published_lower=published[0], published_upper=published[1], decimals=attribute.decimals,
         quantum=step, unit=unit, grid=grid, grid_source=grid_source,
+        type_from_data=type_from_data,
     )  # fmt: skip
 
 
@@ -117,9 +126,12 @@ def _check_grid(name: str, attribute: Confidential, grid: Grid, facts: Facts) ->
             "declare lower and upper, or a larger resolution",
             attribute=name,
         )
-    if attribute.resolution is not None and _collapses(grid, facts):
+    fewest = _FEWEST_STEPS if attribute.resolution is None else 1
+    if 0 < facts.largest - facts.smallest < fewest * grid.step:
         raise DataError(
-            "its resolution is so coarse that all values become the same; declare a smaller one",
+            f"its values span fewer than {fewest:,} steps of its noise grid ({grid.step:g}); "
+            'declare lower and upper, decimals, or a smaller resolution (resolution = "data" takes '
+            "it from the data)",
             attribute=name,
             setting="resolution",
         )
@@ -175,7 +187,6 @@ def _note_on_domain(name: str, method: Method) -> str:
 def _grid(
     name: str,
     attribute: Confidential,
-    kind: NumericKind,
     quantum: float,
     domain: tuple[float, float],
     engine: Table,
@@ -187,13 +198,14 @@ def _grid(
                 "the domain is too wide; narrow lower and upper", attribute=name, setting="lower"
             )
         return grid_of_domain(lower, upper), "declared"
+    if attribute.resolution == "data":
+        return engine.observed_grid(name), "data"
     if attribute.resolution is not None:
         return Grid(power_of_two_below(attribute.resolution)), "declared"
     if attribute.decimals is not None:
         return grid_of_decimals(attribute.decimals), "declared"
-    if kind == "integer":
-        return Grid(power_of_two_below(quantum * grid_of_decimals(0).step)), "default"
-    return engine.observed_grid(name), "data"
+    step = quantum * grid_of_decimals(0).step
+    return Grid(power_of_two_below(step)), "default"
 
 
 def _post(plan: Plan, method: Method, *, partition: Partition, chosen: bool) -> Post:
@@ -203,11 +215,6 @@ def _post(plan: Plan, method: Method, *, partition: Partition, chosen: bool) -> 
         chosen |= partition != "fixed"
         return method.post_if_chosen if chosen else "none"
     return plan.post
-
-
-def _collapses(grid: Grid, facts: Facts) -> bool:
-    ends = grid.to_units(np.array([facts.smallest, facts.largest]))
-    return facts.smallest < facts.largest and bool(ends[0] == ends[1])
 
 
 def _published_range(

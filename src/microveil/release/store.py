@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
-from microveil.engines.base import UserTable
+from microveil.core.tables import UserTable
 from microveil.formats import TableMeta, check_output, moved_into_place, sha256_of, write_table
 from microveil.release.detail import Detail
 

@@ -9,6 +9,7 @@ from polars.testing import assert_frame_equal
 from scipy import stats
 
 from microveil import Confidential, DataError, Derived, Plan, PrivacyWarning
+from microveil.core.choices import GuaranteeName, MethodName
 from microveil.engines.spark import engine as line
 from tests.engines.parity.conftest import RunOn, run_in_memory
 
@@ -42,7 +43,11 @@ CASES = [
 
 @pytest.mark.parametrize(("name", "method", "guarantee"), CASES)
 def test_the_same_summaries_centroids_scales_losses_and_certificate(
-    name: str, method: str, guarantee: str, run_on_spark: RunOn, monkeypatch: pytest.MonkeyPatch
+    name: str,
+    method: MethodName,
+    guarantee: GuaranteeName,
+    run_on_spark: RunOn,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(line, "VALUES_PER_TASK", 180)  # ranges of about sixty records
     plan = Plan(
@@ -107,7 +112,7 @@ VALUES = [7, 1, 20, 4, 5, 2, 11]
     ],
 )
 def test_methods_by_hand(
-    method: str, centroids: list[float], sensitivities: list[float], run_on: RunOn
+    method: MethodName, centroids: list[float], sensitivities: list[float], run_on: RunOn
 ) -> None:
     attributes = {"x": Confidential(lower=0, upper=32)}
     plan = Plan(epsilon=2, method=method, k=3, records_per_person=1, attributes=attributes)
@@ -120,7 +125,7 @@ def test_methods_by_hand(
     assert clusters["records"].to_list() == [3, 4]
 
 
-def residuals(run_on: RunOn, method: str, k: int) -> tuple[Any, float]:
+def residuals(run_on: RunOn, method: MethodName, k: int) -> tuple[Any, float]:
     """Noise on 4,000 clusters of equal values, far from the ends of the domain, and its scale."""
     half = 1000.0
     attributes = {"x": Confidential(lower=-half, upper=half)}
@@ -131,7 +136,7 @@ def residuals(run_on: RunOn, method: str, k: int) -> tuple[Any, float]:
 
 
 @pytest.mark.parametrize(("method", "k"), [("DP", 1), ("DP-UM", 2), ("iDP-LS", 1)])
-def test_noise_has_the_right_scale_and_no_other(method: str, k: int, run_on: RunOn) -> None:
+def test_noise_has_the_right_scale_and_no_other(method: MethodName, k: int, run_on: RunOn) -> None:
     noise, scale = residuals(run_on, method, k)
     assert len(noise) == 4000
     size = np.abs(noise)

@@ -22,6 +22,7 @@ from microveil import (
     PlanError,
     protect,
 )
+from microveil.core.choices import MethodName
 from microveil.engines.spark import engine as line
 from microveil.engines.spark.hadoop import SCRATCH, Scratch
 from microveil.formats import sha256_of
@@ -106,7 +107,7 @@ def test_every_action_gives_the_same_values(spark: SparkSession) -> None:
 
 @pytest.mark.parametrize("method", ["iDP-LS", "DP"])
 def test_a_seed_repeats_a_release(
-    method: str, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+    method: MethodName, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(line, "VALUES_PER_TASK", 180)
     monkeypatch.setattr(line, "_SEEDED_BLOCK", 16)

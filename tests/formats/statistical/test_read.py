@@ -314,7 +314,7 @@ def test_derived_columns_have_no_declared_missing_values(tmp_path: Path) -> None
     pyreadstat.write_sav(frame, tmp_path / "in.sav", missing_ranges={"sum": [99], "a": [77]})
     roles = {"a": Confidential(decimals=0), "b": Confidential(decimals=0)}
     derived = {"sum": Derived(expression="a + b")}
-    release = protect(tmp_path / "in.sav", Plan(epsilon=1, k=3, attributes=roles | derived))
+    release = protect(tmp_path / "in.sav", Plan(epsilon=1, k=3, attributes={**roles, **derived}))
     after, says = opened(release.write(tmp_path / "out.sav").protected)
     assert says.missing_ranges == {"a": [{"lo": 77, "hi": 77}]}
     assert after["sum"].equals((after["a"] + after["b"]).alias("sum"))

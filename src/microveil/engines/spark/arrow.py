@@ -1,7 +1,6 @@
 """Arrow batches to NumPy arrays and back."""
 
-from collections.abc import Iterable, Iterator
-from typing import Any
+from collections.abc import Iterable, Iterator, Sized
 
 import numpy as np
 import pyarrow as pa
@@ -11,7 +10,7 @@ from microveil.core.grid import Integers, Reals
 Batches = Iterable[pa.RecordBatch]
 
 
-def batch_of(schema: pa.Schema, **columns: Any) -> pa.RecordBatch:  # noqa: ANN401
+def batch_of(schema: pa.Schema, **columns: Sized | pa.Array) -> pa.RecordBatch:
     """Make a batch of this schema; columns that are not given are null."""
     rows = len(next(iter(columns.values())))
     filled = [

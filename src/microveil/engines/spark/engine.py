@@ -5,7 +5,7 @@ whole records are moved once. The driver sees counts and totals, never records o
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial, reduce
 from typing import Any, Literal
@@ -27,6 +27,7 @@ from microveil.engines.base import Released
 from microveil.engines.detail_rows import cluster_rows, losses_of
 from microveil.engines.memory import no_finite_result
 from microveil.engines.spark import join, workers
+from microveil.engines.spark.arrow import Batches
 from microveil.engines.spark.hadoop import Scratch
 from microveil.engines.spark.problems import unpacked
 from microveil.engines.spark.table import SparkTable
@@ -298,11 +299,15 @@ class _Clusters:
         return whole.union(_map(self._pieces, _each(work, after=workers.join_pieces), schema))
 
 
-def _each(work: workers.Work, **after: Any) -> Any:  # noqa: ANN401
-    return partial(workers.each_batch, work=work, **after)
+def _each(
+    work: workers.Work, after: Callable[[Batches], Batches] = iter
+) -> Callable[[Batches], Iterator[pa.RecordBatch]]:
+    return partial(workers.each_batch, work=work, after=after)
 
 
-def _map(rows: DataFrame, work: Any, schema: pa.Schema) -> DataFrame:  # noqa: ANN401
+def _map(
+    rows: DataFrame, work: Callable[[Batches], Iterator[pa.RecordBatch]], schema: pa.Schema
+) -> DataFrame:
     return rows.mapInArrow(work, from_arrow_schema(schema))
 
 

@@ -11,7 +11,12 @@ from pyspark.sql import DataFrame, Row
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own custom
 from pyspark.sql.types import StructField
 
-from microveil.core.attribute import AttributeSettings, Category, CategorySettings
+from microveil.core.attribute import (
+    AttributeSettings,
+    Category,
+    CategorySettings,
+    NumericKind,
+)
 from microveil.core.grid import Grid, Integers, grid_of_last_decimal
 from microveil.core.noise import open_words
 from microveil.engines.base import CategoryFacts, Column, Facts, Holds, TextFacts
@@ -94,6 +99,15 @@ class SparkTable:
         """Leave out the records with a null in any of these attributes."""
         self._dropped = list(attributes)
         self.__dict__.pop("records", None)
+
+    def convert(self, kinds: Mapping[str, NumericKind]) -> None:
+        """Make whole numbers real where the plan says so; the types of Parquet are not inferred."""
+        for name, kind in kinds.items():
+            column = self.columns[name]
+            if (kind, column.kind, column.clock) == ("real", "integer", None):
+                real = F.col(f"`{name}`").cast("double")
+                self._frame = self._frame.withColumn(name, real)
+        self.__dict__.pop("columns", None)
 
     def text_facts(self, attribute: str) -> TextFacts:
         """Look at a column that does not hold numbers."""
