@@ -156,7 +156,7 @@ def test_the_rule_without_a_target() -> None:
     assert found.headline.startswith("iDP-CBLS, noise-optimal, ε = 1: mean SSE 0.04")
     assert "error is at most 10% of that of publishing only the mean" in found.recommendation
     assert "(level 1)" in found.recommendation
-    assert "(level 2) there is no bound" in found.recommendation
+    assert "(level 2), there is no bound" in found.recommendation
     assert "as small as k = 3 records" in found.recommendation
 
 
@@ -171,8 +171,8 @@ def test_what_epsilon_covers_is_not_overstated_for_several_records_of_a_person()
     fixed: dict[str, Any] = {"k": 5}
     for settings in (fixed, OPTIMAL):
         found = advise(PLAN, [point(1.0, 0.01, records_per_person=2, **settings)], None)
-        assert "no two records of a person share one (level 1)" in found.recommendation
-        assert "(level 2) there is no bound" in found.recommendation
+        assert "no two records of a person share a cluster (level 1)" in found.recommendation
+        assert "(level 2), there is no bound" in found.recommendation
 
 
 def test_the_plan_goes_through_toml_and_protects_the_table(learned: Exploration) -> None:
@@ -207,7 +207,7 @@ def test_re_clustering_leaves_no_partition_that_follows_the_data() -> None:
     found = explore(TABLE, plan, epsilons=[1.0], runs=1)
     assert set(found.to_frame()["partition"].drop_nulls()) == {"fixed"}
     assert found.plan.guarantee == "re-clustered"
-    assert "formed again for the same k (level 2)" in found.recommendation
+    assert "re-clustered for the same k (level 2)" in found.recommendation
     assert "noise-" not in printed(found)
     ElementTree.fromstring(found.to_svg())  # noqa: S314 - our own
 

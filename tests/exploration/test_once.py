@@ -9,6 +9,7 @@ import polars as pl
 import pytest
 
 from microveil import Confidential, Plan, explore, protect
+from microveil.core.choices import Missing
 from microveil.engines import memory
 from microveil.exploration.engine import RepeatedEngine
 from microveil.formats import TableMeta
@@ -72,7 +73,7 @@ def test_the_original_is_learned_once(
 
 @pytest.mark.parametrize("missing", ["keep", "drop"])
 @pytest.mark.filterwarnings("ignore::microveil.PrivacyWarning")
-def test_an_engine_for_many_plans_releases_what_protect_does(missing: str) -> None:
+def test_an_engine_for_many_plans_releases_what_protect_does(missing: Missing) -> None:
     table = TABLE.with_columns(b=pl.when(pl.col("b") > 3).then("b"))
     kinds = {"kind": Confidential(kind="nominal", categories=("x", "y", "z"))}
     attributes = {**NUMBERS, "b": Confidential(), **kinds, "class": "kept"}

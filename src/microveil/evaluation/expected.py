@@ -1,12 +1,12 @@
 """Expected error without running: squares within clusters plus the variance of the noise."""
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import polars as pl
 
 from microveil.core.expected import expected_squares
+from microveil.core.tables import UserTable
 from microveil.engines.base import Engine
 from microveil.engines.memory import MemoryEngine
 from microveil.errors import PlanError
@@ -34,7 +34,7 @@ class ExpectedError:
 
 
 def expected_error(
-    data: Any,  # noqa: ANN401 - a table of the user's kind
+    data: UserTable,
     plan: Plan,
     *,
     clamped: bool = False,
@@ -63,7 +63,8 @@ def expected_error(
     """
     if plan.joint_groups:
         raise PlanError("the expected error of joint clusters is not known; evaluate a release")
-    engine = MemoryEngine(load(data, verbatim=plan.verbatim).data)
+    table = load(data, verbatim=plan.verbatim)
+    engine = MemoryEngine(table.data, inferred=table.meta.inferred)
     return expected_of(resolve_and_choose(plan, engine), engine, clamped=clamped)
 
 

@@ -11,6 +11,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from microveil.core.grid import Integers, Reals
+from microveil.core.tables import UserTable
 from microveil.engines.memory import open_table
 from microveil.errors import DataError, FileError
 from microveil.evaluation.compared import MISSING, Categories, Numbers, choose, compare
@@ -165,8 +166,8 @@ class _Opened:
 
 
 def pair_up(
-    original: Any,  # noqa: ANN401 - a table of the user's kind
-    release: Any,  # noqa: ANN401 - a Release, or a table of the user's kind
+    original: UserTable,
+    release: Release | UserTable,
     *,
     detail: Detail | str | Path | None,
     aligned: bool,
@@ -208,12 +209,12 @@ def _side_by_side(columns: list[Reals], records: int) -> Reals:
     return np.column_stack(columns) if columns else np.empty((records, 0))
 
 
-def _open(data: Any, plan: Plan | None) -> nw.DataFrame[Any]:  # noqa: ANN401 - the user's kind
+def _open(data: UserTable, plan: Plan | None) -> nw.DataFrame[Any]:
     return open_table(load(data, verbatim=plan.verbatim if plan else ()).data)
 
 
 def _open_release(
-    release: Any,  # noqa: ANN401 - a Release, or a table of the user's kind
+    release: Release | UserTable,
     detail: Detail | str | Path | None,
     *,
     aligned: bool,

@@ -7,6 +7,7 @@ from typing import Any
 
 import narwhals as nw
 
+from microveil.core.tables import UserTable
 from microveil.engines.memory import open_table
 from microveil.errors import DataError, PlanError, PrivacyWarning
 from microveil.evaluation.expected import expected_of
@@ -26,7 +27,7 @@ __all__ = ["Exploration", "Point", "explore"]
 
 
 def explore(
-    data: Any,  # noqa: ANN401 - a table of the user's kind
+    data: UserTable,
     plan: Plan | None = None,
     *,
     epsilons: Sequence[float] = (0.01, 0.1, 1.0),
@@ -83,7 +84,7 @@ def explore(
     _check_target(table, target, plan)
     base = starting_plan(table, name, plan, target)
     budgets = sorted({float(epsilon) for epsilon in epsilons})
-    engine = RepeatedEngine(loaded.data)
+    engine = RepeatedEngine(loaded.data, inferred=loaded.meta.inferred)
     measurer = Measurer(
         table, engine, LocalStore(loaded.meta), target, runs=runs, seed=seed
     )  # fmt: skip
@@ -111,7 +112,7 @@ def _explore(
     return points
 
 
-def _load(data: Any, plan: Plan | None) -> tuple[Table, str]:  # noqa: ANN401
+def _load(data: UserTable, plan: Plan | None) -> tuple[Table, str]:
     if plan is not None and not isinstance(plan, Plan):
         raise PlanError(
             f"plan must be a microveil.Plan, got {type(plan).__name__}; "

@@ -5,7 +5,8 @@ from typing import Any, TypeVar
 
 from microveil.core.attribute import AttributeSettings, Category, CategorySettings
 from microveil.core.grid import Grid, Integers
-from microveil.engines.base import CategoryFacts, Facts, UserTable
+from microveil.core.tables import UserTable
+from microveil.engines.base import CategoryFacts, Facts
 from microveil.engines.memory import MemoryEngine, Order
 
 T = TypeVar("T")
@@ -18,8 +19,8 @@ class RepeatedEngine(MemoryEngine):
     them leaves out are gone for all.
     """
 
-    def __init__(self, data: UserTable) -> None:
-        super().__init__(data)
+    def __init__(self, data: UserTable, *, inferred: bool = False) -> None:
+        super().__init__(data, inferred=inferred)
         self._known: dict[Hashable, Any] = {}
 
     def facts(self, domains: Mapping[str, tuple[float, float]]) -> dict[str, Facts]:

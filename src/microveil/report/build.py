@@ -8,6 +8,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
+from microveil.core.tables import UserTable
 from microveil.errors import FileError
 from microveil.evaluation import evaluate
 from microveil.evaluation.result import MEASURES, Evaluation, figures_to_show
@@ -25,8 +26,8 @@ from microveil.report.words import RULES, cards, done, repeated
 
 
 def report(
-    original: Any,  # noqa: ANN401 - a table of the user's kind
-    release: Any,  # noqa: ANN401 - a Release, or a table of the user's kind
+    original: UserTable,
+    release: Release | UserTable,
     *,
     evaluation: Evaluation | None = None,
     certificate: Certificate | None = None,
@@ -80,8 +81,8 @@ def report(
 
 def write_report(
     path: str | Path,
-    original: Any,  # noqa: ANN401 - a table of the user's kind
-    release: Any,  # noqa: ANN401 - a Release, or a table of the user's kind
+    original: UserTable,
+    release: Release | UserTable,
     *,
     overwrite: bool = False,
     **given: Any,  # noqa: ANN401 - as for report
@@ -189,14 +190,17 @@ def _certified(certificate: Certificate) -> dict[str, Any]:
 def _losses(detail: Detail | None) -> list[tuple[str, str, str]]:
     if detail is None:
         return []
-    return [(name, _loss(held), _loss(again)) for name, _, held, again in detail.losses.iter_rows()]
+    return [
+        (name, _loss(fixed), _loss(reclustered))
+        for name, _, fixed, reclustered in detail.losses.iter_rows()
+    ]
 
 
 def _loss(loss: float | None) -> str:
     return "no bound" if loss is None or math.isinf(loss) else rounded_up(loss)
 
 
-def _certificate_of(release: Any) -> Certificate | None:  # noqa: ANN401 - of any kind
+def _certificate_of(release: Release | UserTable) -> Certificate | None:
     """Return a release's certificate, or the one beside a file, which must belong to it."""
     if isinstance(release, Release):
         return release.certificate
@@ -212,7 +216,7 @@ def _certificate_of(release: Any) -> Certificate | None:  # noqa: ANN401 - of an
     return certificate
 
 
-def _name_of(original: Any) -> str:  # noqa: ANN401 - of any kind
+def _name_of(original: UserTable) -> str:
     source = source_of(original)
     if source is not None:
         return source.name
@@ -229,8 +233,7 @@ def _command(
     file = certificate.file if certificate else None
     words = ["microveil", "protect", original if "." in original else "DATA"]
     words += ["--plan", "plan.toml", "-o", file.name if file else "protected.parquet"]
-    words += (
-        ["--keep-order"] if certificate and certificate.row_order == "as in the original" else []
-    )
+    kept = certificate is not None and certificate.row_order == "as in the original"
+    words += ["--keep-order"] if file and kept else []  # a table in memory is written shuffled
     words += [] if seed is None else ["--seed", str(seed)]
     return shlex.join(words)
