@@ -37,6 +37,7 @@ from microveil.formats import sha256_of
 from microveil.plan.propose import propose_plan
 from microveil.plan.roles import Derived, Kept
 from microveil.plan.sample import people, people_plan
+from microveil.report.shapes import shapes
 
 SCHEMA = people().schema
 SETTINGS = (
@@ -202,6 +203,8 @@ def test_shares_before_and_after_add_up() -> None:
         assert sum(shares.before) + outside[0] == pytest.approx(1)
         assert sum(shares.after) + outside[1] == pytest.approx(1)
     assert found["education"].before[0] == (table["education"] == "primary").mean()
+    for shape in shapes(evaluate(table, release).pair):  # what the report draws
+        assert shape.shares == found[shape.shares.name]
 
 
 def test_an_attribute_of_a_type_that_is_not_compared_is_not_drawn() -> None:

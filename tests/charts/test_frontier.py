@@ -12,7 +12,7 @@ from rich.console import Console
 
 from microveil.charts import terminal
 from microveil.charts.curves import Curve, names_beside, places, ticks
-from microveil.charts.frontier import frontier
+from microveil.charts.frontier import frontier, frontier_and_beside
 from microveil.charts.palette import CURVES
 from microveil.charts.render import to_svg
 
@@ -81,14 +81,24 @@ def test_the_chart_holds_every_point_on_axes_that_reach_them_all() -> None:
 
 
 def test_what_has_no_k_stands_beside_on_the_same_scale() -> None:
-    plot, side = drawn(BESIDE)["hconcat"]
+    both = frontier_and_beside(BESIDE, **WORDS, description="Errors").to_dict()
+    plot, side = both["hconcat"]
+    assert both["description"] == "Errors"
     assert side["encoding"]["y"]["scale"] == plot["layer"][0]["encoding"]["y"]["scale"]
     assert side["encoding"]["x"]["sort"] == names_beside(BESIDE)
+
+
+def test_curves_may_have_nothing_but_what_stands_beside() -> None:
+    to_svg(frontier_and_beside([Curve("a", {}, {"measured": 1})], **WORDS, description="One"))
+    assert "●" in printed([Curve("a", {}, {"measured": 1})])
 
 
 def test_without_any_error_the_chart_says_so() -> None:
     nothing = [Curve("ε = 1", {})]
     assert "Nothing has any error." in str(drawn(nothing))
+    assert "Nothing has any error." in to_svg(
+        frontier_and_beside(nothing, **WORDS, description="Errors")
+    )
     assert "nothing has any error" in printed(nothing)
 
 
@@ -108,7 +118,7 @@ def test_two_points_at_the_same_place_are_both_seen_in_a_terminal() -> None:
 
 
 def test_the_picture_is_well_formed_says_what_it_is_and_is_always_the_same() -> None:
-    chart = frontier(BESIDE, **WORDS, description='Errors of "<a&b>"')
+    chart = frontier_and_beside(BESIDE, **WORDS, description='Errors of "<a&b>"')
     svg = to_svg(chart)
     root = ElementTree.fromstring(svg)  # noqa: S314 - our own
     assert root.attrib["role"] == "img"

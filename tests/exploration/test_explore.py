@@ -156,7 +156,7 @@ def test_the_rule_without_a_target() -> None:
     assert found.headline.startswith("iDP-CBLS, noise-optimal, ε = 1: mean SSE 0.04")
     assert "error is at most 10% of that of publishing only the mean" in found.recommendation
     assert "(level 1)" in found.recommendation
-    assert "(level 2) there is no bound" in found.recommendation
+    assert "(level 2), there is no bound" in found.recommendation
     assert "as small as k = 3 records" in found.recommendation
 
 
@@ -171,8 +171,8 @@ def test_what_epsilon_covers_is_not_overstated_for_several_records_of_a_person()
     fixed: dict[str, Any] = {"k": 5}
     for settings in (fixed, OPTIMAL):
         found = advise(PLAN, [point(1.0, 0.01, records_per_person=2, **settings)], None)
-        assert "no two records of a person share one (level 1)" in found.recommendation
-        assert "(level 2) there is no bound" in found.recommendation
+        assert "no two records of a person share a cluster (level 1)" in found.recommendation
+        assert "(level 2), there is no bound" in found.recommendation
 
 
 def test_the_plan_goes_through_toml_and_protects_the_table(learned: Exploration) -> None:
@@ -207,7 +207,7 @@ def test_re_clustering_leaves_no_partition_that_follows_the_data() -> None:
     found = explore(TABLE, plan, epsilons=[1.0], runs=1)
     assert set(found.to_frame()["partition"].drop_nulls()) == {"fixed"}
     assert found.plan.guarantee == "re-clustered"
-    assert "formed again for the same k (level 2)" in found.recommendation
+    assert "re-clustered for the same k (level 2)" in found.recommendation
     assert "noise-" not in printed(found)
     ElementTree.fromstring(found.to_svg())  # noqa: S314 - our own
 
@@ -262,7 +262,7 @@ NEVER_BOTH = pl.DataFrame(
         (TABLE, {"target": "name"}, DataError, r"from 2 to 50 classes, found 240;"),
         (TABLE, {"target": [0, 1]}, DataError, r"one class for each of the 240"),
         (TABLE.select("name"), {}, DataError, r"the table: no column holds what could"),
-        (TABLE.select("name"), {"plan": PLAN}, DataError, r"'class' of the plan is not in the"),
+        (TABLE.select("name"), {"plan": PLAN}, DataError, r"'class': in the plan, but not in the"),
         (TABLE, {"plan": "plan.toml"}, PlanError, r"plan must be a microveil.Plan, got str"),
         (TABLE, {"epsilons": []}, PlanError, r"epsilons must hold at least one"),
         (TABLE, {"epsilons": [0.0]}, PlanError, r"epsilon must be a finite number above 0"),

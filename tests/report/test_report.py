@@ -12,6 +12,7 @@ from datetime import date
 from hashlib import sha256
 from html.parser import HTMLParser
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -19,6 +20,9 @@ import pytest
 
 from microveil import Certificate, Confidential, Plan, evaluate, protect
 from microveil.errors import FileError
+from microveil.evaluation import pairing
+from microveil.evaluation.compared import compare
+from microveil.formats import load
 from microveil.plan.sample import people, people_plan
 from microveil.report import certificate_page, report, write_report
 from microveil.report.words import cards
@@ -289,6 +293,46 @@ def test_commands_write_pages(run: Run) -> None:
     assert (code, "the file exists" in err) == (1, True)
     code, _, err = run("evaluate people.csv safe.parquet --report report.pdf")
     assert (code, "ending in .html" in err) == (1, True)
+
+
+def test_evaluate_reads_and_pairs_both_files_once(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    people(300).write_csv("people.csv")
+    Path("plan.toml").write_text(people_plan().to_toml(), encoding="utf-8")
+    assert run("protect people.csv --plan plan.toml -o safe.csv --detail")[0] == 0
+    read, paired = [], []
+
+    def counting_load(data: Any, **named: Any) -> Any:  # noqa: ANN401
+        read.append(data)
+        return load(data, **named)
+
+    def counting_compare(name: str, *tables: Any) -> Any:  # noqa: ANN401
+        paired.append(name)
+        return compare(name, *tables)
+
+    monkeypatch.setattr(pairing, "load", counting_load)
+    monkeypatch.setattr(pairing, "compare", counting_compare)
+    assert run("evaluate people.csv safe.csv --report report.html")[0] == 0
+    assert [source.name for source in read] == ["safe.csv", "people.csv"]
+    assert paired == list(people_plan().confidential)
+
+
+def test_an_evaluation_gives_the_same_report_as_the_tables() -> None:
+    table = people(200)
+    release = protect(table, people_plan(), seed=1)
+    evaluation = evaluate(table, release, target="region")
+    of_both = report(table, release, target="region")
+    assert report(table, release, evaluation=evaluation) == of_both
+    assert "pair" not in repr(evaluation)
+    assert "pair" not in evaluation.to_dict()
+
+
+def test_a_path_that_is_taken_is_refused_before_any_work(tmp_path: Path) -> None:
+    taken = tmp_path / "report.html"
+    taken.touch()
+    with pytest.raises(FileError, match="the file exists"):
+        write_report(taken, "nowhere.csv", "nowhere.csv")
 
 
 def test_a_certificate_of_another_file_is_refused(tmp_path: Path) -> None:

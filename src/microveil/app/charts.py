@@ -13,14 +13,18 @@ if TYPE_CHECKING:
     import altair as alt
 
 
+_AROUND = 110  # pixels of axes and legend, which Streamlit counts as part of a chart's height
+
+
 def before_and_after(shares: Shares) -> "alt.LayerChart":
     """Draw one attribute before and after."""
-    return distribution(shares, description=f"Shares of records by {shares.name}, before and after")
+    said = f"Shares of records by {shares.name}, before and after"
+    return _fitted(distribution(shares, description=said))
 
 
 def frontier_chart(
     points: pl.DataFrame, epsilon: float, k: int | None, error: float
-) -> "alt.LayerChart | alt.HConcatChart":
+) -> "alt.LayerChart":
     """Draw expected error against k, a curve for each ε, and the plan's own point.
 
     Without clusters it is drawn against ε.
@@ -35,10 +39,15 @@ def frontier_chart(
     else:
         curves = [Curve("without clusters", dict(drawn.select("epsilon", "error").iter_rows()))]
     place = k if by_k else epsilon
-    return frontier(
+    chart = frontier(
         curves,
         across="k, records in a cluster" if by_k else "ε, the privacy budget",
         up="expected error, in standard deviations",
         description="Expected error for clusters of several sizes and budgets",
         here=(place, error) if place is not None and error > 0 else None,
     )
+    return _fitted(chart)
+
+
+def _fitted(chart: "alt.LayerChart") -> "alt.LayerChart":
+    return chart.properties(height=chart.height + _AROUND)

@@ -10,9 +10,11 @@ import polars as pl
 from microveil.app.upload import caught_warnings
 from microveil.core.methods import METHODS
 from microveil.engines.memory import MemoryEngine
-from microveil.evaluation.expected import ExpectedError, expected_error
+from microveil.evaluation.expected import ExpectedError, expected_error, expected_of
+from microveil.exploration.engine import RepeatedEngine
 from microveil.exploration.frontier import candidates, starting_plan
 from microveil.plan.plan import Plan
+from microveil.release.choose_k import resolve_and_choose
 from microveil.release.resolve import resolve
 
 FRONTIER = {"epsilon": pl.Float64, "k": pl.Int64, "error": pl.Float64}
@@ -86,10 +88,12 @@ def _frontier(
     table = nw.from_native(records, eager_only=True)
     base = starting_plan(table, "the table", plan, None)
     clustered = METHODS[plan.method].clustered
+    engine = RepeatedEngine(records)
     with caught_warnings():
         for candidate in candidates(base, table, [epsilon]):
             if candidate.method == plan.method and candidate.partition == "fixed":
-                error = _typical(expected_error(records, candidate, clamped=True))
+                resolved = resolve_and_choose(candidate, engine)
+                error = _typical(expected_of(resolved, engine, clamped=True))
                 yield epsilon, candidate.k if clustered else None, error  # type: ignore[misc]
 
 

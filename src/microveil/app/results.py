@@ -28,7 +28,7 @@ def run(chosen: Chosen, plan: Plan | None) -> Outcome | None:
     st.header("4. Protect", anchor=False)
     pressed = st.button("Protect", type="primary", disabled=plan is None)
     if plan is None:
-        st.caption("Mend what is marked above as an error first.")
+        st.caption("First fix what is marked above as an error.")
     place = st.container()
     if pressed and plan is not None:
         try:
@@ -48,7 +48,7 @@ def run(chosen: Chosen, plan: Plan | None) -> Outcome | None:
 
 
 def _protect(chosen: Chosen, plan: Plan, place: DeltaGenerator) -> Outcome:
-    bar = place.progress(0.0, text="AttributeSettings")
+    bar = place.progress(0.0, text="Masking")
     table = chosen.as_planned(plan)
 
     def show(_what: str, done: int, total: int) -> None:

@@ -19,13 +19,13 @@ def frontier(
     up: str,
     description: str,
     here: tuple[float, float] | None = None,
-) -> "alt.LayerChart | alt.HConcatChart":
-    """Draw curves on logarithmic axes, and what stands beside them in a panel of its own.
+) -> "alt.LayerChart":
+    """Draw curves on logarithmic axes.
 
     Parameters
     ----------
     curves
-        Without any error, the chart says so.
+        What stands beside them is left out. Without any error, the chart says so.
     across, up
         Titles of the axes.
     description
@@ -39,25 +39,39 @@ def frontier(
     >>> frontier(curves, across="k", up="mean SSE", description="Error by k").width
     'container'
     """
-    errors = [error for curve in curves for error in curve.errors]
+    marked = [] if here is None else [here]
+    errors = [error for curve in curves for error in curve.points.values()]
     if not errors:
         return _nothing(description)
-    marked = [] if here is None else [here]
-    marks = ticks(errors + [error for _, error in marked])
-    y = _up(marks, title=up, axis=alt.Axis(values=marks, format="~g"))
-    drawn = [*_lines(curves, [place for place, _ in marked], across, y)]
+    y = _up(ticks(errors + [error for _, error in marked]), up)
+    drawn = _lines(curves, [place for place, _ in marked], across, y)
     if here is not None:
         diamond = chart_of([{"place": here[0], "error": here[1]}]).mark_point(
             shape="diamond", size=220, filled=True, color="black", stroke="white", opacity=1
         )
         drawn.append(diamond.encode(x=alt.X("place", type="quantitative"), y=y))
-    if not names_beside(curves):
-        return layers(drawn, height=_HIGH, description=description)
-    plot: alt.LayerChart = alt.LayerChart(layer=drawn)
+    return layers(drawn, height=_HIGH, description=description)
+
+
+def frontier_and_beside(
+    curves: Sequence[Curve], *, across: str, up: str, description: str
+) -> "alt.HConcatChart":
+    """Draw curves on logarithmic axes, and what stands beside them in a panel of its own.
+
+    Parameters
+    ----------
+    curves, across, up, description
+        As for `frontier`.
+    """
+    errors = [error for curve in curves for error in curve.errors]
+    if not errors:
+        both: alt.HConcatChart = alt.hconcat(_nothing(description).properties(width=_WIDE))
+        return both.properties(description=description)
+    marks = ticks(errors)
+    plot: alt.LayerChart = alt.LayerChart(layer=_lines(curves, [], across, _up(marks, up)))
+    sides = [_side(curves, marks)] if names_beside(curves) else []
     sized = plot.properties(width=_WIDE, height=_HIGH)
-    both: alt.HConcatChart = alt.hconcat(sized, _side(curves, marks), spacing=12).resolve_scale(
-        color="shared", shape="shared"
-    )
+    both = alt.hconcat(sized, *sides, spacing=12).resolve_scale(color="shared", shape="shared")
     return both.properties(description=description)
 
 
@@ -70,7 +84,8 @@ def _lines(
     curves: Sequence[Curve], also: Sequence[float], across: str, y: "alt.Y"
 ) -> "list[alt.Chart]":
     known = places(curves)
-    ends = [min([*known, *also]) / _APART, max([*known, *also]) * _APART]
+    all_places = [*known, *also] or [1.0]
+    ends = [min(all_places) / _APART, max(all_places) * _APART]
     x = alt.X(
         "place",
         type="quantitative",
@@ -89,7 +104,10 @@ def _lines(
     return [base.mark_line(strokeWidth=2), points.encode(shape=_shape(curves), tooltip=seen)]
 
 
-def _up(marks: list[float], *, title: str | None, axis: "alt.Axis") -> "alt.Y":
+def _up(marks: list[float], title: str | None) -> "alt.Y":
+    """Return the axis of errors; without a title also without labels, beside one that has them."""
+    labelled = title is not None
+    axis = alt.Axis(values=marks, format="~g", labels=labelled, ticks=labelled, domain=labelled)
     scale = alt.Scale(type="log", domain=[marks[0], marks[-1]])
     return alt.Y("error", type="quantitative", title=title, scale=scale, axis=axis)
 
@@ -108,13 +126,12 @@ def _side(curves: Sequence[Curve], marks: list[float]) -> "alt.Chart":
         title=None,
         axis=alt.Axis(labelAngle=0, labelExpr="split(datum.label, ', ')", labelOverlap=False),
     )
-    unlabelled = alt.Axis(values=marks, labels=False, ticks=False, domain=False)
     aside = alt.XOffset("curve", type="nominal", sort=[curve.label for curve in curves])
     points = chart_of(rows).mark_point(filled=True, size=70, opacity=1)
     side: alt.Chart = points.encode(
         x=x,
         xOffset=aside,
-        y=_up(marks, title=None, axis=unlabelled),
+        y=_up(marks, None),
         color=_colour(curves),
         shape=_shape(curves),
         tooltip=tooltip(curve="", name="", error=".3~g"),

@@ -296,7 +296,9 @@ def explore(
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="The recommended plan to write.")
     ] = None,
-    svg: Annotated[Path | None, typer.Option(help="The chart to write.")] = None,
+    svg: Annotated[
+        Path | None, typer.Option(help="The chart to write; needs microveil[report].")
+    ] = None,
     overwrite: Overwrite = False,
     quiet: Quiet = False,
 ) -> None:

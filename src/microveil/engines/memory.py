@@ -135,7 +135,11 @@ class MemoryEngine:
 
     def ranked(self, attribute: NumericSettings) -> Integers:
         """Return the values of an attribute in grid units, ascending."""
-        return _rank(self.units(attribute))[1]
+        return self.rank(attribute)[1]
+
+    def rank(self, attribute: AttributeSettings) -> tuple[Order, Integers]:
+        """Return the order of ascending units, which the caller may change, and these units."""
+        return _rank(self.units(attribute))
 
     def units(self, attribute: AttributeSettings) -> Integers:
         """Return values in grid units, or codes of categories, in record order.
@@ -192,13 +196,12 @@ class MemoryEngine:
     def mask(self, attribute: AttributeSettings, seed: int | None) -> pl.DataFrame:
         """Mask an attribute; return its row of the table of losses."""
         words = open_words(seed, f"attribute {attribute.name}")
-        units = self.units(attribute)
         if attribute.method.clustered:
-            order, ranked, sizes = self._cluster(attribute, units, seed)
+            order, ranked, sizes = self._cluster(attribute, seed)
             masked = mask_clusters(summary_of(ranked, sizes, attribute), attribute, words)
             values = _spread(masked.values, sizes, order)
         else:
-            masked = mask_singly(units, attribute, words)
+            masked = mask_singly(self.units(attribute), attribute, words)
             values = masked.values
         if isinstance(attribute, CategorySettings):
             if attribute.domain_source == "declared":
@@ -212,14 +215,15 @@ class MemoryEngine:
         return loss_row(attribute, masked)
 
     def _cluster(
-        self, attribute: AttributeSettings, units: Integers, seed: int | None
+        self, attribute: AttributeSettings, seed: int | None
     ) -> tuple[Order, Integers, Integers]:
         """Form clusters; return the order of records, their values in it, and clusters' sizes."""
         joint = self.joint(attribute.name)
         if joint is not None:
+            units = self.units(attribute)
             by_cluster = np.lexsort((units, joint))
             return by_cluster, units[by_cluster], np.bincount(joint)
-        order, ranked = _rank(units)
+        order, ranked = self.rank(attribute)
         sizes = cut(ranked, attribute)
         _shuffle_ties(order, ranked, sizes, open_words(seed, f"ties {attribute.name}"))
         return order, ranked, sizes

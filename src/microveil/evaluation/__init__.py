@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from microveil.core.tables import UserTable
 from microveil.evaluation.category_figures import category_figures, unchanged_figures
 from microveil.evaluation.learning import F_MEASURES, learning_figures
 from microveil.evaluation.pairing import NOT_ALIGNED, Pair, complete_in, pair_up, without_constants
@@ -32,6 +33,7 @@ from microveil.evaluation.utility_figures import (
     propensity_figures,
 )
 from microveil.release.detail import Detail
+from microveil.release.release import Release
 
 ONE_BY_ONE = (
     "utility.mean_sse", "utility.sse_sst", "utility.il1s", "utility.unchanged", "linkage.nearest",
@@ -44,8 +46,8 @@ __all__ = ["MEASURES", "Evaluation", "Figure", "NotComputed", "evaluate"]
 
 
 def evaluate(
-    original: Any,  # noqa: ANN401 - a table of the user's kind
-    release: Any,  # noqa: ANN401 - a Release, or a table of the user's kind
+    original: UserTable,
+    release: Release | UserTable,
     *,
     target: Any = None,  # noqa: ANN401 - a name, or classes of any kind
     detail: Detail | str | Path | None = None,
@@ -87,9 +89,9 @@ def evaluate(
         The protected table has its rows in the order of the original.
     attributes
         What to compare; by default the plan's confidential attributes, or without a plan all
-        columns that both tables have: numbers, dates and times, and as categories text and truth
-        values with no more than 100 different ones. Codes that are numbers are categories only
-        if the plan says so.
+        columns that both tables have: numbers, dates and times, and as categories text and
+        true/false values with no more than 100 different ones. Codes that are numbers are
+        categories only if the plan says so.
     quasi_identifiers
         Columns of the release that others may know of a person.
     scale
@@ -161,6 +163,7 @@ def evaluate(
         figures=in_order(item for item in found if isinstance(item, Figure)),
         not_computed=tuple(item for item in found if isinstance(item, NotComputed)),
         notes=tuple(_notes(pair)),
+        pair=given,
     )
 
 

@@ -1,17 +1,19 @@
 """Expected error without running: squares within clusters plus the variance of the noise."""
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import polars as pl
 
 from microveil.core.expected import expected_squares
+from microveil.core.tables import UserTable
+from microveil.engines.base import Engine
 from microveil.engines.memory import MemoryEngine
 from microveil.errors import PlanError
 from microveil.formats import load
 from microveil.plan.plan import Plan
 from microveil.release.choose_k import resolve_and_choose
+from microveil.release.resolve import ResolvedPlan
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,7 +34,7 @@ class ExpectedError:
 
 
 def expected_error(
-    data: Any,  # noqa: ANN401 - a table of the user's kind
+    data: UserTable,
     plan: Plan,
     *,
     clamped: bool = False,
@@ -61,8 +63,13 @@ def expected_error(
     """
     if plan.joint_groups:
         raise PlanError("the expected error of joint clusters is not known; evaluate a release")
-    engine = MemoryEngine(load(data, verbatim=plan.verbatim).data)
-    resolved = resolve_and_choose(plan, engine)
+    table = load(data, verbatim=plan.verbatim)
+    engine = MemoryEngine(table.data, inferred=table.meta.inferred)
+    return expected_of(resolve_and_choose(plan, engine), engine, clamped=clamped)
+
+
+def expected_of(resolved: ResolvedPlan, engine: Engine, *, clamped: bool) -> ExpectedError:
+    """Predict the mean SSE of a plan that was resolved against the table of an engine."""
     if not resolved.numeric:
         raise PlanError("categories have no squared error to expect; evaluate a release")
     rows, varying = [], 0

@@ -42,21 +42,14 @@ def class_scores(
 ) -> list[ClassScore]:
     """Train on masked and on original records, test on other original records.
 
-    The first 66% of the records train, the others test. The F-measure of a class is the harmonic
-    mean of precision and recall, and 0 for a class that is never predicted.
-
     Parameters
     ----------
     original, masked
         Records × attributes, in the same order.
     target
         The class of each record, which both models are given as it is.
-    estimator
-        A scikit-learn classifier; by default a random forest.
-    train
-        Share of the records to train on.
-    seed
-        Of the default estimator, the same for both models.
+    estimator, train, seed
+        As for `scores_of`; the seed is the same for both models.
 
     Examples
     --------
@@ -65,30 +58,80 @@ def class_scores(
     >>> [(str(score.label), score.protected, score.original) for score in scores]
     [('False', 1.0, 1.0), ('True', 1.0, 1.0)]
     """
+    protected, unprotected = (
+        scores_of(table, original, target, estimator=estimator, train=train, seed=seed)
+        for table in (masked, original)
+    )
+    return [ClassScore(label, protected[label], unprotected[label]) for label in protected]
+
+
+def scores_of(
+    training: Reals,
+    original: Reals,
+    target: NDArray[Any],
+    *,
+    estimator: Any = None,  # noqa: ANN401 - scikit-learn has no types
+    train: float = 0.66,
+    seed: int = 0,
+) -> dict[Any, float | None]:
+    """Train a model, test it on other original records, and return each class's F-measure.
+
+    The first 66% of the records train, the others test. The F-measure of a class is the harmonic
+    mean of precision and recall, and 0 for a class that is never predicted; None where no test
+    record is of the class.
+
+    Parameters
+    ----------
+    training
+        Records × attributes to train on: masked ones, or the original ones themselves.
+    original
+        The original records, in the same order.
+    target
+        The class of each record.
+    estimator
+        A scikit-learn classifier; by default a random forest.
+    train
+        Share of the records to train on.
+    seed
+        Of the default estimator.
+    """
     from sklearn.base import clone
     from sklearn.metrics import f1_score
 
-    check_records(original, masked)
+    check_records(original, training)
     first = _split(len(original), train)
     classes = _classes(target, len(original), first)
-    model = _classifier(estimator, seed)
+    trained = clone(_classifier(estimator, seed)).fit(training[:first], target[:first])
+    predicted, actual = trained.predict(original[first:]), target[first:]
+    scores = f1_score(actual, predicted, labels=classes, average=None, zero_division=0.0)
+    return {
+        label: float(score) if np.any(actual == label) else None
+        for label, score in zip(classes, scores, strict=True)
+    }
 
-    def scores(training: Reals) -> list[float]:
-        trained = clone(model).fit(training[:first], target[:first])
-        predicted = trained.predict(original[first:])
-        measured = f1_score(
-            target[first:], predicted, labels=classes, average=None, zero_division=0.0
-        )
-        return [float(score) for score in measured]
 
-    return [
-        ClassScore(label, protected, unprotected)
-        if np.any(target[first:] == label)
-        else ClassScore(label, None, None)
-        for label, protected, unprotected in zip(
-            classes, scores(masked), scores(original), strict=True
-        )
-    ]
+@dataclass(frozen=True, eq=False)
+class Lesson:
+    """What there is to learn from a pair: records complete in both tables, and their classes."""
+
+    name: str
+    original: Reals
+    released: Reals
+    classes: NDArray[Any]
+
+
+def lesson_of(pair: Pair, target: Any) -> Lesson | None:  # noqa: ANN401 - a name, or classes
+    """Take from a pair what can be learned; None if the row order is not known."""
+    name, classes = open_target(pair.source, target)
+    if pair.positions is None:
+        return None
+    original, released = encoded(pair)
+    original = original[pair.positions]
+    usable = ~np.isnan(original).any(axis=1) & ~np.isnan(released).any(axis=1)
+    usable &= ~classes.is_null().to_numpy().astype(np.bool_)[pair.positions]
+    labels = classes.to_numpy()[pair.positions][usable]
+    labels = labels.astype(str) if labels.dtype == object else labels
+    return Lesson(name, original[usable], released[usable], labels)
 
 
 def learning_figures(
@@ -100,25 +143,20 @@ def learning_figures(
     seed: int,
 ) -> Items:
     """Compare a model trained on the release with one trained on the original, class by class."""
-    name, classes = open_target(pair.source, target)
-    if pair.positions is None:
+    lesson = lesson_of(pair, target)
+    if lesson is None:
         yield NotComputed(F_MEASURES, NOT_ALIGNED)
         return
-    original, released = encoded(pair)
-    original = original[pair.positions]
-    usable = ~np.isnan(original).any(axis=1) & ~np.isnan(released).any(axis=1)
-    usable &= ~classes.is_null().to_numpy().astype(np.bool_)[pair.positions]
-    labels = classes.to_numpy()[pair.positions][usable]
     scores = class_scores(
-        original[usable],
-        released[usable],
-        labels.astype(str) if labels.dtype == object else labels,
+        lesson.original,
+        lesson.released,
+        lesson.classes,
         estimator=estimator,
         train=train,
         seed=seed,
     )
     for score in scores:
-        about = f"{name} = {score.label}"
+        about = f"{lesson.name} = {score.label}"
         if score.protected is None or score.original is None:
             yield NotComputed(F_MEASURES, "no test record is of this class", about)
             continue

@@ -11,6 +11,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from microveil.core.grid import Integers, Reals
+from microveil.core.tables import UserTable
 from microveil.engines.memory import open_table
 from microveil.errors import DataError, FileError
 from microveil.evaluation.compared import MISSING, Categories, Numbers, choose, compare
@@ -48,9 +49,14 @@ class Pair:
     lengths: Mapping[str, float]
     categorical: tuple[Categories, ...]
     positions: Integers | None
-    clusters: pl.DataFrame | None
+    detail: Detail | None
     plan: Plan | None
     left_out: tuple[NotComputed, ...]
+
+    @property
+    def clusters(self) -> pl.DataFrame | None:
+        """The private description of the clusters, if it is known."""
+        return None if self.detail is None else self.detail.clusters
 
     @property
     def matched(self) -> Reals:
@@ -160,8 +166,8 @@ class _Opened:
 
 
 def pair_up(
-    original: Any,  # noqa: ANN401 - a table of the user's kind
-    release: Any,  # noqa: ANN401 - a Release, or a table of the user's kind
+    original: UserTable,
+    release: Release | UserTable,
     *,
     detail: Detail | str | Path | None,
     aligned: bool,
@@ -193,7 +199,7 @@ def pair_up(
         lengths={a.name: a.length for a in numbers if a.length is not None},
         categorical=tuple(replace(a, released=a.released[order]) for a in categorical),
         positions=None if positions is None else positions[order],
-        clusters=opened.detail.clusters if opened.detail else None,
+        detail=opened.detail,
         plan=opened.plan,
         left_out=tuple(left_out),
     )
@@ -203,12 +209,12 @@ def _side_by_side(columns: list[Reals], records: int) -> Reals:
     return np.column_stack(columns) if columns else np.empty((records, 0))
 
 
-def _open(data: Any, plan: Plan | None) -> nw.DataFrame[Any]:  # noqa: ANN401 - the user's kind
+def _open(data: UserTable, plan: Plan | None) -> nw.DataFrame[Any]:
     return open_table(load(data, verbatim=plan.verbatim if plan else ()).data)
 
 
 def _open_release(
-    release: Any,  # noqa: ANN401 - a Release, or a table of the user's kind
+    release: Release | UserTable,
     detail: Detail | str | Path | None,
     *,
     aligned: bool,

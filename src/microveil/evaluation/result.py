@@ -1,7 +1,7 @@
 """What an evaluation found: figures, each with a reading in plain words."""
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from difflib import get_close_matches
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, Literal
@@ -13,6 +13,8 @@ from microveil.errors import DataError
 if TYPE_CHECKING:
     from rich.console import RenderableType
     from rich.table import Table
+
+    from microveil.evaluation.pairing import Pair
 
 Part = Literal["utility", "risk", "learning"]
 About = Literal["table", "attribute", "pair", "columns", "class"]
@@ -231,6 +233,8 @@ class Evaluation:
         What was not, and why.
     notes
         What to know when reading the figures.
+    pair
+        The two tables as they were compared, from which a report draws without reading them again.
     """
 
     records: int
@@ -239,6 +243,7 @@ class Evaluation:
     figures: tuple[Figure, ...]
     not_computed: tuple[NotComputed, ...]
     notes: tuple[str, ...]
+    pair: "Pair" = field(repr=False, compare=False)
 
     def value(self, measure: str, attribute: str | None = None) -> float:
         """Return one figure's value.

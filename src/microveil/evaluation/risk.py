@@ -2,13 +2,13 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import narwhals as nw
 import numpy as np
 import polars as pl
 
 from microveil.core.grid import Reals
+from microveil.core.tables import UserTable
 from microveil.engines.memory import open_table
 from microveil.errors import DataError
 from microveil.evaluation.utility import check_records, ranks, standard_deviations
@@ -83,7 +83,7 @@ class Classes:
     records: int
 
 
-def quasi_identifier_classes(table: Any, quasi_identifiers: Sequence[str]) -> Classes:  # noqa: ANN401 - the user's kind
+def quasi_identifier_classes(table: UserTable, quasi_identifiers: Sequence[str]) -> Classes:
     """Share of unique records and size of the smallest class on some columns of a table.
 
     Columns may be of any type; a missing value is a value like any other.

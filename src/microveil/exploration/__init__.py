@@ -7,23 +7,27 @@ from typing import Any
 
 import narwhals as nw
 
+from microveil.core.tables import UserTable
 from microveil.engines.memory import open_table
 from microveil.errors import DataError, PlanError, PrivacyWarning
-from microveil.evaluation.expected import expected_error
+from microveil.evaluation.expected import expected_of
 from microveil.evaluation.learning import check_number_of_classes, open_target
 from microveil.exploration.advice import advise
+from microveil.exploration.engine import RepeatedEngine
 from microveil.exploration.frontier import candidates, chosen, starting_plan
-from microveil.exploration.measure import measure
+from microveil.exploration.measure import Measurer
 from microveil.exploration.result import Exploration, Point
-from microveil.formats import load, source_of
+from microveil.formats import Table, load, source_of
 from microveil.plan.plan import Plan
+from microveil.release.choose_k import resolve_and_choose
 from microveil.release.protect import Progress
+from microveil.release.store import LocalStore
 
 __all__ = ["Exploration", "Point", "explore"]
 
 
 def explore(
-    data: Any,  # noqa: ANN401 - a table of the user's kind
+    data: UserTable,
     plan: Plan | None = None,
     *,
     epsilons: Sequence[float] = (0.01, 0.1, 1.0),
@@ -75,40 +79,40 @@ def explore(
         raise DataError(f"runs must be 1 or more, got {runs}")
     if not len(epsilons):
         raise PlanError("epsilons must hold at least one budget, got none")
-    table, name = _open(data, plan)
+    loaded, name = _load(data, plan)
+    table = open_table(loaded.data)
     _check_target(table, target, plan)
     base = starting_plan(table, name, plan, target)
     budgets = sorted({float(epsilon) for epsilon in epsilons})
+    engine = RepeatedEngine(loaded.data, inferred=loaded.meta.inferred)
+    measurer = Measurer(
+        table, engine, LocalStore(loaded.meta), target, runs=runs, seed=seed
+    )  # fmt: skip
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", PrivacyWarning)  # nothing is released; protect warns
-        points = _explore(table, candidates(base, table, budgets), target, runs, seed, progress)
+        points = _explore(engine, candidates(base, table, budgets), measurer, progress)
     return advise(base, points, None if target is None else _name(target))
 
 
 def _explore(
-    table: nw.DataFrame[Any],
-    plans: list[Plan],
-    target: Any,  # noqa: ANN401 - a name, or classes of any kind
-    runs: int,
-    seed: int,
-    progress: Progress | None,
+    engine: RepeatedEngine, plans: list[Plan], measurer: Measurer, progress: Progress | None
 ) -> list[Point]:
-    native = table.to_native()
-    points = []
+    points, resolved = [], []
     for done, plan in enumerate(plans, start=1):
-        points.append(Point(plan, expected_error(native, plan, clamped=True).mean_sse))
+        resolved.append(resolve_and_choose(plan, engine))
+        expected = expected_of(resolved[-1], engine, clamped=True)
+        points.append(Point(plan, expected.mean_sse))
         if progress:
             progress("expected error", done, len(plans))
     to_run = chosen(points)
     for done, place in enumerate(to_run, start=1):
-        found = measure(native, points[place].plan, target, runs=runs, seed=seed)
-        points[place] = replace(points[place], found=found)
+        points[place] = replace(points[place], found=measurer.measure(resolved[place]))
         if progress:
             progress("running and measuring", done, len(to_run))
     return points
 
 
-def _open(data: Any, plan: Plan | None) -> tuple[nw.DataFrame[Any], str]:  # noqa: ANN401
+def _load(data: UserTable, plan: Plan | None) -> tuple[Table, str]:
     if plan is not None and not isinstance(plan, Plan):
         raise PlanError(
             f"plan must be a microveil.Plan, got {type(plan).__name__}; "
@@ -116,7 +120,7 @@ def _open(data: Any, plan: Plan | None) -> tuple[nw.DataFrame[Any], str]:  # noq
         )
     table = load(data, verbatim=() if plan is None else plan.verbatim)
     source = source_of(data)
-    return open_table(table.data), "the table" if source is None else source.name
+    return table, "the table" if source is None else source.name
 
 
 def _check_target(table: nw.DataFrame[Any], target: Any, plan: Plan | None) -> None:  # noqa: ANN401

@@ -22,21 +22,21 @@ def advise(base: Plan, points: Sequence[Point], target: str | None) -> Explorati
     """Recommend the smallest ε that is good enough, with the settings of least measured error."""
     good, rule = _rule(target)
     measured = [(point, point.found) for point in points if point.found is not None]
-    passing = [(point, found) for point, found in measured if good(found)]
+    good_enough = [(point, found) for point, found in measured if good(found)]
     largest = max(point.epsilon for point in points)
-    smallest = min((point.epsilon for point, _ in passing), default=largest)
-    eligible = [pair for pair in passing or measured if pair[0].epsilon == smallest]
+    smallest = min((point.epsilon for point, _ in good_enough), default=largest)
+    eligible = [pair for pair in good_enough or measured if pair[0].epsilon == smallest]
     best, found = min(eligible, key=lambda pair: pair[1].mean_sse)
     headline = f"{_settings(best)}: {_figures(found, target)}"
     why = (
         f"It is the smallest ε tried {rule}"
-        if passing
+        if good_enough
         else f"No ε was tried {rule}, so this is the largest"
     )
     parts = [
         f"{headline}.",
-        f"{why}; of the settings measured there{' that pass' if passing else ''}, these have the "
-        "least error.",
+        f"{why}; of the settings measured there{' that keep to it' if good_enough else ''}, these "
+        "have the least error.",
         *_doubts(found),
         *_on_categories(found),
         "Linkable are records whose own masked record is the nearest, for someone who knows all "
@@ -118,24 +118,25 @@ def _covered(plan: Plan) -> str:
     """Say what ε covers; the certificate of a release says it in full."""
     if plan.guarantee == "re-clustered":
         return (
-            "This ε covers a person, by individual differential privacy, both while clusters are "
-            "held as they are (level 1) and when they are formed again for the same k (level 2)."
+            "With noise scales fixed, this ε covers a person, by individual differential privacy, "
+            "both with fixed clusters (level 1) and re-clustered for the same k (level 2)."
         )
     several = plan.records_per_person > 1
-    held = (
-        "This ε covers a person, by individual differential privacy, while clusters are held as "
-        f"they are{' and no two records of a person share one' if several else ''} (level 1)."
+    fixed = (
+        "With fixed clusters and noise scales, this ε covers a person, by individual differential "
+        f"privacy{', while no two records of a person share a cluster' if several else ''} "
+        "(level 1)."
     )
     if plan.partition == "fixed" and not several:
         return (
-            f"{held} When they are formed again (level 2) more can be lost: the certificate gives "
-            "a bound for this k, as if k had not been chosen from the data."
+            f"{fixed} Re-clustered (level 2), more can be lost: the certificate gives a bound for "
+            "this k, as if k had not been chosen from the data."
         )
     if plan.partition == "fixed":
-        return f"{held} When they are formed again (level 2) there is no bound."
+        return f"{fixed} Re-clustered (level 2), there is no bound."
     return (
-        f"{held} When they are formed again (level 2) there is no bound, because their boundaries "
-        f"follow the data, and they may be as small as k = {plan.k} records."
+        f"{fixed} Re-clustered (level 2), there is no bound, because the boundaries of clusters "
+        f"follow the data, and clusters may be as small as k = {plan.k} records."
     )
 
 

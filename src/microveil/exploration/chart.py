@@ -3,7 +3,7 @@
 import textwrap
 
 from microveil.charts.base import alt
-from microveil.charts.frontier import frontier
+from microveil.charts.frontier import frontier_and_beside
 from microveil.core.choices import DEFAULT_METHOD
 from microveil.exploration.curves import EXPECTED, curves
 from microveil.exploration.result import Exploration
@@ -16,7 +16,7 @@ def chart(exploration: Exploration) -> "alt.TopLevelMixin":
     """Draw the frontier, with the recommendation above it."""
     sentences = (f"Recommended: {exploration.headline}", f"{EXPECTED}.")
     caption = [line for sentence in sentences for line in textwrap.wrap(sentence, _LETTERS)]
-    drawn = frontier(
+    drawn = frontier_and_beside(
         curves(exploration.points),
         across="k, records in a cluster (expected)",
         up="mean SSE",

@@ -99,16 +99,23 @@ def run(
 ) -> Release:
     """Walk the line on an engine; what the engine stored on the way goes if it fails."""
     try:
-        return _run(plan, engine, store, seed, progress)
+        resolved = resolve_and_choose(plan, engine)
+        return run_resolved(resolved, engine, store, seed=seed, progress=progress)
     except BaseException:
         engine.discard()
         raise
 
 
-def _run(
-    plan: Plan, engine: Engine, store: Store, seed: int | None, progress: Progress | None
+def run_resolved(
+    resolved: ResolvedPlan,
+    engine: Engine,
+    store: Store,
+    *,
+    seed: int | None,
+    progress: Progress | None = None,
 ) -> Release:
-    resolved = resolve_and_choose(plan, engine)
+    """Mask what was resolved against the table of the same engine."""
+    plan = resolved.plan
     groups = [resolved.group(number) for number in range(len(plan.joint_groups))]
     blocks = engine.cluster_jointly(groups, seed) if groups else []
     losses = _mask(engine, resolved, seed, progress)

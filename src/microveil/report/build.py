@@ -2,14 +2,15 @@
 
 import math
 import shlex
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from itertools import groupby
 from pathlib import Path
 from typing import Any
 
+from microveil.core.tables import UserTable
 from microveil.errors import FileError
 from microveil.evaluation import evaluate
-from microveil.evaluation.pairing import Pair, pair_up
 from microveil.evaluation.result import MEASURES, Evaluation, figures_to_show
 from microveil.formats import Table, check_output, moved_into_place, sha256_of, source_of
 from microveil.plan.plan import Plan
@@ -25,13 +26,13 @@ from microveil.report.words import RULES, cards, done, repeated
 
 
 def report(
-    original: Any,  # noqa: ANN401 - a table of the user's kind
-    release: Any,  # noqa: ANN401 - a Release, or a table of the user's kind
+    original: UserTable,
+    release: Release | UserTable,
     *,
     evaluation: Evaluation | None = None,
+    certificate: Certificate | None = None,
     detail: Detail | str | Path | None = None,
     aligned: bool = False,
-    certificate: Certificate | None = None,
     target: Any = None,  # noqa: ANN401 - a name, or classes of any kind
     quasi_identifiers: Sequence[str] = (),
 ) -> str:
@@ -47,13 +48,11 @@ def report(
     release
         A `Release`, or a protected table or the path of one.
     evaluation
-        What `evaluate` found of these two; by default it is run.
-    detail, aligned
-        As for `evaluate`: what tells the order of rows, without which records are not compared
-        one by one.
+        What `evaluate` found of these two, which holds both as they were read; by default it is
+        run.
     certificate
         That of the release; by default its own, or the one beside the protected file.
-    target, quasi_identifiers
+    detail, aligned, target, quasi_identifiers
         As for `evaluate`, if that is run.
 
     Examples
@@ -66,25 +65,24 @@ def report(
     >>> "How risky is it?" in page
     True
     """
-    if isinstance(detail, str | Path):
-        detail = Detail.read(detail)
-    known: dict[str, Any] = {"detail": detail, "aligned": aligned}
     if evaluation is None:
         evaluation = evaluate(
-            original, release, target=target, quasi_identifiers=quasi_identifiers, **known
+            original,
+            release,
+            detail=detail,
+            aligned=aligned,
+            target=target,
+            quasi_identifiers=quasi_identifiers,
         )
-    pair = pair_up(original, release, attributes=evaluation.attributes, target=None, **known)
-    if isinstance(release, Release):
-        detail = release.detail
     certificate = certificate or _certificate_of(release)
     seed = release.seed if isinstance(release, Release) else None
-    return _page(pair, evaluation, certificate, detail, seed, _name_of(original))
+    return _page(evaluation, certificate, seed, _name_of(original))
 
 
 def write_report(
     path: str | Path,
-    original: Any,  # noqa: ANN401 - a table of the user's kind
-    release: Any,  # noqa: ANN401 - a Release, or a table of the user's kind
+    original: UserTable,
+    release: Release | UserTable,
     *,
     overwrite: bool = False,
     **given: Any,  # noqa: ANN401 - as for report
@@ -100,7 +98,8 @@ def write_report(
     overwrite
         Replace a file that exists.
     """
-    return _write(path, report(original, release, **given), overwrite=overwrite, mode=0o600)
+    made = partial(report, original, release, **given)
+    return _write(path, made, overwrite=overwrite, mode=0o600)
 
 
 def certificate_page(certificate: Certificate) -> str:
@@ -122,12 +121,14 @@ def write_certificate_page(
     path: str | Path, certificate: Certificate, *, overwrite: bool = False
 ) -> Path:
     """Write the public page of a certificate to a file ending in .html."""
-    return _write(path, certificate_page(certificate), overwrite=overwrite, mode=0o644)
+    made = partial(certificate_page, certificate)
+    return _write(path, made, overwrite=overwrite, mode=0o644)
 
 
-def _write(path: str | Path, page: str, *, overwrite: bool, mode: int) -> Path:
+def _write(path: str | Path, make: Callable[[], str], *, overwrite: bool, mode: int) -> Path:
     path = Path(path)
     check_output(path, overwrite=overwrite, source=None, suffixes=(".html",))
+    page = make()
     with moved_into_place([path]) as temporary:
         temporary[0].touch(mode=mode)
         temporary[0].write_text(page, encoding="utf-8")
@@ -135,14 +136,9 @@ def _write(path: str | Path, page: str, *, overwrite: bool, mode: int) -> Path:
 
 
 def _page(
-    pair: Pair,
-    evaluation: Evaluation,
-    certificate: Certificate | None,
-    detail: Detail | None,
-    seed: int | None,
-    original: str,
+    evaluation: Evaluation, certificate: Certificate | None, seed: int | None, original: str
 ) -> str:
-    drawings = Drawings(evaluation)
+    pair, drawings = evaluation.pair, Drawings(evaluation)
     distributions, not_drawn = drawings.distributions(pair)
     context = {
         "title": original,
@@ -150,7 +146,7 @@ def _page(
         "attributes compared with the original",
         "cards": cards(evaluation, certificate),
         "done": done(certificate) if certificate else [],
-        "losses": _losses(detail),
+        "losses": _losses(pair.detail),
         "attributes_said": "Shares of records, before (blue) and after (orange)." + not_drawn,
         "distributions": distributions,
         "matrices": drawings.correlations(pair),
@@ -194,14 +190,17 @@ def _certified(certificate: Certificate) -> dict[str, Any]:
 def _losses(detail: Detail | None) -> list[tuple[str, str, str]]:
     if detail is None:
         return []
-    return [(name, _loss(held), _loss(again)) for name, _, held, again in detail.losses.iter_rows()]
+    return [
+        (name, _loss(fixed), _loss(reclustered))
+        for name, _, fixed, reclustered in detail.losses.iter_rows()
+    ]
 
 
 def _loss(loss: float | None) -> str:
     return "no bound" if loss is None or math.isinf(loss) else rounded_up(loss)
 
 
-def _certificate_of(release: Any) -> Certificate | None:  # noqa: ANN401 - of any kind
+def _certificate_of(release: Release | UserTable) -> Certificate | None:
     """Return a release's certificate, or the one beside a file, which must belong to it."""
     if isinstance(release, Release):
         return release.certificate
@@ -217,7 +216,7 @@ def _certificate_of(release: Any) -> Certificate | None:  # noqa: ANN401 - of an
     return certificate
 
 
-def _name_of(original: Any) -> str:  # noqa: ANN401 - of any kind
+def _name_of(original: UserTable) -> str:
     source = source_of(original)
     if source is not None:
         return source.name
@@ -234,8 +233,7 @@ def _command(
     file = certificate.file if certificate else None
     words = ["microveil", "protect", original if "." in original else "DATA"]
     words += ["--plan", "plan.toml", "-o", file.name if file else "protected.parquet"]
-    words += (
-        ["--keep-order"] if certificate and certificate.row_order == "as in the original" else []
-    )
+    kept = certificate is not None and certificate.row_order == "as in the original"
+    words += ["--keep-order"] if file and kept else []  # a table in memory is written shuffled
     words += [] if seed is None else ["--seed", str(seed)]
     return shlex.join(words)

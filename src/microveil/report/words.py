@@ -140,12 +140,10 @@ def _covered(certificate: Certificate | None) -> Card:
             "Not known",
             ("There is no certificate beside the protected file that would say.",),
         )
-    held, again, released = certificate.levels
+    fixed, reclustered, released = certificate.levels
     covers = [level for level in certificate.levels if level.enforced]
     answer = f"ε = {exactly(certificate.epsilon)}, " + (
-        {1: "with clusters held", 2: "with clusters formed again", 3: "the table as released"}[
-            covers[-1].level
-        ]
+        {1: "with fixed clusters", 2: "re-clustered", 3: "the table as released"}[covers[-1].level]
         if covers
         else "but with no bound"
     )
@@ -158,10 +156,14 @@ def _covered(certificate: Certificate | None) -> Card:
         sentences.append(f"{likely.format(_factor(released.epsilon)).capitalize()}.")
         sentences.append("No clusters are formed that would show through. Exact statements: below.")
         return Card(question, "good", answer, tuple(sentences))
-    if held.epsilon is not None:
-        sentences.append(f"With clusters held, {likely.format(_factor(held.epsilon))}.")
+    from_data = any(METHODS[a.method].promise.caveat for a in certificate.attributes)
+    scales = (" and noise scales", ", with noise scales fixed") if from_data else ("", "")
+    if fixed.epsilon is not None:
+        sentences.append(
+            f"With fixed clusters{scales[0]}, {likely.format(_factor(fixed.epsilon))}."
+        )
     sentences.append(
-        f"If clusters are formed again: {_bound(again.epsilon)}. The table as released: no bound, "
+        f"Re-clustered{scales[1]}: {_bound(reclustered.epsilon)}. The table as released: no bound, "
         "only the protection of sharing values with a cluster. Exact statements: below."
     )
     return Card(question, "fair" if covers else "poor", answer, tuple(sentences))
