@@ -181,20 +181,20 @@ def _plan_attacks(targets: Targets, random: np.random.Generator) -> dict[Key, li
     attacks: dict[Key, list[Attack]] = {}
     levels: tuple[Literal[1, 2], ...] = (1, 2)
     for level in levels:
-        held = level == 1
-        attacked = [t for t in targets if held or not t.settings.chosen_from_data]
-        telling = {t.settings.name: t.telling_records(held=held) for t in attacked}
+        fixed = level == 1
+        attacked = [t for t in targets if fixed or not t.settings.chosen_from_data]
+        telling = {t.settings.name: t.telling_records(fixed=fixed) for t in attacked}
         for target in attacked:
-            worst = worst_neighbour([target], telling[target.settings.name], held=held)
-            suspects = target.suspects() if held else ()
+            worst = worst_neighbour([target], telling[target.settings.name], fixed=fixed)
+            suspects = target.suspects() if fixed else ()
             chosen = [worst, *(neighbour([target], (suspect,)) for suspect in suspects)]
             attacks[target.settings.name, level] = [Attack([target], one) for one in chosen]
         if len(attacked) < len(targets):
             continue
         everyone = [record for records in telling.values() for record in records]
-        neighbours = [worst_neighbour(targets, everyone, held=held)]
+        neighbours = [worst_neighbour(targets, everyone, fixed=fixed)]
         neighbours += [
-            random_neighbour(targets, random, held=held) for _ in range(_RANDOM_NEIGHBOURS)
+            random_neighbour(targets, random, fixed=fixed) for _ in range(_RANDOM_NEIGHBOURS)
         ]
         attacks[ALL, level] = [Attack(targets, one) for one in neighbours]
     return attacks
@@ -255,7 +255,7 @@ def _finding(level: Literal[1, 2], attacks: list[Attack], persons: int, name: st
         for t in targets
     ]
     known = [bound / persons for bound in bounds if bound is not None]
-    exact = targets[0].closed_form(held=level == 1) if len(targets) == 1 else None
+    exact = targets[0].closed_form(fixed=level == 1) if len(targets) == 1 else None
     if exact is None:
         exact = max(attack.loss for attack in attacks)
     return Finding(

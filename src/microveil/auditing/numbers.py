@@ -9,7 +9,7 @@ import numpy as np
 from microveil.auditing.base import Target
 from microveil.core.accounting import fixed_loss, reclustered_loss
 from microveil.core.attribute import NumericSettings
-from microveil.core.clusters import ClusterSummary, singletons, summarise
+from microveil.core.clusters import ClusterSummary
 from microveil.core.grid import Integers, Reals
 from microveil.core.mask import calibrate, publish
 from microveil.core.noise import WordSource
@@ -19,14 +19,14 @@ Mechanism = Callable[[ClusterSummary, Integers, NumericSettings, WordSource], Re
 
 @dataclass(frozen=True, eq=False)
 class NumericTarget(Target[ClusterSummary]):
-    """A numeric attribute: noise scales are held as computed from the table."""
+    """A numeric attribute, with noise scales fixed as computed from the table."""
 
     settings: NumericSettings
     mechanism: Mechanism
 
     @cached_property
     def scales(self) -> Integers:
-        """Noise scales of the table as it is, held throughout the attack."""
+        """Noise scales of the table as it is."""
         return calibrate(self.summary, self.settings)
 
     @property
@@ -52,10 +52,6 @@ class NumericTarget(Target[ClusterSummary]):
         """The furthest values a record may take."""
         return self.ends
 
-    def summarise(self, values: Integers) -> ClusterSummary:
-        """Summarise clusters of ranked values, or every value by itself where there are none."""
-        return summarise(values, self.sizes) if self.clustered else singletons(values)
-
     def losses(self, there: ClusterSummary) -> tuple[float, float]:
         """How much likelier anything can be here than there; Laplace noise is symmetric."""
         centroid = self.settings.method.centroid
@@ -66,14 +62,14 @@ class NumericTarget(Target[ClusterSummary]):
         loss = float(np.sum(moved[noisy] / self.scales[noisy]))
         return loss, loss
 
-    def closed_form(self, *, held: bool) -> float:
+    def closed_form(self, *, fixed: bool) -> float:
         """Loss of this very table."""
-        loss = fixed_loss if held else reclustered_loss
+        loss = fixed_loss if fixed else reclustered_loss
         return loss(self.settings.method, self.summary, self.settings.domain_units, self.scales)
 
-    def telling_records(self, *, held: bool) -> list[int]:
+    def telling_records(self, *, fixed: bool) -> list[int]:
         """Return the records at the ends of the table, or of the clusters that can lose most."""
-        if not held or not self.clustered:
+        if not fixed or not self.clustered:
             return [self.record(0), self.record(len(self.values) - 1)]
         ends, picks = np.cumsum(self.sizes), []
         reaches = self.settings.method.fixed(self.summary, self.settings.domain_units)

@@ -10,7 +10,7 @@ from rich.table import Table
 if TYPE_CHECKING:
     from microveil.auditing import Audit, Finding
 
-_LEVELS = {1: "clusters held", 2: "formed again"}
+_LEVELS = {1: "fixed clusters", 2: "re-clustered"}
 
 
 def tables(audit: "Audit") -> list[Table]:
@@ -55,7 +55,7 @@ def in_words(audit: "Audit") -> str:
     together = {f.level: f for f in audit.findings if f.attribute == "all together"}
     sentences = [_verdict(audit)]
     sentences += [
-        f"With {'clusters held' if level == 1 else 'clusters formed again'}, the worst neighbour "
+        f"{'With fixed clusters' if level == 1 else 'Re-clustered'}, the worst neighbour "
         f"attacked is at a loss of {finding.exact:.3g} for all attributes together, and the attack "
         f"proved {finding.found:.3g} with 95% confidence{_limit(finding, audit.runs)}."
         for level, finding in sorted(together.items())
