@@ -3,6 +3,7 @@
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, TypeVar
 
 import narwhals as nw
@@ -62,7 +63,7 @@ class MemoryEngine:
         """How many attributes may be worked on at once: one for each core, within reason."""
         return min(os.cpu_count() or 1, _MOST_THREADS)
 
-    @property
+    @cached_property
     def columns(self) -> dict[str, Column]:
         """Columns in table order."""
         return {name: describe(dtype) for name, dtype in self._frame.schema.items()}
