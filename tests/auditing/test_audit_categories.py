@@ -301,7 +301,7 @@ def audit_letters(
     seed: int = 1,
 ) -> Audit:  # fmt: skip
     table = pl.DataFrame({"x": [LETTERS[code] for code in codes]})
-    return audit(table, plan, runs=runs, seed=seed, category_mechanism=mechanism)
+    return audit(table, plan, runs=runs, releases=20, seed=seed, category_mechanism=mechanism)
 
 
 @pytest.mark.parametrize("guarantee", ["fixed-clusters", "re-clustered"])
@@ -434,10 +434,12 @@ def test_a_broken_mechanism_is_caught_in_joint_clusters() -> None:
     table = pl.DataFrame({"x": list("aababb"), "y": [1.0, 2, 3, 10, 11, 12]})
     attributes = {"x": letters("nominal", 2), "y": Confidential(lower=0, upper=20)}
     plan = Plan(epsilon=2.0, k=3, partition="joint", attributes=attributes)
-    outcome = audit(table, plan, runs=4_000, seed=1, category_mechanism=always_the_mode)
+    outcome = audit(
+        table, plan, runs=4_000, releases=20, seed=1, category_mechanism=always_the_mode
+    )
     wrong = {finding.attribute for finding in outcome.findings if finding.broken}
     assert wrong == {"x", "all together"}
-    assert not audit(table, plan, runs=4_000, seed=1).broken
+    assert not audit(table, plan, runs=4_000, releases=20, seed=1).broken
 
 
 def test_more_lost_than_claimed_is_broken_even_if_no_attack_found_it() -> None:
@@ -529,7 +531,7 @@ def test_a_mixed_table_with_a_group_and_missing_values() -> None:
             "pay": Confidential(lower=0, upper=20_000),
         },
     )  # fmt: skip
-    outcome = audit(table, plan, runs=500, seed=3)
+    outcome = audit(table, plan, runs=500, releases=20, seed=3)
     assert not outcome.broken
     levels = {(finding.attribute, finding.level) for finding in outcome.findings}
     alone = {"school", "smokes", "age"}
@@ -541,7 +543,7 @@ def test_a_mixed_table_with_a_group_and_missing_values() -> None:
     assert "learns of region, pay from joint clusters is not measured" in outcome.reading
     assert "knows the category of" in outcome.reading
     assert outcome.to_frame().height == len(levels)
-    assert outcome == audit(table, plan, runs=500, seed=3)
+    assert outcome == audit(table, plan, runs=500, releases=20, seed=3)
 
 
 def test_randomised_response_leaves_the_informed_adversary_nothing() -> None:

@@ -9,6 +9,7 @@ from typing import Any, Generic, Self, TypeVar, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from microveil.auditing.models import Model, Published
 from microveil.core.attribute import AttributeSettings
 from microveil.core.grid import Integers, Reals
 from microveil.core.mask import summary_of
@@ -16,7 +17,6 @@ from microveil.core.noise import WordSource
 from microveil.core.partition import cut
 
 Summary = TypeVar("Summary")
-Published = NDArray[Any]
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,6 +111,20 @@ class Target(ABC, Generic[Summary]):
 
     @property
     @abstractmethod
+    def new_values(self) -> Sequence[tuple[int, Any]]:
+        """Values for a changed record: in grid units or as a code, and as they are in the table."""
+
+    @abstractmethod
+    def model(self, summary: Summary) -> Model:
+        """Return what a table with these clusters should publish, calibrated by itself."""
+
+    @cached_property
+    def own_model(self) -> Model:
+        """What the table as it is should publish."""
+        return self.model(self.summary)
+
+    @property
+    @abstractmethod
     def cells(self) -> int:
         """How many numbers the mechanism sees in one run."""
 
@@ -138,6 +152,11 @@ class Target(ABC, Generic[Summary]):
     def suspects(self) -> Sequence[Summary]:
         """Further neighbours with fixed clusters, on which a broken mechanism betrays itself."""
         return ()
+
+    @property
+    def publishes_on_grid(self) -> bool:
+        """Whether released values are multiples of the noise grid, or have none."""
+        return True
 
     @abstractmethod
     def release(self, source: WordSource) -> Published:

@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from microveil.auditing.base import Target
-from microveil.core.attribute import CategorySettings
+from microveil.auditing.models import CERTAIN, CategoryModel
+from microveil.core.attribute import Category, CategorySettings
 from microveil.core.categories import (
     CategorySummary,
     leaders,
@@ -28,7 +29,6 @@ CategoryMechanism = Callable[
 _MOST_CLUSTERS = 300
 _MOST_CATEGORIES = 12
 _FIRM = 2  # the margin of a leader that one record cannot overturn
-_CERTAIN = 1_000.0  # a logarithm beyond any that a run could tell from infinity
 
 
 def mask_counts(
@@ -60,6 +60,12 @@ class CategoryTarget(Target[CategorySummary]):
         """Which clusters are released as they are."""
         return released_as_is(self.summary, self.settings)
 
+    def model(self, summary: CategorySummary) -> CategoryModel:
+        """Return what a table with these clusters should publish, as it would by itself."""
+        as_is = released_as_is(summary, self.settings)
+        logarithms = self.log_probabilities(summary.counts, as_is)
+        return CategoryModel(self.settings, logarithms, self._scores(summary.counts), as_is)
+
     @property
     def cells(self) -> int:
         """How many numbers the mechanism sees in one run."""
@@ -69,6 +75,12 @@ class CategoryTarget(Target[CategorySummary]):
     def telling_values(self) -> Iterable[int]:
         """Every category: there are few enough to try them all."""
         return range(len(self.settings.categories))
+
+    @property
+    def new_values(self) -> list[tuple[int, Category]]:
+        """Every category, or the first and the last if there are more than 12."""
+        every = list(enumerate(self.settings.categories))
+        return every if len(every) <= _MOST_CATEGORIES else [every[0], every[-1]]
 
     def summarise(self, ranked: Integers) -> CategorySummary:
         """Count the categories in the clusters that are watched."""
@@ -148,7 +160,7 @@ class CategoryTarget(Target[CategorySummary]):
         most = int(moved[np.argmax(np.abs(ratios).max(axis=1))])
         return np.stack(
             [
-                np.clip(ratios, -_CERTAIN, _CERTAIN)[clusters, seen].sum(axis=1),
+                np.clip(ratios, -CERTAIN, CERTAIN)[clusters, seen].sum(axis=1),
                 leads[0].sum(axis=1) - leads[1].sum(axis=1),
                 (here - away)[clusters, seen].sum(axis=1),
                 published[:, most] == published[:, self._most_alike(most, moved)],

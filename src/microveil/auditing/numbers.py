@@ -7,10 +7,11 @@ from functools import cached_property
 import numpy as np
 
 from microveil.auditing.base import Target
+from microveil.auditing.models import NumericModel
 from microveil.core.accounting import fixed_loss, reclustered_loss
 from microveil.core.attribute import NumericSettings
 from microveil.core.clusters import ClusterSummary
-from microveil.core.grid import Integers, Reals
+from microveil.core.grid import LARGEST_UNITS, Integers, Reals
 from microveil.core.mask import calibrate, publish
 from microveil.core.noise import WordSource
 
@@ -23,11 +24,23 @@ class NumericTarget(Target[ClusterSummary]):
 
     settings: NumericSettings
     mechanism: Mechanism
+    single_precision: bool
 
     @cached_property
     def scales(self) -> Integers:
         """Noise scales of the table as it is."""
         return calibrate(self.summary, self.settings)
+
+    def model(self, summary: ClusterSummary) -> NumericModel:
+        """Return what a table with these clusters should publish, with scales of its own."""
+        low, high = self.settings.grid.to_values(np.array([self.values.min(), self.values.max()]))
+        return NumericModel(
+            self.settings,
+            self.settings.method.centroid(summary, 0),
+            calibrate(summary, self.settings),
+            (float(low), float(high)),
+            self.single_precision,
+        )
 
     @property
     def cells(self) -> int:
@@ -46,6 +59,26 @@ class NumericTarget(Target[ClusterSummary]):
             int(units[0]) if known[0] else low - far,
             int(units[1]) if known[1] else high + far,
         )
+
+    @cached_property
+    def new_values(self) -> list[tuple[int, float]]:
+        """Values as far out as the line takes them: the domain's ends, or well beyond the data.
+
+        They are whole where no end is declared, and so have no more decimals than the data.
+        """
+        settings, grid = self.settings, self.settings.grid
+        low, high = grid.to_values(np.array([self.values.min(), self.values.max()]))
+        beyond = np.array([np.floor(2 * low - high) - 1, np.ceil(2 * high - low) + 1])
+        reach = LARGEST_UNITS / 2 * grid.step
+        declared = np.array([settings.lower, settings.upper])
+        ends = np.where(np.isfinite(declared), declared, np.clip(beyond, -reach, reach))
+        ends = np.clip(ends, settings.published_lower, settings.published_upper)
+        return list(zip(grid.to_units(ends).tolist(), ends.tolist(), strict=True))
+
+    @property
+    def publishes_on_grid(self) -> bool:
+        """Whether released values are multiples of the noise grid: averages are not."""
+        return self.settings.post == "none" and not self.single_precision
 
     @property
     def telling_values(self) -> Iterable[int]:

@@ -32,7 +32,8 @@ def open_targets(
         where = engine.present(settings.name), engine.joint(settings.name)
         units = engine.units(settings)
         if isinstance(settings, NumericSettings):
-            return NumericTarget(settings, units, *where, mechanism)
+            single = engine.columns[settings.name].single_precision
+            return NumericTarget(settings, units, *where, mechanism, single)
         return CategoryTarget(settings, units, *where, category_mechanism)
 
     return tuple(map(open_target, resolved.attributes))
