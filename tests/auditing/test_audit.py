@@ -185,7 +185,7 @@ def test_the_time_budget_ends_the_audit() -> None:
 
 
 def test_too_few_runs() -> None:
-    with pytest.raises(DataError, match="at least 100 runs and 20 releases, got 5 and 400"):
+    with pytest.raises(DataError, match="at least 100 runs and 20 releases, got 5 and 20"):
         audit(TABLE, PLAN, runs=5)
 
 

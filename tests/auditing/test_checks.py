@@ -48,7 +48,7 @@ def test_rows_are_read_as_the_clusters_they_are_of(
     target = open_target([float(v) for v in values], method="DP-UM", k=k)
     clusters = len(target.sizes)
     masked = np.array(data.draw(st.lists(st.integers(0, 2), min_size=clusters, max_size=clusters)))
-    order = np.lexsort((RANDOM.random(len(values)), values))  # ties at random
+    order = np.lexsort((RANDOM.random(len(values)), np.array(values)))  # ties at random
     rows = np.empty(len(values))
     rows[order] = np.repeat(masked, target.sizes)
     reader = RowReader(target)

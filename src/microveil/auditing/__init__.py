@@ -55,12 +55,12 @@ class Audit:
         What releases were searched for.
     off_grid
         Attributes published with bits below the noise grid.
+    doubt
+        The probability, at most, that a lower bound is too high; of all together half of 5%.
     released, narrowed
         What the informed adversary learns of numbers and of categories,
     joint
         and the attributes of which this was not measured.
-    doubt
-        The probability, at most, that a lower bound is too high; of all together half of 5%.
     """
 
     runs: int
@@ -69,10 +69,10 @@ class Audit:
     as_run: tuple[AsRun, ...]
     checks: tuple[Check, ...]
     off_grid: tuple[str, ...]
+    doubt: float
     released: tuple[Pinned, ...] = ()
     narrowed: tuple[Narrowed, ...] = ()
     joint: tuple[str, ...] = ()
-    doubt: float = ALARM
 
     @property
     def broken(self) -> bool:
@@ -106,7 +106,7 @@ def audit(
     plan: Plan,
     *,
     runs: int = 10_000,
-    releases: int = 400,
+    releases: int | None = None,
     seconds: float | None = None,
     seed: int | None = None,
     progress: Progress | None = None,
@@ -145,7 +145,8 @@ def audit(
     runs
         How often the mechanism runs on each table. More runs bring the bound nearer to the truth.
     releases
-        How often the whole line runs on the table and on its neighbour.
+        How often the whole line runs on the table and on its neighbour. By default once for every
+        25 runs, but from 20 to 400 times.
     seconds
         Stop after about so many seconds with what was done by then.
     seed
@@ -165,6 +166,8 @@ def audit(
     >>> outcome.broken
     False
     """
+    if releases is None:
+        releases = min(max(runs // 25, _FEWEST_RELEASES), 400)
     if runs < _FEWEST_RUNS or releases < _FEWEST_RELEASES:
         raise DataError(
             f"an audit needs at least {_FEWEST_RUNS} runs and {_FEWEST_RELEASES} releases, "

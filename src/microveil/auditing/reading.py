@@ -92,11 +92,11 @@ def _released(audit: "Audit") -> list[Table]:
 def in_words(audit: "Audit") -> str:
     """Say the outcome in a paragraph."""
     together = {f.level: f for f in audit.findings if f.attribute == ALL}
-    sentences = [*_verdict(audit)]
+    sentences = _verdict(audit)
     sentences += [
-        f"With noise scales fixed and {_LEVELS[level]}, the worst neighbour attacked is at a loss "
-        f"of {finding.exact:.3g} for all attributes together, and the attack proved "
-        f"{finding.found:.3g}{_limit(finding, audit)}."
+        f"{'With fixed clusters' if level == 1 else 'Re-clustered'} and with noise scales fixed, "
+        f"the worst neighbour attacked is at a loss of {finding.exact:.3g} for all attributes "
+        f"together, and the attack proved {finding.found:.3g}{_limit(finding, audit)}."
         for level, finding in sorted(together.items())
     ]
     sentences += _as_run(audit)
@@ -124,20 +124,18 @@ def _as_run(audit: "Audit") -> list[str]:
             f"neighbour were told apart{which}, where a loss of {most.epsilon:.3g} allows "
             f"{most.allowed:.0%}; that proves a loss of {most.found:.3g} or more."
         )
-    above = [
-        run.attribute for run in audit.as_run if run.claimed is None and run.found > run.epsilon
-    ]
+    above = [run.attribute for run in audit.as_run if run.beyond_epsilon]
     if above:
         sentences.append(
-            f"This is more than epsilon in {', '.join(above)}, and not an error: individual "
-            "differential privacy holds with noise scales fixed, and these scales follow the data. "
-            "DP and DP-UM hold as run."
+            f"This is more than epsilon in {', '.join(above)}, and not an error: nothing is "
+            "claimed as run where noise scales follow the data. Individual differential privacy "
+            "holds with noise scales fixed; DP and DP-UM with declared domains hold as run."
         )
     left_out = [name for name in attributes if name not in attacked]
     if left_out:
         sentences.append(
-            f"Not attacked as run: {', '.join(left_out)}, where the data decide where clusters "
-            "begin and end, and nothing is claimed."
+            f"Not attacked as run: {', '.join(left_out)}. Nothing is claimed as run where the data "
+            "decide where clusters begin and end, or which categories there are."
         )
     return sentences
 
@@ -182,7 +180,7 @@ def _verdict(audit: "Audit") -> list[str]:
     return [
         "No attack found more than the mechanism should lose.",
         f"Nothing was found in {audit.releases:,} releases that they must not show.",
-        "All bounds together are right with a probability of 97.5% or more.",
+        "All lower bounds hold together with 97.5% confidence.",
     ]
 
 
