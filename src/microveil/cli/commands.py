@@ -195,8 +195,7 @@ def certificate(
     _check_report(html, overwrite=overwrite, source=file)
     read = Certificate.read(file)
     _say(show_certificate(read))
-    protected = read.file and file.parent / read.file.name
-    if read.file and protected and protected.exists():
+    if read.file is not None and (protected := file.parent / read.file.name).exists():
         if sha256_of(protected) != read.file.sha256:
             raise MicroveilError(
                 f"{protected}: the file is not the one this certificate was written for"
