@@ -10,6 +10,7 @@ from polars.testing import assert_frame_equal
 from scipy import stats
 
 from microveil import Confidential, DataError, Derived, Plan, PrivacyWarning
+from microveil.core.choices import GuaranteeName, MethodName
 from microveil.engines.spark import engine as line
 from tests.engines.parity.conftest import LACKS, Outcome, RunOn, run_in_memory
 
