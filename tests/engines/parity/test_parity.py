@@ -116,7 +116,9 @@ BY_HAND: dict[MethodName, tuple[list[float], list[float]]] = {
 
 
 def test_methods_by_hand(run_on: RunOn) -> None:
-    attributes = {method: Confidential(lower=0, upper=32, method=method) for method in BY_HAND}
+    attributes: dict[str, Confidential] = {
+        method: Confidential(lower=0, upper=32, method=method) for method in BY_HAND
+    }
     plan = Plan(epsilon=6, k=3, records_per_person=1, attributes=attributes)  # 2 for each
     outcome = run_on(pl.DataFrame(dict.fromkeys(BY_HAND, VALUES)), plan)
     for method, (centroids, sensitivities) in BY_HAND.items():
@@ -134,7 +136,7 @@ def test_noise_has_the_right_scale_and_no_other(run_on: RunOn) -> None:
     ends: dict[str, Any] = {"lower": -1000.0, "upper": 1000.0}
     methods: dict[MethodName, tuple[int, int]]
     methods = {"DP": (1, 2000), "DP-UM": (2, 2000), "iDP-LS": (1, 1000)}
-    attributes = {
+    attributes: dict[str, Confidential] = {
         method: Confidential(method=method, k=None if method == "DP" else k, **ends)
         for method, (k, _) in methods.items()
     }
