@@ -61,7 +61,7 @@ def _protect(chosen: Chosen, plan: Plan, place: DeltaGenerator) -> Outcome:
 
 
 def judge(outcome: Outcome) -> Evaluation:
-    """Step 5: how useful it is, how safe, and what is promised."""
+    """Step 5: how useful it is, how risky, and what is promised."""
     st.header("5. Judge", anchor=False)
     st.caption("These figures depend on the data: keep them private.")
     with st.spinner("Measuring; a million records take about a minute", show_time=True):

@@ -227,7 +227,7 @@ def evaluate(
     report: Report = None,
     overwrite: Overwrite = False,
 ) -> None:
-    """Measure how useful and how safe a release is, against its original.
+    """Measure how useful and how risky a release is, against its original.
 
     Measures that compare records one by one need the private detail, or a release written with
     --keep-order; either is found if it lies beside the protected file. What is printed is a

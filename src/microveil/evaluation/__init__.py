@@ -62,7 +62,7 @@ def evaluate(
     train: float = 0.66,
     seed: int = 0,
 ) -> Evaluation:
-    """Measure how useful and how safe a release is, against its original.
+    """Measure how useful and how risky a release is, against its original.
 
     The figures are functions of the data that ε does not cover: do not publish them. What needs
     to know which record is whose is computed from a `Release`, with `detail`, or with `aligned`;
