@@ -37,7 +37,7 @@ def found(outcome: Audit, attribute: str, level: int) -> float:
 def test_a_million_runs_come_near_the_loss_of_plain_laplace_noise() -> None:
     domain = Confidential(lower=0, upper=1)
     plan = Plan(epsilon=0.1, method="DP", attributes={"x": domain})
-    outcome = audit(pl.DataFrame({"x": [0.0, 1.0]}), plan, runs=1_000_000, seed=1)
+    outcome = audit(pl.DataFrame({"x": [0.0, 1.0]}), plan, runs=1_000_000, releases=20, seed=1)
     assert not outcome.broken
     assert 0.088 < found(outcome, "x", 1) < 0.1
     assert outcome.findings[0].exact == pytest.approx(0.1, rel=1e-6)
@@ -54,14 +54,14 @@ def test_an_honest_mechanism_is_never_found_to_lose_more(
     plan = Plan(
         epsilon=3.0, k=3, method=method, guarantee=guarantee, attributes={"x": domain, "y": domain}
     )
-    outcome = audit(table, plan, runs=4_000, seed=5)
+    outcome = audit(table, plan, runs=4_000, releases=50, seed=5)
     assert not outcome.broken
     assert all(finding.found <= finding.exact for finding in outcome.findings)
     assert outcome.to_frame().height == 6
 
 
 def test_the_attack_comes_near_the_exact_loss_at_both_levels() -> None:
-    outcome = audit(TABLE, PLAN.replace(guarantee="re-clustered"), runs=40_000, seed=2)
+    outcome = audit(TABLE, PLAN.replace(guarantee="re-clustered"), runs=40_000, releases=20, seed=2)
     exact = {f.level: f.exact for f in outcome.findings if f.attribute == "x"}
     assert exact[2] == pytest.approx(1, rel=1e-6)
     for level in (1, 2):
@@ -69,7 +69,7 @@ def test_the_attack_comes_near_the_exact_loss_at_both_levels() -> None:
 
 
 def test_published_noise_loses_more_than_epsilon_when_clusters_are_formed_again() -> None:
-    outcome = audit(TABLE, PLAN, runs=20_000, seed=2)
+    outcome = audit(TABLE, PLAN, runs=20_000, releases=20, seed=2)
     assert found(outcome, "x", 1) <= 1 < found(outcome, "x", 2)
     assert not outcome.broken
 
@@ -115,7 +115,7 @@ def unmasked(
 
 @pytest.mark.parametrize("broken", [halved, reused, reused_raw, not_pulled_in, unmasked])
 def test_broken_mechanisms_are_caught(broken: Mechanism) -> None:
-    outcome = audit(TABLE, PLAN, runs=20_000, seed=4, mechanism=broken)
+    outcome = audit(TABLE, PLAN, runs=20_000, releases=20, seed=4, mechanism=broken)
     assert outcome.broken
     assert "BROKEN" in outcome.reading
 
@@ -131,8 +131,8 @@ def test_noise_in_floating_point_is_caught_by_its_low_bits() -> None:
             scale=scales * step
         )
 
-    assert audit(TABLE, PLAN, runs=200, seed=1, mechanism=floating).off_grid == ("x",)
-    assert audit(TABLE, PLAN, runs=200, seed=1).off_grid == ()
+    assert audit(TABLE, PLAN, runs=200, releases=20, seed=1, mechanism=floating).off_grid == ("x",)
+    assert audit(TABLE, PLAN, runs=200, releases=20, seed=1).off_grid == ()
 
 
 @pytest.mark.parametrize(("likely", "unlikely"), [(60, 20), (100, 0), (0, 100), (50, 50)])
@@ -143,7 +143,7 @@ def test_bounds_of_probabilities_agree_with_scipy(likely: int, unlikely: int) ->
     )
     with np.errstate(divide="ignore"):
         expected = np.log(low.low) - np.log(high.high)
-    bound = _clopper_pearson(np.array([likely]), np.array([unlikely]), 100)[0]
+    bound = _clopper_pearson(np.array([likely]), np.array([unlikely]), 100, 0.05)[0]
     assert bound == pytest.approx(expected)
 
 
@@ -165,13 +165,13 @@ def test_the_informed_adversary_by_hand() -> None:
 
 
 def test_clusters_at_the_ends_are_open_without_a_domain() -> None:
-    outcome = audit(TABLE, PLAN, runs=200, seed=1)
+    outcome = audit(TABLE, PLAN, runs=200, releases=20, seed=1)
     assert outcome.released[0].open_ended == 0.5
 
 
 def test_the_whole_sample_with_missing_values_and_several_records_per_person() -> None:
     plan = people_plan().replace(method="iDP-LS", records_per_person=2)
-    outcome = audit(people(300), plan, runs=200, seed=1)
+    outcome = audit(people(300), plan, runs=200, releases=20, seed=1)
     assert {f.attribute for f in outcome.findings} == {*plan.confidential, "all together"}
     assert outcome.findings[0].claimed == pytest.approx(1 / 9 / 2)
     assert not outcome.broken
@@ -180,7 +180,7 @@ def test_the_whole_sample_with_missing_values_and_several_records_per_person() -
 def test_the_time_budget_ends_the_audit() -> None:
     told: list[tuple[str, int, int]] = []
     outcome = audit(
-        people(500), people_plan(), runs=10**9, seconds=0.5, seed=1,
+        people(500), people_plan(), runs=10**9, releases=10**6, seconds=0.5, seed=1,
         progress=lambda *step: told.append(step),
     )  # fmt: skip
     assert 100 <= outcome.runs < 10**8
@@ -188,10 +188,10 @@ def test_the_time_budget_ends_the_audit() -> None:
 
 
 def test_too_few_runs() -> None:
-    with pytest.raises(DataError, match="at least 100 runs, got 5"):
+    with pytest.raises(DataError, match="at least 100 runs and 20 releases, got 5 and 20"):
         audit(TABLE, PLAN, runs=5)
 
 
 def test_a_seed_repeats_an_audit() -> None:
-    once: Callable[[], Audit] = lambda: audit(TABLE, PLAN, runs=500, seed=9)  # noqa: E731
+    once: Callable[[], Audit] = lambda: audit(TABLE, PLAN, runs=500, releases=20, seed=9)  # noqa: E731
     assert once() == once()

@@ -107,7 +107,7 @@ class Case:
     def __init__(self, codes: list[int], settings: CategorySettings, labels: list[int]) -> None:
         self.codes, self.settings, self.labels = codes, settings, labels
         self.categories = len(settings.categories)
-        self.held = [
+        self.as_is = [
             settings.method.promise.name == "iDP"
             and keeps_its_leader(
                 scores_of(cluster, settings.kind, self.categories), settings.persons
@@ -121,7 +121,7 @@ class Case:
             members.setdefault(label, []).append(code)
         return [tuple(cluster) for cluster in members.values()]
 
-    def formed_again(self, codes: list[int]) -> list[Cluster]:
+    def reclustered(self, codes: list[int]) -> list[Cluster]:
         sizes = [len(list(same)) for _, same in groupby(sorted(self.labels))]
         ends = np.cumsum([0, *sizes]).tolist()
         ranked = sorted(codes)
@@ -132,16 +132,16 @@ class Case:
         if not self.settings.method.clustered:
             return [randomised_response(code, 2 * rate, self.categories) for (code,) in clusters]
         probabilities = []
-        for cluster, held in zip(clusters, self.held, strict=True):
+        for cluster, as_is in zip(clusters, self.as_is, strict=True):
             scores = scores_of(cluster, self.settings.kind, self.categories)
             leader = scores.index(max(scores))
             certain = [float(c == leader) for c in range(self.categories)]
-            probabilities.append(certain if held else permute_and_flip(scores, rate))
+            probabilities.append(certain if as_is else permute_and_flip(scores, rate))
         return probabilities
 
-    def losses(self, *, held: bool) -> Iterator[tuple[int, int, float]]:
-        held |= not self.settings.method.clustered
-        form = self.clusters if held else self.formed_again
+    def losses(self, *, fixed: bool) -> Iterator[tuple[int, int, float]]:
+        fixed |= not self.settings.method.clustered
+        form = self.clusters if fixed else self.reclustered
         here = self.publishes(self.clusters(self.codes))
         for record, code in product(range(len(self.codes)), range(self.categories)):
             if code != self.codes[record]:
@@ -186,16 +186,16 @@ def test_losses_are_those_of_all_single_record_changes(case: tuple[list[int], Pl
     target = open_letters(codes, plan)
     by_hand = Case(codes, target.settings, labels_of(codes, plan))
     epsilon = plan.epsilon / plan.records_per_person
-    changing = min(len(by_hand.held), len(target.settings.categories) - 1)
-    formed_again = 1 if plan.guarantee == "re-clustered" or plan.method == "DP" else changing
-    for held, claimed in ((True, epsilon), (False, epsilon * formed_again)):
-        losses = list(by_hand.losses(held=held))
+    changing = min(len(by_hand.as_is), len(target.settings.categories) - 1)
+    reclustered = 1 if plan.guarantee == "re-clustered" or plan.method == "DP" else changing
+    for fixed, claimed in ((True, epsilon), (False, epsilon * reclustered)):
+        losses = list(by_hand.losses(fixed=fixed))
         for record, code, loss in losses:
-            there = target.changed(record, code, held=held)
+            there = target.changed(record, code, fixed=fixed)
             assert target.loss(there) == pytest.approx(loss, abs=1e-9)
         worst = max(loss for _, _, loss in losses)
         assert worst <= claimed * (1 + 1e-9)
-        found = worst_neighbour([target], target.telling_records(held=held), held=held)
+        found = worst_neighbour([target], target.telling_records(fixed=fixed), fixed=fixed)
         assert found.loss == pytest.approx(worst, abs=1e-9)
 
 
@@ -215,10 +215,12 @@ def test_joint_clusters_are_attacked_as_they_are_formed(seed: int) -> None:
     assert target.joint is number.joint
     assert np.bincount(target.joint).min() >= 3
     by_hand = Case(codes.tolist(), target.settings, target.joint.tolist())
-    losses = list(by_hand.losses(held=True))
+    losses = list(by_hand.losses(fixed=True))
     for record, code, loss in losses:
-        assert target.loss(target.changed(record, code, held=True)) == pytest.approx(loss, abs=1e-9)
-    found = worst_neighbour([target], target.telling_records(held=True), held=True)
+        assert target.loss(target.changed(record, code, fixed=True)) == pytest.approx(
+            loss, abs=1e-9
+        )
+    found = worst_neighbour([target], target.telling_records(fixed=True), fixed=True)
     assert found.loss == pytest.approx(max(loss for _, _, loss in losses), abs=1e-9)
     assert found.loss <= 1 + 1e-9
 
@@ -244,8 +246,8 @@ def test_numbers_in_joint_clusters_lose_what_all_single_record_changes_show(seed
         for value, cluster in zip(table["x"], target.joint, strict=True)
         for end in (0, 10)
     ]
-    assert target.closed_form(held=True) == pytest.approx(max(moves), rel=1e-6)
-    found = worst_neighbour([target], target.telling_records(held=True), held=True)
+    assert target.closed_form(fixed=True) == pytest.approx(max(moves), rel=1e-6)
+    found = worst_neighbour([target], target.telling_records(fixed=True), fixed=True)
     assert found.loss == pytest.approx(max(moves), rel=1e-6)
 
 
@@ -269,7 +271,7 @@ def test_losses_of_several_attributes_add_up_outcome_by_outcome() -> None:
             for p in case.publishes(case.clusters(codes))
         ]
         worst = max(worst, largest_loss(here, there))
-    assert worst_neighbour(targets, [5], held=True).loss == pytest.approx(worst, abs=1e-9)
+    assert worst_neighbour(targets, [5], fixed=True).loss == pytest.approx(worst, abs=1e-9)
 
 
 def test_many_categories_are_looked_at_from_both_ends() -> None:
@@ -277,9 +279,9 @@ def test_many_categories_are_looked_at_from_both_ends() -> None:
     plan = Plan(epsilon=1.0, k=4, method="DP-UM", attributes={"x": letters("ordinal", 16)})
     target = open_letters(codes, plan)
     assert len(set(codes)) > _MOST_CATEGORIES
-    found = worst_neighbour([target], target.telling_records(held=False), held=False)
+    found = worst_neighbour([target], target.telling_records(fixed=False), fixed=False)
     losses = [
-        target.loss(target.changed(record, code, held=False))
+        target.loss(target.changed(record, code, fixed=False))
         for record, code in product(range(60), range(16))
     ]
     assert 0.9 * max(losses) < found.loss <= max(losses)
@@ -288,7 +290,7 @@ def test_many_categories_are_looked_at_from_both_ends() -> None:
 def test_probabilities_too_small_for_a_double_still_compare() -> None:
     plan = Plan(epsilon=900.0, k=20, method="DP-UM", attributes={"x": letters("nominal", 2)})
     target = open_letters([0] * 20, plan)
-    assert target.loss(target.changed(0, 1, held=True)) == pytest.approx(900)
+    assert target.loss(target.changed(0, 1, fixed=True)) == pytest.approx(900)
 
 
 # What is honest is not flagged, and what is broken is caught.
@@ -301,7 +303,7 @@ def audit_letters(
     seed: int = 1,
 ) -> Audit:  # fmt: skip
     table = pl.DataFrame({"x": [LETTERS[code] for code in codes]})
-    return audit(table, plan, runs=runs, seed=seed, category_mechanism=mechanism)
+    return audit(table, plan, runs=runs, releases=20, seed=seed, category_mechanism=mechanism)
 
 
 @pytest.mark.parametrize("guarantee", ["fixed-clusters", "re-clustered"])
@@ -432,10 +434,12 @@ def test_a_broken_mechanism_is_caught_in_joint_clusters() -> None:
     table = pl.DataFrame({"x": list("aababb"), "y": [1.0, 2, 3, 10, 11, 12]})
     attributes = {"x": letters("nominal", 2), "y": Confidential(lower=0, upper=20)}
     plan = Plan(epsilon=2.0, k=3, partition="joint", attributes=attributes)
-    outcome = audit(table, plan, runs=4_000, seed=1, category_mechanism=always_the_mode)
+    outcome = audit(
+        table, plan, runs=4_000, releases=20, seed=1, category_mechanism=always_the_mode
+    )
     wrong = {finding.attribute for finding in outcome.findings if finding.broken}
     assert wrong == {"x", "all together"}
-    assert not audit(table, plan, runs=4_000, seed=1).broken
+    assert not audit(table, plan, runs=4_000, releases=20, seed=1).broken
 
 
 def test_more_lost_than_claimed_is_broken_even_if_no_attack_found_it() -> None:
@@ -527,7 +531,7 @@ def test_a_mixed_table_with_a_group_and_missing_values() -> None:
             "pay": Confidential(lower=0, upper=20_000),
         },
     )  # fmt: skip
-    outcome = audit(table, plan, runs=500, seed=3)
+    outcome = audit(table, plan, runs=500, releases=20, seed=3)
     assert not outcome.broken
     levels = {(finding.attribute, finding.level) for finding in outcome.findings}
     alone = {"school", "smokes", "age"}
@@ -539,7 +543,7 @@ def test_a_mixed_table_with_a_group_and_missing_values() -> None:
     assert "learns of region, pay from joint clusters is not measured" in outcome.reading
     assert "knows the category of" in outcome.reading
     assert outcome.to_frame().height == len(levels)
-    assert outcome == audit(table, plan, runs=500, seed=3)
+    assert outcome == audit(table, plan, runs=500, releases=20, seed=3)
 
 
 def test_randomised_response_leaves_the_informed_adversary_nothing() -> None:

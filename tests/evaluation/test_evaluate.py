@@ -32,7 +32,7 @@ RECORDS = 120
 ATTRIBUTES = ("wages", "age")
 OF_CATEGORIES = {
     "utility.unchanged", "utility.total_variation", "utility.cramers_v",
-    "risk.clusters_without_noise", "risk.smallest_joint_class",
+    "risk.smallest_joint_class",
 }  # fmt: skip
 
 
@@ -163,7 +163,7 @@ def test_a_table_alone_gives_distributions_and_says_what_is_missing(release: Rel
     assert {f.measure for f in evaluation.figures} == {
         "utility.means", "utility.variances", "utility.quantiles",
         "utility.pearson", "utility.spearman",
-        "utility.pmse", "utility.pmse_ratio",
+        "utility.pmse", "utility.pmse_ratio", "risk.unique_combinations",
     }  # fmt: skip
     reasons = _reasons(evaluation)
     for measure in (*ONE_BY_ONE, *F_MEASURES):
@@ -278,7 +278,7 @@ def test_too_few_complete_records() -> None:
     original = pl.DataFrame({"a": [1.0, 2, None, None], "b": [None, None, 3.0, 4]})
     evaluation = evaluate(original, original, aligned=True)
     reasons = _reasons(evaluation)
-    for measure in ("utility.mean_sse", "linkage.nearest", "utility.pmse", "utility.pearson"):
+    for measure in ("utility.mean_sse", "utility.pmse", "utility.pearson"):
         assert reasons[measure, None]
     assert evaluation.value("utility.sse_sst", "a") == 0
     apart = evaluate(
@@ -396,7 +396,7 @@ def test_figures_are_about_what_their_measure_says(release: Release) -> None:
     [
         (("utility.mean_see",), r"no measure has the id .*; did you mean 'utility.mean_sse'\?"),
         (("mean SSE",), r"did you mean 'utility.mean_sse'\? \(ids: utility.mean_sse, utility.sse_"),
-        (("Record linkage",), r"did you mean 'linkage.nearest'\?"),
+        (("linkage by nearest",), r"did you mean 'linkage.nearest'\?"),
         (("?",), r"no measure has the id '\?' \(ids: utility.mean_sse, .*f_measure_original\)$"),
         (("utility.mean_sse", "age"), r"computed for 'age': its figures are about the whole table"),
         (("utility.means",), r"computed for the whole table: its figures are about an attribute"),
@@ -441,7 +441,7 @@ def test_readings_state_figure_chance_and_sample(release: Release) -> None:
     evaluation = evaluate(PEOPLE, release, linkage_sample=50)
     readings = {f.measure: f.reading for f in evaluation.figures}
     assert "by chance 0.833%" in readings["linkage.nearest"]
-    assert "sample of 50 of 120 records" in readings["linkage.nearest"]
+    assert "sample of 50 of 120 people" in readings["linkage.nearest"]
     assert "higher is riskier" in readings["risk.rank_disclosure"]
     as_printed = evaluate(PEOPLE, release, scale="variance")
     original, masked = _arrays(release)

@@ -1,29 +1,23 @@
-"""Attack our own mechanism, and say what an attacker can really tell."""
+"""Attack our own releases and their mechanism, and say what an attacker can really tell."""
 
 import time
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from functools import partial
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import polars as pl
 from rich.console import Group, RenderableType
 
-from microveil.auditing.attacks import Attack, lower_bound
-from microveil.auditing.base import Published, Target
+from microveil.auditing.as_run import AsRun, judge, open_neighbour, tell_apart
 from microveil.auditing.categories import CategoryMechanism, CategoryTarget, mask_counts
+from microveil.auditing.checks import Check, look
+from microveil.auditing.fixed_scales import Finding, findings_of, plan_attacks, sample
+from microveil.auditing.line import Line, never_shown
 from microveil.auditing.numbers import Mechanism, NumericTarget
 from microveil.auditing.released import Narrowed, Pinned, narrowed, pinned
-from microveil.auditing.targets import (
-    AnyTarget,
-    Targets,
-    neighbour,
-    open_targets,
-    random_neighbour,
-    worst_neighbour,
-)
+from microveil.auditing.targets import AnyTarget, open_targets
 from microveil.core.mask import publish_centroids
 from microveil.core.noise import open_words
 from microveil.engines.memory import MemoryEngine
@@ -31,69 +25,67 @@ from microveil.errors import DataError
 from microveil.formats import load
 from microveil.plan.plan import Plan
 from microveil.release.choose_k import resolve_and_choose
-from microveil.release.guarantees import level_1_bound, level_2_bound
 from microveil.release.protect import Progress
 
-ALL = "all together"
+__all__ = ["AsRun", "Audit", "Check", "Finding", "audit"]
 
-_VALUES_PER_BATCH = 500_000
-_RANDOM_NEIGHBOURS = 2
+ALARM = 0.05
+"""The probability, at most, that an audit calls broken what is as it should be."""
 
-
-@dataclass(frozen=True)
-class Finding:
-    """What an attack found of one attribute, or of all together, at one level.
-
-    Attributes
-    ----------
-    claimed
-        The data-free bound the certificate states, per record; None where it states none.
-    exact
-        The loss of this very table. For a number it is that of the closed form; for categories,
-        and for all attributes together, that of the worst neighbour attacked.
-    found
-        The attack's lower bound, with 95% confidence. Above `exact` the mechanism is broken.
-    """
-
-    attribute: str
-    level: Literal[1, 2]
-    claimed: float | None
-    exact: float
-    found: float
-
-    @property
-    def broken(self) -> bool:
-        """Whether more was found than there should be to find, or is lost than is claimed."""
-        claimed = float("inf") if self.claimed is None else self.claimed
-        return self.found > self.exact * (1 + 1e-9) or self.exact > claimed * (1 + 1e-9)
+_FEWEST_RUNS = 100
+_FEWEST_RELEASES = 20
 
 
 @dataclass(frozen=True)
 class Audit:
     """The outcome of an audit. It is a function of the data: private.
 
-    `released` and `narrowed` say what the informed adversary learns of numbers and of categories,
-    and `joint` of which attributes this was not measured.
+    An audit of what is as it should be calls it broken with probability 5% at most: half of that is
+    for all lower bounds together, half for all checks.
+
+    Attributes
+    ----------
+    runs, releases
+        How often the mechanism ran on each table, and how often the whole line.
+    findings
+        What attacks on the mechanism found, with noise scales fixed.
+    as_run
+        What attacks on releases of the table and of a neighbour found, noise scales recomputed.
+    checks
+        What releases were searched for.
+    off_grid
+        Attributes published with bits below the noise grid.
+    doubt
+        The probability, at most, that a lower bound is too high; of all together half of 5%.
+    released, narrowed
+        What the informed adversary learns of numbers and of categories,
+    joint
+        and the attributes of which this was not measured.
     """
 
     runs: int
+    releases: int
     findings: tuple[Finding, ...]
+    as_run: tuple[AsRun, ...]
+    checks: tuple[Check, ...]
     off_grid: tuple[str, ...]
+    doubt: float
     released: tuple[Pinned, ...] = ()
     narrowed: tuple[Narrowed, ...] = ()
     joint: tuple[str, ...] = ()
 
     @property
     def broken(self) -> bool:
-        """Whether anything is wrong with the mechanism."""
-        return bool(self.off_grid) or any(finding.broken for finding in self.findings)
+        """Whether more was found than is claimed, or anything that releases must not show."""
+        found = [one.broken for part in (self.findings, self.as_run, self.checks) for one in part]
+        return bool(self.off_grid) or any(found)
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain values."""
         return asdict(self)
 
     def to_frame(self) -> pl.DataFrame:
-        """Return one row per attack."""
+        """Return one row per attack on the mechanism."""
         return pl.DataFrame([asdict(f) | {"broken": f.broken} for f in self.findings])
 
     @property
@@ -114,21 +106,33 @@ def audit(
     plan: Plan,
     *,
     runs: int = 10_000,
+    releases: int | None = None,
     seconds: float | None = None,
     seed: int | None = None,
     progress: Progress | None = None,
     mechanism: Mechanism = publish_centroids,
     category_mechanism: CategoryMechanism = mask_counts,
 ) -> Audit:
-    """Attack the mechanism on this table and bound its loss from below.
+    """Attack what `protect` does with this table, and bound its loss from below.
 
-    The mechanism runs many times on the table and on neighbours: the worst one that the exact
-    probabilities tell of, and random ones. An event that tells them apart is chosen on one half of
-    the runs, and its probabilities are bounded on the other half. Noise scales, and which clusters
-    of categories are released as they are, are held as computed from the table: individual
-    differential privacy counts them as part of the mechanism. Where the data decided where clusters
-    begin and end, as in joint clusters, only clusters held are attacked: nothing is claimed of
-    others. A second adversary, who knows all records but one, looks at one released table. Of
+    **The whole line** releases the table many times, and also a neighbour: the one that releases
+    should tell apart best, with clusters and noise scales computed anew from it. The loss found is
+    that *as run*. DP and DP-UM claim to bound it; iDP does not, since its scales follow the data.
+    The releases are also compared with draws from what they should be, by arithmetic of its own,
+    and searched for noise that is missing, too small, repeated or shared, and for fewer than k
+    records alike.
+
+    **The mechanism** runs many more times on the clusters of the table and of neighbours: the
+    worst one that the exact probabilities tell of, and random ones. Noise scales, and which
+    clusters of categories are released as they are, are fixed as computed from the table:
+    individual differential privacy counts them as part of the mechanism. Where the data decided
+    where clusters begin and end, as in joint clusters, only fixed clusters are attacked: nothing
+    is claimed of others.
+
+    An event that tells two tables apart is chosen on one half of the runs, or on draws from what
+    releases should be, and its probabilities are bounded on the other half, or on the releases.
+
+    A second adversary, who knows all records but one, looks at one released table. Of
     joint clusters that is not measured: a value there is not bounded by those of the clusters
     beside it.
 
@@ -140,12 +144,16 @@ def audit(
         As for `protect`.
     runs
         How often the mechanism runs on each table. More runs bring the bound nearer to the truth.
+    releases
+        How often the whole line runs on the table and on its neighbour. By default once for every
+        25 runs, but from 20 to 400 times.
     seconds
-        Stop after so many seconds with the runs done by then.
+        Stop after about so many seconds with what was done by then.
     seed
-        For experiments: repeatable noise.
+        For experiments: repeatable noise, also of the releases. Without one these take their noise
+        from the operating system, as `protect` does.
     progress
-        Called after every batch of runs.
+        Called after every release and every batch of runs.
     mechanism
         What is attacked, from cluster summaries to published values.
     category_mechanism
@@ -154,86 +162,76 @@ def audit(
     Examples
     --------
     >>> from microveil.plan.sample import people, people_plan
-    >>> outcome = audit(people(200), people_plan(), runs=200, seed=1)
+    >>> outcome = audit(people(100), people_plan(), runs=200, releases=20, seed=1)
     >>> outcome.broken
     False
     """
-    if runs < 100:
-        raise DataError(f"an audit needs at least 100 runs, got {runs}")
-    engine = MemoryEngine(load(data, verbatim=plan.verbatim).data)
-    resolved = resolve_and_choose(plan, engine)
-    targets = open_targets(engine, resolved, mechanism, category_mechanism)
-    attacks = _plan_attacks(targets, np.random.default_rng(seed))
-    done, off_grid = _sample(attacks, runs, seconds, seed, progress)
-    findings = tuple(
-        _finding(level, chosen, plan.records_per_person, name)
-        for (name, level), chosen in attacks.items()
+    if releases is None:
+        releases = min(max(runs // 25, _FEWEST_RELEASES), 400)
+    if runs < _FEWEST_RUNS or releases < _FEWEST_RELEASES:
+        raise DataError(
+            f"an audit needs at least {_FEWEST_RUNS} runs and {_FEWEST_RELEASES} releases, "
+            f"got {runs} and {releases}"
+        )
+    started, random = time.monotonic(), np.random.default_rng(seed)
+    table = load(data, verbatim=plan.verbatim)
+    engine = MemoryEngine(table.data)
+    targets = open_targets(engine, resolve_and_choose(plan, engine), mechanism, category_mechanism)
+    here = Line(table, plan, targets)
+    there = open_neighbour(here)
+    lines = [here] if there is None else [here, there]
+    shared = None if seconds is None else started + seconds / 2
+    released = _release(lines, releases, shared, seed, random, progress)
+    attacks = plan_attacks(targets, random)
+    until = None if seconds is None else started + seconds
+    done, off_grid = sample(attacks, runs, until, seed, progress)
+    told = {} if there is None else tell_apart(here, there, random)
+    doubt = ALARM / 2 / (len(attacks) + len(told) + 1)
+    seen = [tuple(line.seen().values()) for line in lines]
+    pinned_down, left = _look_at_release(targets, seed)
+    return Audit(
+        runs=done,
+        releases=released,
+        findings=findings_of(attacks, plan.records_per_person, doubt),
+        as_run=judge(told, targets, plan, doubt),
+        checks=(*look(seen, ALARM / 2, random), *never_shown(lines)),
+        off_grid=tuple(sorted(off_grid.union(*(line.off_grid for line in lines)))),
+        released=pinned_down,
+        narrowed=left,
+        doubt=doubt,
+        joint=tuple(target.settings.name for target in targets if target.joint is not None),
     )
-    released, left = _look_at_release(targets, seed)
-    joint = tuple(target.settings.name for target in targets if target.joint is not None)
-    return Audit(done, findings, tuple(sorted(off_grid)), released, left, joint)
 
 
-Key = tuple[str, Literal[1, 2]]
-
-
-def _plan_attacks(targets: Targets, random: np.random.Generator) -> dict[Key, list[Attack]]:
-    attacks: dict[Key, list[Attack]] = {}
-    levels: tuple[Literal[1, 2], ...] = (1, 2)
-    for level in levels:
-        held = level == 1
-        attacked = [t for t in targets if held or not t.settings.chosen_from_data]
-        telling = {t.settings.name: t.telling_records(held=held) for t in attacked}
-        for target in attacked:
-            worst = worst_neighbour([target], telling[target.settings.name], held=held)
-            suspects = target.suspects() if held else ()
-            chosen = [worst, *(neighbour([target], (suspect,)) for suspect in suspects)]
-            attacks[target.settings.name, level] = [Attack([target], one) for one in chosen]
-        if len(attacked) < len(targets):
-            continue
-        everyone = [record for records in telling.values() for record in records]
-        neighbours = [worst_neighbour(targets, everyone, held=held)]
-        neighbours += [
-            random_neighbour(targets, random, held=held) for _ in range(_RANDOM_NEIGHBOURS)
-        ]
-        attacks[ALL, level] = [Attack(targets, one) for one in neighbours]
-    return attacks
-
-
-def _sample(
-    attacks: dict[Key, list[Attack]],
-    runs: int,
-    seconds: float | None,
+def _release(
+    lines: Sequence[Line],
+    releases: int,
+    until: float | None,
     seed: int | None,
+    random: np.random.Generator,
     progress: Progress | None,
-) -> tuple[int, set[str]]:
-    """Run the mechanism in batches until the runs are done or the time is up."""
-    started, done = time.monotonic(), 0
-    off_grid: set[str] = set()
-    every = [attack for chosen in attacks.values() for attack in chosen]
-    targets = list(dict.fromkeys(target for attack in every for target in attack.targets))
-    batch = max(1, min(runs, _VALUES_PER_BATCH // max(target.cells for target in targets)))
-    with ThreadPoolExecutor() as threads:
-        while done < runs and (not done or not seconds or time.monotonic() - started < seconds):
-            count, at = min(batch, runs - done), done
+) -> int:
+    """Release every table until the releases are done or the time is up."""
+    done = 0
+    while done < releases and (done < _FEWEST_RELEASES or not until or time.monotonic() < until):
+        for number, line in enumerate(lines):
+            own = (
+                None
+                if seed is None
+                else int(np.random.default_rng([seed, number, done]).integers(2**62))
+            )
+            line.observe(own, random)
+        done += 1
+        if progress:
+            progress("releasing", done, releases)
+    return done
 
-            def here(target: Target[Any], count: int = count, at: int = at) -> Published:
-                source = open_words(seed, f"here {target.settings.name} {at}")
-                return target.run(target.summary, count, source)
 
-            seen = dict(zip(targets, threads.map(here, targets), strict=True))
-
-            def sample(number: int, at: int = at, seen: Any = seen) -> None:  # noqa: ANN401
-                attack = every[number]
-                source = open_words(seed, f"there {number} {at}")
-                attack.sample([seen[target] for target in attack.targets], source)
-
-            list(threads.map(sample, range(len(every))))
-            off_grid |= {t.settings.name for t in targets if t.is_off_grid(seen[t])}
-            done += count
-            if progress:
-                progress("attacking", done, runs)
-    return done, off_grid
+def _seed_of(seed: int | None, table: int, number: int) -> int | None:
+    """Return a seed of its own for every release, where they are to be repeatable."""
+    return (
+        None if seed is None else int(np.random.default_rng([seed, table, number]).integers(2**62))
+    )
 
 
 def _look_at_release(
@@ -245,23 +243,4 @@ def _look_at_release(
     return (
         tuple(pinned(t, t.release(words())) for t in clustered if isinstance(t, NumericTarget)),
         tuple(narrowed(t, t.release(words())) for t in clustered if isinstance(t, CategoryTarget)),
-    )
-
-
-def _finding(level: Literal[1, 2], attacks: list[Attack], persons: int, name: str) -> Finding:
-    targets = attacks[0].targets
-    bounds = [
-        level_1_bound(t.settings, persons) if level == 1 else level_2_bound(t.settings, persons)
-        for t in targets
-    ]
-    known = [bound / persons for bound in bounds if bound is not None]
-    exact = targets[0].closed_form(held=level == 1) if len(targets) == 1 else None
-    if exact is None:
-        exact = max(attack.loss for attack in attacks)
-    return Finding(
-        attribute=name,
-        level=level,
-        claimed=sum(known) if len(known) == len(bounds) else None,
-        exact=exact,
-        found=lower_bound(attacks),
     )

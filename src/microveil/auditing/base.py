@@ -1,21 +1,22 @@
-"""What can be attacked: one attribute, whose clusters are held or formed again."""
+"""What can be attacked: one attribute, with fixed clusters or re-clustered."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Generic, Self, TypeVar
+from typing import Any, Generic, Self, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
+from microveil.auditing.models import Model, Published
 from microveil.core.attribute import AttributeSettings
 from microveil.core.grid import Integers, Reals
+from microveil.core.mask import summary_of
 from microveil.core.noise import WordSource
 from microveil.core.partition import cut
 
 Summary = TypeVar("Summary")
-Published = NDArray[Any]
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,14 +40,18 @@ class Target(ABC, Generic[Summary]):
 
     @cached_property
     def order(self) -> Integers:
-        """Positions of the values in rank order, within joint clusters one after the other."""
+        """Positions of the values cluster by cluster, in rank order within each."""
+        if not self.clustered:
+            return np.arange(len(self.values))
         if self.joint is None:
             return np.argsort(self.values, kind="stable")
         return np.lexsort((self.values, self.joint))
 
     @cached_property
     def sizes(self) -> Integers:
-        """Sizes of the clusters."""
+        """Sizes of the clusters; a method that forms none has one for every record."""
+        if not self.clustered:
+            return np.ones_like(self.values)
         if self.joint is None:
             return cut(self.values[self.order], self.settings)
         return np.bincount(self.joint)
@@ -54,7 +59,7 @@ class Target(ABC, Generic[Summary]):
     @cached_property
     def summary(self) -> Summary:
         """Summary of the table as it is."""
-        return self.summarise(self.values[self.order] if self.clustered else self.values)
+        return self.summarise(self.values[self.order])
 
     @property
     def clustered(self) -> bool:
@@ -69,18 +74,14 @@ class Target(ABC, Generic[Summary]):
         """Return the record of a rank."""
         return int(np.flatnonzero(self.present)[self.order[rank]])
 
-    def changed(self, record: int, value: int, *, held: bool) -> Summary:
-        """Summarise the table with one value changed, clusters held or formed again."""
+    def changed(self, record: int, value: int, *, fixed: bool) -> Summary:
+        """Summarise the table with one value changed, with fixed clusters or re-clustered."""
         position = self.position(record)
         if position is None:
             return self.summary
-        if not self.clustered:
-            values = self.values.copy()
-            values[position] = value
-            return self.summarise(values)
         ranked = self.values[self.order]
         rank = int(np.flatnonzero(self.order == position)[0])
-        if not held:
+        if self.clustered and not fixed:
             others = np.delete(ranked, rank)
             return self.summarise(np.insert(others, np.searchsorted(others, value), value))
         ranked[rank] = value
@@ -90,11 +91,11 @@ class Target(ABC, Generic[Summary]):
         ranked[members] = np.sort(ranked[members])
         return self.summarise(ranked)
 
-    def furthest(self, record: int, *, held: bool) -> tuple[Summary, Summary]:
+    def furthest(self, record: int, *, fixed: bool) -> tuple[Summary, Summary]:
         """Summarise the table with one value changed: where most is likelier here, or there."""
         most, furthest = [-1.0, -1.0], [self.summary, self.summary]
         for value in self.telling_values:
-            there = self.changed(record, value, held=held)
+            there = self.changed(record, value, fixed=fixed)
             for way, loss in enumerate(self.losses(there)):
                 if loss > most[way]:
                     most[way], furthest[way] = loss, there
@@ -110,6 +111,20 @@ class Target(ABC, Generic[Summary]):
 
     @property
     @abstractmethod
+    def new_values(self) -> Sequence[tuple[int, Any]]:
+        """Values for a changed record: in grid units or as a code, and as they are in the table."""
+
+    @abstractmethod
+    def model(self, summary: Summary) -> Model:
+        """Return what a table with these clusters should publish, calibrated by itself."""
+
+    @cached_property
+    def own_model(self) -> Model:
+        """What the table as it is should publish."""
+        return self.model(self.summary)
+
+    @property
+    @abstractmethod
     def cells(self) -> int:
         """How many numbers the mechanism sees in one run."""
 
@@ -118,25 +133,30 @@ class Target(ABC, Generic[Summary]):
     def telling_values(self) -> Iterable[int]:
         """The values to which a record's change can tell most."""
 
-    @abstractmethod
-    def summarise(self, values: Integers) -> Summary:
-        """Summarise clusters of ranked values, or every value by itself where there are none."""
+    def summarise(self, ranked: Integers) -> Summary:
+        """Summarise the clusters of values that stand cluster by cluster."""
+        return cast(Summary, summary_of(ranked, self.sizes, self.settings))
 
     @abstractmethod
     def losses(self, there: Summary) -> tuple[float, float]:
         """How much likelier anything can be here than there, and there than here: logarithms."""
 
     @abstractmethod
-    def closed_form(self, *, held: bool) -> float | None:
+    def closed_form(self, *, fixed: bool) -> float | None:
         """Loss of this very table; None where there is no closed form."""
 
     @abstractmethod
-    def telling_records(self, *, held: bool) -> Sequence[int]:
+    def telling_records(self, *, fixed: bool) -> Sequence[int]:
         """Return the records whose change can tell most about this target."""
 
     def suspects(self) -> Sequence[Summary]:
-        """Further neighbours, clusters held, on which a broken mechanism would betray itself."""
+        """Further neighbours with fixed clusters, on which a broken mechanism betrays itself."""
         return ()
+
+    @property
+    def publishes_on_grid(self) -> bool:
+        """Whether released values are multiples of the noise grid, or have none."""
+        return True
 
     @abstractmethod
     def release(self, source: WordSource) -> Published:

@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from microveil.auditing.base import Target
-from microveil.core.attribute import CategorySettings
+from microveil.auditing.models import CERTAIN, CategoryModel
+from microveil.core.attribute import Category, CategorySettings
 from microveil.core.categories import (
     CategorySummary,
     leaders,
@@ -17,7 +18,6 @@ from microveil.core.categories import (
     released_as_is,
     representatives,
     respond,
-    summarise_categories,
 )
 from microveil.core.grid import Integers, Reals
 from microveil.core.noise import WordSource
@@ -29,7 +29,6 @@ CategoryMechanism = Callable[
 _MOST_CLUSTERS = 300
 _MOST_CATEGORIES = 12
 _FIRM = 2  # the margin of a leader that one record cannot overturn
-_CERTAIN = 1_000.0  # a logarithm beyond any that a run could tell from infinity
 
 
 def mask_counts(
@@ -46,7 +45,7 @@ def mask_counts(
 
 @dataclass(frozen=True, eq=False)
 class CategoryTarget(Target[CategorySummary]):
-    """An attribute of categories: clusters released as they are are held, as noise scales are.
+    """An attribute of categories; which clusters are released as they are is fixed, as scales are.
 
     Where the method forms no clusters, every record is a cluster of its own. `watched` names the
     only clusters that matter to an attack; None: all.
@@ -58,8 +57,14 @@ class CategoryTarget(Target[CategorySummary]):
 
     @cached_property
     def as_is(self) -> NDArray[np.bool_]:
-        """Which clusters are released as they are, held throughout the attack."""
+        """Which clusters are released as they are."""
         return released_as_is(self.summary, self.settings)
+
+    def model(self, summary: CategorySummary) -> CategoryModel:
+        """Return what a table with these clusters should publish, as it would by itself."""
+        as_is = released_as_is(summary, self.settings)
+        logarithms = self.log_probabilities(summary.counts, as_is)
+        return CategoryModel(self.settings, logarithms, self._scores(summary.counts), as_is)
 
     @property
     def cells(self) -> int:
@@ -71,10 +76,15 @@ class CategoryTarget(Target[CategorySummary]):
         """Every category: there are few enough to try them all."""
         return range(len(self.settings.categories))
 
-    def summarise(self, values: Integers) -> CategorySummary:
-        """Count the categories in clusters of ranked values, or of every value by itself."""
-        sizes = self.sizes if self.clustered else np.ones_like(values)
-        summary = summarise_categories(values, sizes, len(self.settings.categories))
+    @property
+    def new_values(self) -> list[tuple[int, Category]]:
+        """Every category, or the first and the last if there are more than 12."""
+        every = list(enumerate(self.settings.categories))
+        return every if len(every) <= _MOST_CATEGORIES else [every[0], every[-1]]
+
+    def summarise(self, ranked: Integers) -> CategorySummary:
+        """Count the categories in the clusters that are watched."""
+        summary = super().summarise(ranked)
         return summary if self.watched is None else _only(summary, self.watched)
 
     def watching(self, there: CategorySummary) -> tuple[Self, CategorySummary]:
@@ -95,20 +105,20 @@ class CategoryTarget(Target[CategorySummary]):
         _, ratios = self._ratios(there)
         return float(ratios.max(axis=1).sum()), float((-ratios).max(axis=1).sum())
 
-    def closed_form(self, *, held: bool) -> None:
+    def closed_form(self, *, fixed: bool) -> None:
         """None: what is known exactly is the loss of the neighbours that are looked at."""
 
-    def telling_records(self, *, held: bool) -> list[int]:
+    def telling_records(self, *, fixed: bool) -> list[int]:
         """Return the record of the worst neighbour.
 
-        Randomised response treats all records alike. With clusters held, every category of every
+        Randomised response treats all records alike. With fixed clusters, every category of every
         cluster is looked at, each kind of cluster once and at most 300 kinds, those with the
-        clearest leaders. Formed again, every category is looked at, or the first and the last if
+        clearest leaders. Re-clustered, every category is looked at, or the first and the last if
         there are more than 12.
         """
         if not self.clustered:
             return [self.record(0)]
-        return [self._telling_held() if held else self._telling_formed_again()]
+        return [self._telling_fixed() if fixed else self._telling_reclustered()]
 
     def suspects(self) -> list[CategorySummary]:
         """Return neighbours whose leaders are weakened: a leader's record goes to a rival.
@@ -150,7 +160,7 @@ class CategoryTarget(Target[CategorySummary]):
         most = int(moved[np.argmax(np.abs(ratios).max(axis=1))])
         return np.stack(
             [
-                np.clip(ratios, -_CERTAIN, _CERTAIN)[clusters, seen].sum(axis=1),
+                np.clip(ratios, -CERTAIN, CERTAIN)[clusters, seen].sum(axis=1),
                 leads[0].sum(axis=1) - leads[1].sum(axis=1),
                 (here - away)[clusters, seen].sum(axis=1),
                 published[:, most] == published[:, self._most_alike(most, moved)],
@@ -187,7 +197,7 @@ class CategoryTarget(Target[CategorySummary]):
     def _scores(self, counts: Integers) -> Integers:
         return CategorySummary(counts.sum(axis=1), counts).scores(self.settings.kind)
 
-    def _telling_held(self) -> int:
+    def _telling_fixed(self) -> int:
         """Return the record whose change within its cluster loses most."""
         pairs = [
             (cluster, code)
@@ -196,7 +206,7 @@ class CategoryTarget(Target[CategorySummary]):
         ]
         if not pairs:
             return self.record(0)
-        cluster, code = max(pairs, key=lambda pair: self._held_loss(*pair))
+        cluster, code = max(pairs, key=lambda pair: self._fixed_loss(*pair))
         start = int(self.sizes[:cluster].sum())
         members = self.values[self.order[start : start + int(self.sizes[cluster])]]
         return self.record(start + int(np.argmax(members == code)))
@@ -214,7 +224,7 @@ class CategoryTarget(Target[CategorySummary]):
         leads = ordered[:, -1] - ordered[:, -2]
         return clusters[np.argsort(-leads, kind="stable")[:_MOST_CLUSTERS]]
 
-    def _held_loss(self, cluster: int, code: int) -> float:
+    def _fixed_loss(self, cluster: int, code: int) -> float:
         """Loss of the worst change of one record of this category within its cluster."""
         here = self.summary.counts[cluster]
         every = np.eye(len(here), dtype=np.int64)
@@ -223,14 +233,14 @@ class CategoryTarget(Target[CategorySummary]):
         )
         return float(np.abs(ratios).max())
 
-    def _telling_formed_again(self) -> int:
+    def _telling_reclustered(self) -> int:
         """Return the record whose change loses most; those of one category are all alike."""
         ranked = self.values[self.order]
         records = [self.record(int(rank)) for rank in np.unique(ranked, return_index=True)[1]]
         if len(records) > _MOST_CATEGORIES:
             records = [records[0], records[-1]]
         return max(
-            records, key=lambda record: max(map(self.loss, self.furthest(record, held=False)))
+            records, key=lambda record: max(map(self.loss, self.furthest(record, fixed=False)))
         )
 
     def _weakened(self, cluster: int) -> CategorySummary:

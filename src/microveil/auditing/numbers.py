@@ -7,10 +7,11 @@ from functools import cached_property
 import numpy as np
 
 from microveil.auditing.base import Target
+from microveil.auditing.models import NumericModel
 from microveil.core.accounting import fixed_loss, reclustered_loss
 from microveil.core.attribute import NumericSettings
-from microveil.core.clusters import ClusterSummary, singletons, summarise
-from microveil.core.grid import Integers, Reals
+from microveil.core.clusters import ClusterSummary
+from microveil.core.grid import LARGEST_UNITS, Integers, Reals
 from microveil.core.mask import calibrate, publish
 from microveil.core.noise import WordSource
 
@@ -19,15 +20,27 @@ Mechanism = Callable[[ClusterSummary, Integers, NumericSettings, WordSource], Re
 
 @dataclass(frozen=True, eq=False)
 class NumericTarget(Target[ClusterSummary]):
-    """A numeric attribute: noise scales are held as computed from the table."""
+    """A numeric attribute, with noise scales fixed as computed from the table."""
 
     settings: NumericSettings
     mechanism: Mechanism
+    single_precision: bool
 
     @cached_property
     def scales(self) -> Integers:
-        """Noise scales of the table as it is, held throughout the attack."""
+        """Noise scales of the table as it is."""
         return calibrate(self.summary, self.settings)
+
+    def model(self, summary: ClusterSummary) -> NumericModel:
+        """Return what a table with these clusters should publish, with scales of its own."""
+        low, high = self.settings.grid.to_values(np.array([self.values.min(), self.values.max()]))
+        return NumericModel(
+            self.settings,
+            self.settings.method.centroid(summary, 0),
+            calibrate(summary, self.settings),
+            (float(low), float(high)),
+            self.single_precision,
+        )
 
     @property
     def cells(self) -> int:
@@ -47,14 +60,30 @@ class NumericTarget(Target[ClusterSummary]):
             int(units[1]) if known[1] else high + far,
         )
 
+    @cached_property
+    def new_values(self) -> list[tuple[int, float]]:
+        """Values as far out as the line takes them: the domain's ends, or well beyond the data.
+
+        They are whole where no end is declared, and so have no more decimals than the data.
+        """
+        settings, grid = self.settings, self.settings.grid
+        low, high = grid.to_values(np.array([self.values.min(), self.values.max()]))
+        beyond = np.array([np.floor(2 * low - high) - 1, np.ceil(2 * high - low) + 1])
+        reach = LARGEST_UNITS / 2 * grid.step
+        declared = np.array([settings.lower, settings.upper])
+        ends = np.where(np.isfinite(declared), declared, np.clip(beyond, -reach, reach))
+        ends = np.clip(ends, settings.published_lower, settings.published_upper)
+        return list(zip(grid.to_units(ends).tolist(), ends.tolist(), strict=True))
+
+    @property
+    def publishes_on_grid(self) -> bool:
+        """Whether released values are multiples of the noise grid: averages are not."""
+        return self.settings.post == "none" and not self.single_precision
+
     @property
     def telling_values(self) -> Iterable[int]:
         """The furthest values a record may take."""
         return self.ends
-
-    def summarise(self, values: Integers) -> ClusterSummary:
-        """Summarise clusters of ranked values, or every value by itself where there are none."""
-        return summarise(values, self.sizes) if self.clustered else singletons(values)
 
     def losses(self, there: ClusterSummary) -> tuple[float, float]:
         """How much likelier anything can be here than there; Laplace noise is symmetric."""
@@ -66,14 +95,14 @@ class NumericTarget(Target[ClusterSummary]):
         loss = float(np.sum(moved[noisy] / self.scales[noisy]))
         return loss, loss
 
-    def closed_form(self, *, held: bool) -> float:
+    def closed_form(self, *, fixed: bool) -> float:
         """Loss of this very table."""
-        loss = fixed_loss if held else reclustered_loss
+        loss = fixed_loss if fixed else reclustered_loss
         return loss(self.settings.method, self.summary, self.settings.domain_units, self.scales)
 
-    def telling_records(self, *, held: bool) -> list[int]:
+    def telling_records(self, *, fixed: bool) -> list[int]:
         """Return the records at the ends of the table, or of the clusters that can lose most."""
-        if not held or not self.clustered:
+        if not fixed or not self.clustered:
             return [self.record(0), self.record(len(self.values) - 1)]
         ends, picks = np.cumsum(self.sizes), []
         reaches = self.settings.method.fixed(self.summary, self.settings.domain_units)

@@ -32,7 +32,8 @@ def open_targets(
         where = engine.present(settings.name), engine.joint(settings.name)
         units = engine.units(settings)
         if isinstance(settings, NumericSettings):
-            return NumericTarget(settings, units, *where, mechanism)
+            single = engine.columns[settings.name].single_precision
+            return NumericTarget(settings, units, *where, mechanism, single)
         return CategoryTarget(settings, units, *where, category_mechanism)
 
     return tuple(map(open_target, resolved.attributes))
@@ -46,21 +47,21 @@ class Neighbour:
     loss: float
 
 
-def worst_neighbour(targets: Targets, records: Sequence[int], *, held: bool) -> Neighbour:
+def worst_neighbour(targets: Targets, records: Sequence[int], *, fixed: bool) -> Neighbour:
     """Return the most telling of these records, changed to what tells most in every target."""
     neighbours = (
         neighbour(targets, summaries)
         for record in dict.fromkeys(records)
-        for summaries in zip(*(t.furthest(record, held=held) for t in targets), strict=True)
+        for summaries in zip(*(t.furthest(record, fixed=fixed) for t in targets), strict=True)
     )
     return max(neighbours, key=lambda one: one.loss)
 
 
-def random_neighbour(targets: Targets, random: np.random.Generator, *, held: bool) -> Neighbour:
+def random_neighbour(targets: Targets, random: np.random.Generator, *, fixed: bool) -> Neighbour:
     """Return the table with one record's values exchanged for other records' values."""
     record = int(random.integers(len(targets[0].present)))
     summaries = tuple(
-        target.changed(record, int(random.choice(target.values)), held=held) for target in targets
+        target.changed(record, int(random.choice(target.values)), fixed=fixed) for target in targets
     )
     return neighbour(targets, summaries)
 

@@ -195,8 +195,7 @@ def certificate(
     _check_report(html, overwrite=overwrite, source=file)
     read = Certificate.read(file)
     _say(show_certificate(read))
-    protected = read.file and file.parent / read.file.name
-    if read.file and protected and protected.exists():
+    if read.file is not None and (protected := file.parent / read.file.name).exists():
         if sha256_of(protected) != read.file.sha256:
             raise MicroveilError(
                 f"{protected}: the file is not the one this certificate was written for"
@@ -261,23 +260,33 @@ def audit(
     data: "Source",
     plan: Annotated[Path, typer.Option(help="A plan in TOML.")],
     runs: Annotated[int, typer.Option(help="How often the mechanism runs on each table.")] = 10_000,
-    seconds: Annotated[float | None, typer.Option(help="Stop after so many seconds.")] = None,
+    releases: Annotated[
+        int | None,
+        typer.Option(help="How often it is released, by default once in 25 runs, 20 to 400 times."),
+    ] = None,
+    seconds: Annotated[float | None, typer.Option(help="Stop after about so many seconds.")] = None,
     seed: Seed = None,
 ) -> None:
-    """Attack the mechanism on your own table: what can be told apart, and what is pinned down.
+    """Attack releases of your own table: what can be told apart, and what is pinned down.
 
-    What it prints is a function of the data: keep it private.
+    Nothing is written. What it prints is a function of the data: keep it private.
     """
     from microveil.auditing import audit
     from microveil.plan.plan import Plan
 
     with _progress(quiet=False) as progress:
         outcome = audit(
-            data, Plan.read(plan), runs=runs, seconds=seconds, seed=seed, progress=progress
+            data,
+            Plan.read(plan),
+            runs=runs,
+            releases=releases,
+            seconds=seconds,
+            seed=seed,
+            progress=progress,
         )
     _say(outcome)
     if outcome.broken:
-        raise MicroveilError("the mechanism loses more than it should; please report this")
+        raise MicroveilError("the mechanism is broken, as said above; please report this")
 
 
 @app.command()

@@ -6,7 +6,8 @@ from rich.console import RenderableType
 
 from microveil.cli.terminal import show_before_and_after, show_rows
 from microveil.errors import FileError
-from microveil.formats import check_output, moved_into_place
+from microveil.formats import moved_into_place
+from microveil.formats.paths import check_place
 from microveil.plan.sample import people, people_plan
 from microveil.release.certificate_text import show_release
 from microveil.release.protect import Progress, protect
@@ -25,10 +26,10 @@ def run_demo(
         directory.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise FileError(f"{directory}: cannot be made: {error.strerror}") from None
-    release = protect(before, plan, progress=progress)
     inputs = [directory / "people.csv", directory / "plan.toml"]
     for path in inputs:
-        check_output(path, overwrite=overwrite, source=None, suffixes=(path.suffix,))
+        check_place(path, overwrite=overwrite, source=None)
+    release = protect(before, plan, progress=progress)
     written = release.write(directory / "protected.parquet", detail=True, overwrite=overwrite)
     with moved_into_place(inputs) as temporary:
         before.write_csv(temporary[0])

@@ -3,6 +3,7 @@
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, Literal, TypeVar
 
 import narwhals as nw
@@ -67,7 +68,7 @@ class MemoryEngine:
         """How many attributes may be worked on at once: one for each core, within reason."""
         return min(os.cpu_count() or 1, _MOST_THREADS)
 
-    @property
+    @cached_property
     def columns(self) -> dict[str, Column]:
         """Columns in table order."""
         return {
@@ -81,6 +82,7 @@ class MemoryEngine:
         self._frame = self._frame.with_columns(
             *(self._frame[name].cast(dtype) for name, dtype in wanted.items())
         )
+        self.__dict__.pop("columns", None)
 
     def _wanted_types(self, kinds: Mapping[str, NumericKind]) -> dict[str, nw.dtypes.DType]:
         columns = self.columns

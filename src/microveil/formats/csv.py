@@ -2,7 +2,6 @@
 
 import codecs
 import csv
-import os
 import warnings
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
@@ -10,6 +9,7 @@ from dataclasses import dataclass, replace
 from io import BytesIO, StringIO, TextIOWrapper
 from itertools import islice
 from pathlib import Path
+from shutil import copyfileobj
 from typing import IO, TYPE_CHECKING
 
 import polars as pl
@@ -38,13 +38,11 @@ _CLOCKS: dict[str, pl.Date | pl.Datetime | pl.Time] = {
 
 @dataclass(frozen=True)
 class _Text:
-    """A CSV file that is open, what it was found to be, and its column names."""
+    """A file of text that is open."""
 
     path: Path
     file: IO[bytes]
     encoding: str
-    delimiter: str = ","
-    names: tuple[str, ...] = ()
 
     @property
     def is_utf8(self) -> bool:
@@ -66,12 +64,24 @@ class _Text:
         finally:
             text.detach()  # so that the file stays open
 
-    def for_polars(self) -> Path | BytesIO:
-        """Return the file as UTF-8, which is what Polars reads."""
+    def as_utf8(self, scratch: Path | None = None) -> Path | BytesIO:
+        """Return the file as Polars reads it; if another file must be made, in scratch."""
         if self.is_utf8:
             return self.path
         with self.from_the_start() as text:
-            return BytesIO(text.read().encode())
+            if scratch is None:
+                return BytesIO(text.read().encode())
+            with scratch.open("w", encoding="utf-8", newline="") as file:
+                copyfileobj(text, file)
+            return scratch
+
+
+@dataclass(frozen=True)
+class _Csv(_Text):
+    """A CSV file that is open, what separates its columns, and their names."""
+
+    delimiter: str
+    names: tuple[str, ...]
 
 
 def read(source: Source, verbatim: Collection[str]) -> Table:
@@ -82,17 +92,17 @@ def read(source: Source, verbatim: Collection[str]) -> Table:
     """
     with _opened(source) as text:
         try:
-            strings = pl.read_csv(text.for_polars(), infer_schema=False, separator=text.delimiter)
+            strings = pl.read_csv(text.as_utf8(), infer_schema=False, separator=text.delimiter)
         except pl.exceptions.PolarsError:
             raise _problem(text) from None
         empty = _empty_lines(text, strings[strings.columns[-1]].null_count())
     strings = strings.head(strings.height - empty)
     decimal = source.decimal or _detect_decimal(strings, text.delimiter, text.path)
-    typed = strings.select(
+    columns = strings.select(
         _typed(column, decimal, verbatim=column.name in verbatim) for column in strings
     )
     return Table(
-        typed, TableMeta(text.path, dialect=Dialect(text.delimiter, decimal), inferred=True)
+        columns, TableMeta(text.path, dialect=Dialect(text.delimiter, decimal), inferred=True)
     )
 
 
@@ -113,10 +123,12 @@ def read_columnwise(
     stored = scratch / "text.parquet"
     with _opened(source) as text:
         try:
-            lazy = pl.scan_csv(text.for_polars(), infer_schema=False, separator=text.delimiter)
+            utf8 = text.as_utf8(scratch / "text.csv")
+            lazy = pl.scan_csv(utf8, infer_schema=False, separator=text.delimiter)
             lazy.sink_parquet(stored, compression="lz4")
         except pl.exceptions.PolarsError as error:
             raise error if is_disk_error(error) else _problem(text) from None
+        (scratch / "text.csv").unlink(missing_ok=True)
         strings = pl.scan_parquet(stored)
         names = strings.collect_schema().names()
         nulls, height = (
@@ -128,9 +140,9 @@ def read_columnwise(
     files = {}
     for number, name in enumerate(names):
         column = pl.read_parquet(stored, columns=[name], n_rows=records)[name]
-        typed_column = _typed(column, decimal, verbatim=name in verbatim)
+        column = _typed(column, decimal, verbatim=name in verbatim)
         files[name] = scratch / f"column{number}.parquet"
-        typed_column.to_frame().write_parquet(files[name], compression="lz4")
+        column.to_frame().write_parquet(files[name], compression="lz4")
     stored.unlink()
     return files, TableMeta(text.path, dialect=Dialect(text.delimiter, decimal), inferred=True)
 
@@ -143,7 +155,7 @@ def write(frame: pl.DataFrame, path: Path, meta: TableMeta) -> list[str]:
 
 
 @contextmanager
-def _opened(source: Source) -> Iterator[_Text]:
+def _opened(source: Source) -> Iterator[_Csv]:
     """Open a file once; detect what is not given from its head, and check its column names."""
     path = Path(source.location)
     try:
@@ -157,7 +169,7 @@ def _opened(source: Source) -> Iterator[_Text]:
             is_whole = not characters.read(1)
         delimiter = source.delimiter or _detect_delimiter(path, head, is_whole=is_whole)
         names = _names(path, head, delimiter)
-        yield replace(text, delimiter=delimiter, names=names)
+        yield _Csv(path, file, text.encoding, delimiter, names)
 
 
 def _detect_encoding(path: Path, file: IO[bytes]) -> str:
@@ -226,60 +238,48 @@ def _rows(text: IO[str], delimiter: str, *, strict: bool = False) -> "_csv.Reade
     return csv.reader(text, delimiter=delimiter, strict=strict)
 
 
-def _problem(text: _Text) -> FileError:
+def _problem(text: _Csv) -> FileError:
     """Say why Polars could not read a file, without what stands in it."""
-    return _bad_line(text) or FileError(f"{text.path}: not a CSV file that can be read")
+    try:
+        _empty_lines_at_the_end(text)
+    except FileError as problem:
+        return problem
+    return FileError(f"{text.path}: not a CSV file that can be read")
 
 
-def _empty_lines(text: _Text, nulls: int) -> int:
+def _empty_lines(text: _Csv, nulls: int) -> int:
     """Count the empty lines at the end, given the nulls in the last column; refuse short lines.
 
     Both end in nulls. In a table of one column an empty line is a missing value.
     """
-    if not nulls or len(text.names) == 1:
-        return 0
-    problem = _bad_line(text)
-    if problem:
-        raise problem
-    return _empty_lines_at_the_end(text)
+    return _empty_lines_at_the_end(text) if nulls and len(text.names) > 1 else 0
 
 
-def _bad_line(text: _Text) -> FileError | None:
-    """Find the first line that is not like the header; slow, so only called when there may be one.
-
-    Empty lines at the end are no mistake.
-    """
-    empty = None
-    try:
-        with text.from_the_start() as characters:
-            rows = _rows(characters, text.delimiter, strict=True)
-            expected = len(next(rows))
+def _empty_lines_at_the_end(text: _Csv) -> int:
+    """Count them; refuse the first line that is not like the header. Slow: only if need be."""
+    first_empty = None
+    with text.from_the_start() as characters:
+        rows = _rows(characters, text.delimiter, strict=True)
+        try:
             for row in rows:
-                if row and empty:
-                    return _wrong_length(text.path, empty, expected, 0)
+                if row and first_empty:
+                    raise _wrong_length(text, first_empty, 0)
                 if not row:
-                    empty = empty or rows.line_num
-                elif len(row) != expected:
-                    return _wrong_length(text.path, rows.line_num, expected, len(row))
-    except csv.Error:
-        return FileError(f"{text.path}, line {rows.line_num}: broken quotes; correct the line")
-    return None
+                    first_empty = first_empty or rows.line_num
+                elif len(row) != len(text.names):
+                    raise _wrong_length(text, rows.line_num, len(row))
+        except csv.Error:
+            raise FileError(
+                f"{text.path}, line {rows.line_num}: broken quotes; correct the line"
+            ) from None
+    return rows.line_num - first_empty + 1 if first_empty else 0
 
 
-def _wrong_length(path: Path, line: int, expected: int, found: int) -> FileError:
+def _wrong_length(text: _Csv, line: int, found: int) -> FileError:
     return FileError(
-        f"{path}, line {line}: expected {expected} fields, found {found}; correct the line"
+        f"{text.path}, line {line}: expected {len(text.names)} fields, found {found}; "
+        "correct the line"
     )
-
-
-def _empty_lines_at_the_end(text: _Text) -> int:
-    if text.is_utf8:
-        text.file.seek(-min(text.file.seek(0, os.SEEK_END), 65_536), os.SEEK_END)
-        end = text.file.read().replace(b"\r", b"")
-    else:
-        with text.from_the_start() as characters:
-            end = characters.read().encode().replace(b"\r", b"")
-    return max(0, len(end) - len(end.rstrip(b"\n")) - 1)
 
 
 def _detect_decimal(strings: pl.DataFrame, delimiter: str, path: Path) -> str:
@@ -349,6 +349,6 @@ def _clock(text: pl.Series) -> pl.Series | None:
     known = text.drop_nulls()
     for pattern, dtype in _CLOCKS.items():
         if len(known) and known.str.contains(pattern).all():
-            typed = text.str.replace(" ", "T", literal=True).str.strptime(dtype, strict=False)
-            return typed if typed.null_count() == text.null_count() else None
+            times = text.str.replace(" ", "T", literal=True).str.strptime(dtype, strict=False)
+            return times if times.null_count() == text.null_count() else None
     return None

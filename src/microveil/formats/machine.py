@@ -14,7 +14,7 @@ def memory_of_this_machine() -> int:
 
 def is_alive(process: int) -> bool:
     """Whether a process of this number runs, whoever owns it."""
-    if sys.platform == "win32":  # where os.kill(process, 0) would end it
+    if sys.platform == "win32":  # where os.kill(process, 0) would send it Ctrl+C
         return _is_alive_on_windows(process)
     try:
         os.kill(process, 0)

@@ -6,7 +6,7 @@ import secrets
 import shutil
 import socket
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from hashlib import file_digest, sha256
 from pathlib import Path
 
@@ -51,7 +51,8 @@ def moved_into_place(paths: list[Path]) -> Iterator[list[Path]]:
                 source.replace(target)
     finally:
         for path in temporary:
-            path.unlink(missing_ok=True)
+            with suppress(OSError):  # such as that a name is too long
+                path.unlink(missing_ok=True)
 
 
 def write_text(path: Path, text: str, *, private: bool = False) -> None:

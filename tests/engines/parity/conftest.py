@@ -1,15 +1,33 @@
-"""Every behaviour on every engine: `run_on` runs a plan in memory or on Spark."""
+"""Every behaviour on every engine: `run_on` protects a table on each of them in turn."""
 
 import os
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
 import polars as pl
 import pytest
 from pyspark.sql import SparkSession
 
-from microveil import Certificate, MicroveilError, Plan, protect
+from microveil import Certificate, Detail, MicroveilError, Plan, protect, protect_file
+from microveil.core.grid import Integers
 from microveil.engines.spark.session import check_installed, open_session
+from microveil.release.release import Written
+
+ENGINES = ("memory", "columnwise", "spark")
+LACKS = {
+    "spark": (
+        'partitions other than `"fixed"`',
+        '`k = "auto"`',
+        "isotonic post-processing",
+        "joint clusters",
+        "positions of records in the private detail",
+        "derived attributes that depend on other records, as `x - AVG(x)`",
+    ),
+}
+"""What an engine does not do, as a table in docs/scale.md lists it."""
 
 
 class Outcome(NamedTuple):
@@ -19,9 +37,30 @@ class Outcome(NamedTuple):
     clusters: pl.DataFrame
     losses: pl.DataFrame
     certificate: Certificate
+    positions: Integers | None = None
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """What the certificate says whenever and wherever the release is written."""
+        return dict(self.certificate.model_dump(exclude={"created", "file"}))
 
 
-RunOn = Callable[..., Outcome]
+@dataclass(frozen=True)
+class RunOn:
+    """Protects a table on one engine."""
+
+    engine: str
+    run: Callable[..., Outcome]
+
+    def __call__(self, table: pl.DataFrame, plan: Plan, **options: Any) -> Outcome:  # noqa: ANN401
+        """Protect a table; options are a seed, and for Spark from how many partitions."""
+        return self.run(table, plan, **options)
+
+    def needs(self, behaviour: str) -> None:
+        """Skip a test of what this engine does not do."""
+        if behaviour in LACKS.get(self.engine, ()):
+            pytest.skip(f"{self.engine} does without {behaviour}, as docs/scale.md says")
+
 
 OPTIONS = [
     "--driver-memory 2g",
@@ -58,23 +97,48 @@ def run_on_spark(spark: SparkSession) -> RunOn:
         data = pl.DataFrame(release.data.toArrow())
         return Outcome(data, _sorted(clusters), release.detail.losses, release.certificate)
 
-    return run
+    return RunOn("spark", run)
 
 
-def run_in_memory(table: pl.DataFrame, plan: Plan) -> Outcome:
-    """Protect a table in memory."""
-    release = protect(table, plan)
-    detail = release.detail
-    return Outcome(release.data, _sorted(detail.clusters), detail.losses, release.certificate)
+def run_in_memory(table: pl.DataFrame, plan: Plan, *, seed: int | None = None) -> Outcome:
+    """Protect a table in memory, write the release and read it back."""
+    with TemporaryDirectory() as folder:
+        release = protect(table, plan, seed=seed)
+        return _read(release.write(Path(folder) / "out.parquet", detail=True))
 
 
-@pytest.fixture(params=["memory", "spark"])
+def run_columnwise(table: pl.DataFrame, plan: Plan, *, seed: int | None = None) -> Outcome:
+    """Protect a Parquet file a column at a time, and read the release back."""
+    with TemporaryDirectory() as folder:
+        source, output = Path(folder) / "in.parquet", Path(folder) / "out.parquet"
+        table.write_parquet(source)
+        return _read(protect_file(source, plan, output, detail=True, seed=seed))
+
+
+def _read(written: Written) -> Outcome:
+    assert written.detail is not None
+    detail, data = Detail.read(written.detail), pl.read_parquet(written.protected)
+    certificate = Certificate.read(written.certificate)
+    return Outcome(data, _sorted(detail.clusters), detail.losses, certificate, detail.positions)
+
+
+def _on(engine: str, request: pytest.FixtureRequest) -> RunOn:
+    if engine == "spark":
+        run: RunOn = request.getfixturevalue("run_on_spark")
+        return run
+    return RunOn(engine, {"memory": run_in_memory, "columnwise": run_columnwise}[engine])
+
+
+@pytest.fixture(params=ENGINES)
 def run_on(request: pytest.FixtureRequest) -> RunOn:
     """Protect a table on each engine in turn."""
-    if request.param == "memory":
-        return run_in_memory
-    run: RunOn = request.getfixturevalue("run_on_spark")
-    return run
+    return _on(request.param, request)
+
+
+@pytest.fixture(params=ENGINES[1:])
+def run_elsewhere(request: pytest.FixtureRequest) -> RunOn:
+    """Protect a table on each engine in turn that is to do what memory does."""
+    return _on(request.param, request)
 
 
 def _sorted(clusters: pl.DataFrame) -> pl.DataFrame:

@@ -1,5 +1,6 @@
 """Every engine gives the same clusters, scales, losses, certificates and errors."""
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,75 +12,81 @@ from scipy import stats
 from microveil import Confidential, DataError, Derived, Plan, PrivacyWarning
 from microveil.core.choices import GuaranteeName, MethodName
 from microveil.engines.spark import engine as line
-from tests.engines.parity.conftest import RunOn, run_in_memory
+from tests.engines.parity.conftest import LACKS, Outcome, RunOn, run_in_memory
 
 RANDOM = np.random.default_rng(7)
 DOMAIN = Confidential(lower=0, upper=1000)
+SCALE = Path(__file__).parents[3] / "docs" / "scale.md"
 
 
 def table_of(values: Any) -> pl.DataFrame:  # noqa: ANN401
     return pl.DataFrame({"x": values})
 
 
-TABLES = {
-    "ties": table_of(RANDOM.integers(0, 9, 205)),
-    "constant": table_of([4] * 50),
-    "remainder": table_of(RANDOM.permutation(209) * 4),
-    "smallest": table_of([5, 1, 3, 9, 8]),
-    "skew": table_of(np.append(np.zeros(190), RANDOM.lognormal(3, 1, 17)).round(3)),
-    "nulls": table_of([None if i % 3 == 0 else i % 400 for i in range(307)]),
-    "reals": table_of(RANDOM.uniform(0, 1000, 211)),
+def by(method: MethodName, **settings: Any) -> Confidential:  # noqa: ANN401
+    return Confidential(lower=0, upper=1000, method=method, **settings)
+
+
+COLUMNS = {
+    "ties": RANDOM.integers(0, 9, 209),  # and four records more than clusters of five
+    "constant": [4] * 209,
+    "unique": RANDOM.permutation(209) * 4,
+    "skew": np.append(np.zeros(190), RANDOM.lognormal(3, 1, 19)).round(3),
+    "nulls": [None if i % 3 == 0 else i for i in range(209)],
+    "reals": RANDOM.uniform(0, 1000, 209),
 }
-CASES = [
-    *((name, "iDP-CBLS", "fixed-clusters") for name in TABLES),
-    ("ties", "iDP-CBLS", "re-clustered"),
-    ("skew", "iDP-LS", "fixed-clusters"),
-    ("nulls", "iDP-LS", "re-clustered"),
-    ("reals", "DP-UM", "fixed-clusters"),
-    ("remainder", "DP-UM", "re-clustered"),
-    ("reals", "DP", "fixed-clusters"),
-]
+CASES: dict[GuaranteeName, list[tuple[str, MethodName]]] = {
+    "fixed-clusters": [
+        *((name, "iDP-CBLS") for name in COLUMNS),
+        ("skew", "iDP-LS"), ("reals", "DP-UM"), ("reals", "DP"),
+    ],
+    "re-clustered": [("ties", "iDP-CBLS"), ("nulls", "iDP-LS"), ("unique", "DP-UM")],
+}  # fmt: skip
 
 
-@pytest.mark.parametrize(("name", "method", "guarantee"), CASES)
+def assert_same(ours: Outcome, theirs: Outcome) -> None:
+    assert_frame_equal(ours.clusters, theirs.clusters, rel_tol=1e-12, check_column_order=False)
+    assert_frame_equal(ours.losses, theirs.losses, rel_tol=1e-9)
+    assert ours.facts == theirs.facts
+
+
+@pytest.mark.parametrize("guarantee", CASES)
 def test_the_same_summaries_centroids_scales_losses_and_certificate(
-    name: str,
-    method: MethodName,
-    guarantee: GuaranteeName,
-    run_on_spark: RunOn,
-    monkeypatch: pytest.MonkeyPatch,
+    guarantee: GuaranteeName, run_elsewhere: RunOn, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(line, "VALUES_PER_TASK", 180)  # ranges of about sixty records
+    cases = {f"{name} {method}": (name, method) for name, method in CASES[guarantee]}
+    table = pl.DataFrame({case: COLUMNS[name] for case, (name, _) in cases.items()})
     plan = Plan(
-        epsilon=0.7, k=5, method=method, guarantee=guarantee, missing="keep",
-        attributes={"x": DOMAIN},
+        epsilon=0.7 * len(cases), k=5, guarantee=guarantee, missing="keep",
+        attributes={case: by(method) for case, (_, method) in cases.items()},
     )  # fmt: skip
-    ours = run_on_spark(TABLES[name], plan)
-    theirs = run_in_memory(TABLES[name], plan)
-    assert_frame_equal(ours.clusters, theirs.clusters, rel_tol=1e-12)
-    assert_frame_equal(ours.losses, theirs.losses, rel_tol=1e-9)
-    assert without_date(ours) == without_date(theirs)
-    assert ours.data["x"].dtype == TABLES[name]["x"].dtype
-    assert ours.data["x"].null_count() == TABLES[name]["x"].null_count()
-    counts = ours.data["x"].drop_nulls().value_counts()["count"]
-    assert method == "DP" or min(counts) >= 5
+    ours = run_elsewhere(table, plan)
+    assert_same(ours, run_in_memory(table, plan))
+    assert ours.data.schema == table.schema
+    assert ours.data.null_count().equals(table.null_count())
+    for case, (_, method) in cases.items():
+        counts = ours.data[case].drop_nulls().value_counts()["count"]
+        assert method == "DP" or min(counts) >= 5
 
 
-def without_date(outcome: Any) -> dict[str, Any]:  # noqa: ANN401
-    return dict(outcome.certificate.model_dump(exclude={"created"}))
+def test_a_table_of_one_cluster(run_elsewhere: RunOn) -> None:
+    table, plan = table_of([5, 1, 3, 9, 8]), Plan(epsilon=0.7, k=5, attributes={"x": DOMAIN})
+    ours = run_elsewhere(table, plan)
+    assert_same(ours, run_in_memory(table, plan))
+    assert ours.data["x"].n_unique() == 1
 
 
-@pytest.mark.parametrize(("partitions", "values"), [(1, 10**6), (1, 40), (40, 10**6), (40, 9)])
+@pytest.mark.parametrize(("partitions", "values"), [(1, 40), (40, 9)])
 def test_partitions_do_not_matter(
     partitions: int, values: int, run_on_spark: RunOn, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """One, many, and more partitions than records, so that some are empty; k larger than all."""
+    """One partition in many ranges, and more than there are records, so that some are empty."""
     monkeypatch.setattr(line, "VALUES_PER_TASK", values)
     table = table_of(RANDOM.integers(0, 50, 31))
     plan = Plan(epsilon=1, k=4, method="iDP-LS", guarantee="re-clustered", attributes={"x": DOMAIN})
     ours, theirs = run_on_spark(table, plan, partitions=partitions), run_in_memory(table, plan)
-    assert_frame_equal(ours.clusters, theirs.clusters, rel_tol=1e-12)
-    assert_frame_equal(ours.losses, theirs.losses, rel_tol=1e-9)
+    assert_same(ours, theirs)
 
 
 def test_records_keep_their_cluster(run_on: RunOn) -> None:
@@ -100,50 +107,49 @@ def test_records_keep_their_cluster(run_on: RunOn) -> None:
 
 
 VALUES = [7, 1, 20, 4, 5, 2, 11]
+BY_HAND: dict[MethodName, tuple[list[float], list[float]]] = {
+    # clusters {1, 2, 4} and {5, 7, 11, 20} in [0, 32], as in test_protect
+    "DP-UM": ([7 / 3, 43 / 4], [32 / 3, 32 / 4]),
+    "iDP-LS": ([7 / 3, 43 / 4], [31 / 3, 27 / 4]),
+    "iDP-CBLS": ([6 / 3, 36 / 4], [6 / 3, 26 / 4]),
+}
 
 
-@pytest.mark.parametrize(
-    ("method", "centroids", "sensitivities"),
-    [
-        # clusters {1, 2, 4} and {5, 7, 11, 20} in [0, 32], as in test_protect
-        ("DP-UM", [7 / 3, 43 / 4], [32 / 3, 32 / 4]),
-        ("iDP-LS", [7 / 3, 43 / 4], [31 / 3, 27 / 4]),
-        ("iDP-CBLS", [6 / 3, 36 / 4], [6 / 3, 26 / 4]),
-    ],
-)
-def test_methods_by_hand(
-    method: MethodName, centroids: list[float], sensitivities: list[float], run_on: RunOn
-) -> None:
-    attributes = {"x": Confidential(lower=0, upper=32)}
-    plan = Plan(epsilon=2, method=method, k=3, records_per_person=1, attributes=attributes)
-    clusters = run_on(table_of(VALUES), plan).clusters
-    assert clusters["centroid"].to_list() == pytest.approx(centroids)
-    assert clusters["sensitivity"].to_list() == pytest.approx(sensitivities)
-    assert clusters["scale"].to_list() == pytest.approx([s / 2 for s in sensitivities])
-    assert clusters["smallest"].to_list() == [1, 5]
-    assert clusters["largest"].to_list() == [4, 20]
-    assert clusters["records"].to_list() == [3, 4]
+def test_methods_by_hand(run_on: RunOn) -> None:
+    attributes: dict[str, Confidential] = {
+        method: Confidential(lower=0, upper=32, method=method) for method in BY_HAND
+    }
+    plan = Plan(epsilon=6, k=3, records_per_person=1, attributes=attributes)  # 2 for each
+    outcome = run_on(pl.DataFrame(dict.fromkeys(BY_HAND, VALUES)), plan)
+    for method, (centroids, sensitivities) in BY_HAND.items():
+        clusters = outcome.clusters.filter(attribute=method)
+        assert clusters["centroid"].to_list() == pytest.approx(centroids)
+        assert clusters["sensitivity"].to_list() == pytest.approx(sensitivities)
+        assert clusters["scale"].to_list() == pytest.approx([s / 2 for s in sensitivities])
+        assert clusters["smallest"].to_list() == [1, 5]
+        assert clusters["largest"].to_list() == [4, 20]
+        assert clusters["records"].to_list() == [3, 4]
 
 
-def residuals(run_on: RunOn, method: MethodName, k: int) -> tuple[Any, float]:
-    """Noise on 4,000 clusters of equal values, far from the ends of the domain, and its scale."""
-    half = 1000.0
-    attributes = {"x": Confidential(lower=-half, upper=half)}
-    plan = Plan(epsilon=100, method=method, k=k, attributes=attributes)
-    masked = run_on(table_of([0.0] * 4000 * k), plan).data["x"].unique().to_numpy()
-    width = 2 * half if method in ("DP", "DP-UM") else half
-    return masked, width / k / 100
-
-
-@pytest.mark.parametrize(("method", "k"), [("DP", 1), ("DP-UM", 2), ("iDP-LS", 1)])
-def test_noise_has_the_right_scale_and_no_other(method: MethodName, k: int, run_on: RunOn) -> None:
-    noise, scale = residuals(run_on, method, k)
-    assert len(noise) == 4000
-    size = np.abs(noise)
-    assert stats.binomtest(int((noise > 0).sum()), 4000).pvalue > 1e-5
-    assert stats.kstest(size, stats.expon(scale=scale).cdf).pvalue > 1e-5
-    assert stats.kstest(size, stats.expon(scale=scale * 1.3).cdf).pvalue < 1e-9
-    assert stats.kstest(size, stats.expon(scale=scale * 0.7).cdf).pvalue < 1e-9
+def test_noise_has_the_right_scale_and_no_other(run_on: RunOn) -> None:
+    """Noise on clusters of equal values, far from the ends of the domain."""
+    ends: dict[str, Any] = {"lower": -1000.0, "upper": 1000.0}
+    methods: dict[MethodName, tuple[int, int]]
+    methods = {"DP": (1, 2000), "DP-UM": (2, 2000), "iDP-LS": (1, 1000)}
+    attributes: dict[str, Confidential] = {
+        method: Confidential(method=method, k=None if method == "DP" else k, **ends)
+        for method, (k, _) in methods.items()
+    }
+    plan = Plan(epsilon=300, attributes=attributes)  # 100 for each
+    data = run_on(pl.DataFrame(dict.fromkeys(methods, [0.0] * 4000)), plan).data
+    for method, (k, width) in methods.items():
+        noise, scale = data[method].unique().to_numpy(), width / k / 100
+        assert len(noise) == 4000 / k
+        size = np.abs(noise)
+        assert stats.binomtest(int((noise > 0).sum()), len(noise)).pvalue > 1e-5
+        assert stats.kstest(size, stats.expon(scale=scale).cdf).pvalue > 1e-5
+        assert stats.kstest(size, stats.expon(scale=scale * 1.3).cdf).pvalue < 1e-9
+        assert stats.kstest(size, stats.expon(scale=scale * 0.7).cdf).pvalue < 1e-9
 
 
 MIXED = pl.DataFrame(
@@ -198,29 +204,28 @@ def test_missing_values_can_be_kept_or_dropped(run_on: RunOn) -> None:
     assert dropped.clusters["records"].to_list() == [3] * 8 + [4] + [3] * 8 + [4]
 
 
-@pytest.mark.filterwarnings("ignore::microveil.PrivacyWarning")
-def test_grids_from_the_data(run_on_spark: RunOn) -> None:
+def test_grids_from_the_data(run_elsewhere: RunOn) -> None:
     values = RANDOM.lognormal(2, 2, 60)
     table = pl.DataFrame(
         {
             "cents": values.round(2),
             "full": values,
+            "full iDP-LS": values,
             "single": values.astype(np.float32),
             "zero": np.zeros(60),
         }
     )
-    for method in ("iDP-CBLS", "iDP-LS"):
-        roles = dict.fromkeys(table.columns if method == "iDP-CBLS" else ["full"], "confidential")
-        plan = Plan(epsilon=1, method=method, k=5, attributes=roles)
-        ours, theirs = (run(table.select(*roles), plan) for run in (run_on_spark, run_in_memory))
-        assert_frame_equal(ours.clusters, theirs.clusters, rel_tol=1e-12)
-        assert without_date(ours) == without_date(theirs)
-
-
-def test_warnings_are_the_same(run_on: RunOn) -> None:
-    plan = Plan(epsilon=1, k=3, attributes={"x": "confidential"})
-    with pytest.warns(PrivacyWarning, match="attribute 'x': its noise grid follows the last"):
-        run_on(table_of([0.25, 1.5, 2.0, 3.0]), plan)
+    roles = dict.fromkeys(table.columns, "confidential")
+    roles["full iDP-LS"] = Confidential(method="iDP-LS")  # type: ignore[assignment]
+    plan = Plan(epsilon=5, k=5, attributes=roles)
+    outcomes, messages = [], []
+    for run in (run_elsewhere, run_in_memory):
+        with pytest.warns(PrivacyWarning) as said:
+            outcomes.append(run(table, plan))
+        messages.append([str(w.message) for w in said if w.category is PrivacyWarning])
+    assert messages[0] == messages[1]
+    assert messages[0][0].startswith("attribute 'cents': its noise grid follows the last decimal")
+    assert_same(*outcomes)
 
 
 TEXT = "CASE WHEN x > 0 THEN 'a' ELSE 'b' END"
@@ -263,3 +268,88 @@ def test_columns_and_roles_must_match(run_on: RunOn) -> None:
         run_on(pl.DataFrame({"x": [1], "z": [1]}), plan)
     with pytest.raises(DataError, match="attribute 'x': in the plan, but not in the data"):
         run_on(pl.DataFrame({"z": [1]}), plan)
+
+
+def seeded_table() -> tuple[pl.DataFrame, Plan]:
+    records = 150
+    numbers = np.arange(records)
+    table = pl.DataFrame({"x": numbers * 30.0, "y": numbers * 30.0, "n": numbers})
+    wide: dict[str, Any] = {"lower": 0, "upper": 10_000}
+    attributes = {
+        "x": Confidential(method="iDP-LS", **wide), "y": Confidential(method="DP", **wide),
+        "n": "kept",
+    }  # fmt: skip
+    return table, Plan(epsilon=2, k=4, attributes=attributes)
+
+
+def test_a_seed_repeats_a_release(run_on: RunOn, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(line, "VALUES_PER_TASK", 180)
+    monkeypatch.setattr(line, "_SEEDED_BLOCK", 16)
+    table, plan = seeded_table()
+    one, same, other = (run_on(table, plan, seed=seed).data.sort("n") for seed in (1, 1, 2))
+    assert one.equals(same)
+    assert not one.equals(other)
+    unseeded = run_on(table, plan).data.sort("n")
+    assert not {*unseeded["y"]} & {*one["y"]} - {0.0, 10_000.0}
+    clusters = one.group_by((pl.col("n") // 4).clip(upper_bound=36)).agg(pl.col("x").unique())
+    assert clusters["x"].list.len().to_list() == [1] * 37
+    for drawn in (clusters["x"].explode(), one["y"]):  # no noise is drawn twice
+        inside = drawn.filter((drawn > 0) & (drawn < 10_000))
+        assert inside.n_unique() == len(inside) > 10
+
+
+def test_the_order_of_records_is_not_told(run_on: RunOn) -> None:
+    """Neither rows nor equal values follow the table's order, nor one another's."""
+    table = pl.DataFrame({"x": [5.0] * 3000, "n": np.arange(3000)})
+    wide = {"x": Confidential(lower=-10_000, upper=10_000), "n": "kept"}
+    plan = Plan(epsilon=100, k=3, method="iDP-LS", attributes=wide)
+    data = run_on(table, plan, **({"partitions": 1} if run_on.engine == "spark" else {})).data
+    assert abs(np.corrcoef(data["n"], np.arange(3000))[0, 1]) < 0.1
+    assert (data["x"] == data["x"].shift(1)).sum() < 30  # 2,000 if ties were broken by row
+    by_position = data.sort("n")["x"]
+    assert (by_position == by_position.shift(1)).sum() < 30
+
+
+def test_positions_tell_where_each_record_stood(run_on: RunOn) -> None:
+    run_on.needs("positions of records in the private detail")
+    table = pl.DataFrame({"x": [*range(60), None], "n": np.arange(61) + 7})
+    plan = Plan(epsilon=1, k=4, missing="drop", attributes={"x": DOMAIN, "n": "kept"})
+    outcome = run_on(table, plan)
+    assert outcome.positions is not None
+    assert (outcome.positions + 7).tolist() == outcome.data["n"].to_list()
+
+
+SOME_ENGINES: dict[str, dict[str, Any]] = {
+    'partitions other than `"fixed"`': {"partition": "noise-optimal", "k": 3},
+    '`k = "auto"`': {"k": "auto"},
+    "isotonic post-processing": {"post": "isotonic"},
+    "joint clusters": {"partition": "joint"},
+}
+
+
+@pytest.mark.parametrize("behaviour", SOME_ENGINES)
+def test_what_not_every_engine_does(behaviour: str, run_elsewhere: RunOn) -> None:
+    run_elsewhere.needs(behaviour)
+    table = pl.DataFrame({"x": COLUMNS["ties"], "y": COLUMNS["reals"], "n": COLUMNS["unique"]})
+    roles = {"x": DOMAIN, "y": DOMAIN, "n": "kept"}
+    plan = Plan(**{"epsilon": 1, "k": 4, "attributes": roles, **SOME_ENGINES[behaviour]})
+    ours, theirs = (run(table, plan, seed=3) for run in (run_elsewhere, run_in_memory))
+    assert_same(ours, theirs)
+    assert_frame_equal(ours.data, theirs.data)
+
+
+def test_an_expression_over_all_records(run_on: RunOn) -> None:
+    run_on.needs("derived attributes that depend on other records, as `x - AVG(x)`")
+    roles = {"x": DOMAIN, "z": Derived(expression="x - AVG(x)")}
+    table = table_of([3, 9, 27, 81]).with_columns(z=pl.lit(0.0))
+    data = run_on(table, Plan(epsilon=1, k=3, attributes=roles)).data
+    assert data["z"].to_list() == pytest.approx((data["x"] - data["x"].mean()).to_list())
+
+
+def test_what_an_engine_lacks_is_in_the_documentation() -> None:
+    rows = [line.split(" | ") for line in SCALE.read_text(encoding="utf-8").splitlines()]
+    listed = {row[0].removeprefix("| "): row[1:] for row in rows if len(row) == 4}
+    for behaviour in LACKS["spark"]:
+        memory, columnwise, spark = listed[behaviour]
+        assert (memory, columnwise) == ("yes", "yes")
+        assert spark.startswith("no")
