@@ -32,7 +32,7 @@ def counts(monkeypatch: pytest.MonkeyPatch) -> Counter[object]:
 
         monkeypatch.setattr(owner, name, call)
 
-    count(plan_module, "check_groups", lambda _: "plan")
+    count(plan_module, "check_plan", lambda _: "plan")
     count(paths, "_check_place", lambda path: ("written", path.name))
     for module in (files, protect_file):
         count(module, "check_readable", lambda path: ("read", path.name))
@@ -78,6 +78,9 @@ def test_protect_with_a_report(run: Run, counts: Counter[object]) -> None:
     counts.clear()
     assert run("evaluate people.csv out.csv --report evaluated.html")[0] == 0
     assert counts["written", "evaluated.html"] == 1
+    assert counts["read", "people.csv"] == counts["read", "out.csv"] == 1
+    assert counts["opened", "people.csv"] == 2
+    assert counts["opened", "out.csv"] == 3  # once for its SHA-256
     assert Path("evaluated.html").stat().st_mode & 0o777 == 0o600
 
 
