@@ -24,6 +24,11 @@ def people(records: int) -> Reals:
     return standardise(np.exp(0.7 * (own + shared)))
 
 
+def independent(records: int) -> Reals:
+    """Attributes that have nothing to do with each other, the worst case for cuts."""
+    return standardise(np.random.default_rng(1).normal(size=(records, ATTRIBUTES)))
+
+
 def relative_error(points: Reals, label: Integers) -> float:
     """100 · SSE/SST of a partition."""
     size = np.bincount(label)
@@ -103,18 +108,18 @@ def time_and_memory() -> None:
 
 def cost_of_blocks(records: int = 200_000) -> None:
     """Print what blocks add to the error and take from the time."""
-    points = people(records)
-    plain = 0.0
-    for halvings in range(4):
-        start = time.process_time()
-        label, blocks = joint_clusters(points, K, most=records >> halvings)
-        seconds = time.process_time() - start
-        error = relative_error(points, label)
-        plain = plain or error
-        print(
-            f"{records:,} records in {blocks} block(s): SSE/SST {error:.3f}% "
-            f"({100 * (error / plain - 1):+.1f}%), {seconds:.1f} s of CPU"
-        )
+    for table in (people, independent):
+        points, plain = table(records), 0.0
+        for blocks in (1, 2, 4, 8, 16):
+            start = time.process_time()
+            label, _ = joint_clusters(points, K, most=-(-records // blocks))
+            seconds = time.process_time() - start
+            error = relative_error(points, label)
+            plain = plain or error
+            print(
+                f"{table.__name__}, {records:,} records in {blocks} block(s): SSE/SST {error:.3f}% "
+                f"({100 * (error / plain - 1):+.1f}%), {seconds:.1f} s of CPU"
+            )
 
 
 def main() -> None:

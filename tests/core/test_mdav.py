@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from microveil.core.grid import Integers, Reals
-from microveil.core.mdav import joint_clusters, mdav, median_blocks, standardise
+from microveil.core.kernels.mdav import project
+from microveil.core.mdav import cut_blocks, joint_clusters, mdav, standardise
 from microveil.errors import DataError, PlanError
 from microveil.paper.datasets import CENSUS, WINE, load
 
@@ -111,35 +112,58 @@ def test_worked_examples(values: list[int], expected: list[int]) -> None:
     assert mdav(points, k=2).tolist() == expected
 
 
-@given(points=tables(), k=st.integers(1, 8), most=st.integers(1, 60))
-def test_blocks(points: Reals, k: int, most: int) -> None:
-    block = median_blocks(points, most)
-    sizes = np.bincount(block)
-    assert sizes.max() <= most
-    assert len(sizes) == 1 or sizes.min() >= (most + 1) // 2
+@given(
+    points=tables(),
+    k=st.integers(1, 8),
+    most=st.integers(1, 60),
+    seed=st.none() | st.integers(0, 9),
+)
+def test_blocks(points: Reals, k: int, most: int, seed: int | None) -> None:
+    order = np.arange(len(points))
+    if seed is not None:
+        np.random.default_rng(seed).shuffle(order)
+    blocks = cut_blocks(points, order, most)
+    assert len(blocks) == -(-len(points) // most)
+    sizes = {len(block) for block in blocks}
+    assert sizes <= {len(points) // len(blocks), -(-len(points) // len(blocks))}
+    assert sorted(np.concatenate(blocks)) == sorted(order)
+    place = np.argsort(order)
+    assert all(np.all(np.diff(place[block]) > 0) for block in blocks)
     if len(points) < k:
         return
-    label, blocks = joint_clusters(points, k, most)
-    block = median_blocks(points, max(most, 2 * k))
-    assert blocks == block.max() + 1
-    clusters = np.bincount(label)
-    assert np.all((clusters >= k) & (clusters < 2 * k))
+    label, count = joint_clusters(points, k, None if seed is None else order, most)
+    assert np.all((np.bincount(label) >= k) & (np.bincount(label) < 2 * k))
+    blocks = cut_blocks(points, order, max(most, 2 * k))
+    assert count == len(blocks)
     first = 0
-    for number in range(blocks):
-        inside = block == number
-        np.testing.assert_array_equal(label[inside], first + straightforward(points[inside], k))
-        first = label[inside].max() + 1
+    for block in blocks:
+        np.testing.assert_array_equal(label[block], first + straightforward(points[block], k))
+        first = label[block].max() + 1
 
 
-def test_blocks_are_halves_along_the_attribute_that_varies_most() -> None:
-    points = np.array([[5, 3], [0, 1], [4, 2], [1, 4], [5, 9], [0, 0], [4, 2], [4, 2]], dtype=float)
-    # The second attribute varies most (variance 6.6 to 4.1): its lower half is 0 1 2 2, the last of
-    # three equal records goes up. Below, the first varies most, 0 0 4 4; above, the second again,
-    # 2 3 4 9.
-    assert median_blocks(points, 4).tolist() == [1, 0, 0, 1, 1, 0, 0, 1]
-    assert median_blocks(points, 3).tolist() == [2, 0, 1, 3, 3, 0, 1, 2]
-    assert median_blocks(points, 8).tolist() == [0] * 8
-    assert median_blocks(points[:3], 2).tolist() == [1, 0, 1]  # the record in the middle goes up
+def test_cuts_are_across_the_direction_of_largest_variance() -> None:
+    # Along x + y the records lie at 0 2 4 6 8 10 (twice each), across it at ±1: neither attribute
+    # by itself parts the lower six from the upper six.
+    along, across = np.repeat([0, 2, 4, 6, 8, 10], 2), np.tile([1, -1], 6)
+    points = np.column_stack([along + 2 * across, along - 2 * across]).astype(float) / 2
+    order = np.array([11, 0, 10, 1, 9, 2, 8, 3, 7, 4, 6, 5])
+    halves = [[0, 1, 2, 3, 4, 5], [6, 7, 8, 9, 10, 11]]
+    assert [sorted(block) for block in cut_blocks(points, order, 6)] == halves
+    thirds = [[0, 1, 2, 3], [4, 5, 6, 7], [8, 9, 10, 11]]
+    assert [sorted(block) for block in cut_blocks(points, order, 4)] == thirds
+    # Of records on a cut, the first in order go below.
+    same = cut_blocks(np.ones((5, 2)), np.array([3, 0, 4, 1, 2]), 3)
+    assert [block.tolist() for block in same] == [[3, 0], [4, 1, 2]]
+
+
+def test_the_direction_is_the_first_principal_component() -> None:
+    random = np.random.default_rng(4)
+    points = random.normal(size=(50_000, 4)) @ random.normal(size=(4, 4))
+    points[:, 0] += 3 * points[:, 1]
+    along = project(points, np.arange(len(points)))
+    first = np.linalg.eigh(np.cov(points.T))[1][:, -1]
+    expected = (points - points.mean(axis=0)) @ first
+    assert abs(np.corrcoef(along, expected)[0, 1]) > 0.9999
 
 
 def test_standardised_columns() -> None:
@@ -160,7 +184,7 @@ def test_what_cannot_be_clustered() -> None:
     with pytest.raises(PlanError, match="k must be 1 or more, got 0"):
         mdav(points, 0)
     with pytest.raises(PlanError, match="room for 1 record or more, got 0"):
-        median_blocks(points, 0)
+        cut_blocks(points, np.arange(5), 0)
     for bad in (np.nan, np.inf, 1e200):
         points[3, 1] = bad
         with pytest.raises(DataError, match="need finite numbers whose squares can be added"):

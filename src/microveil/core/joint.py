@@ -14,10 +14,7 @@ def cluster_points(points: Reals, k: int, ties: WordSource) -> tuple[Integers, i
     MDAV breaks ties by position, here by that in a random order, so that equal records are not
     clustered with their neighbours in the table.
     """
-    order = random_order(len(points), ties)
-    labels = np.empty(len(points), dtype=np.int64)
-    labels[order], blocks = joint_clusters(points[order], k)
-    return labels, blocks
+    return joint_clusters(points, k, random_order(len(points), ties))
 
 
 def coordinates(units: Integers, attribute: AttributeSettings) -> Reals:

@@ -12,11 +12,11 @@ import numpy as np
 from microveil.core.grid import Integers, Reals
 from microveil.errors import DataError, PlanError
 
-BLOCK = 250_000
+BLOCK = 50_000
 """The most records MDAV runs over at once.
 
-Its time grows with their square, while each halving of blocks adds to the squared error: 3 to 5%
-on the table of bench/joint.py, which measures both.
+Its time grows with their square, while smaller blocks add to the squares within clusters; what they
+add and what they save is measured in bench/joint.py.
 """
 
 
@@ -80,40 +80,44 @@ def mdav(points: Reals, k: int) -> Integers:
     return kernels.mdav(np.array(points.T, dtype=np.float64, order="C"), k)
 
 
-def median_blocks(points: Reals, most: int) -> Integers:
-    """Cut records into blocks of at most `most`, by halves along the attribute that varies most.
+def cut_blocks(points: Reals, order: Integers, most: int) -> list[Integers]:
+    """Cut records into blocks of at most `most`, across the direction in which they vary most.
 
-    A block with more records is cut at the median of the attribute with the largest variance within
-    it (of several, the first), records of equal value in their order, the middle one of an odd
-    number above; and so are its halves. Once cut, blocks have ⌊(most + 1)/2⌋ records or more.
+    Of ⌈n/most⌉ blocks of equal size, half go to either side of the first cut, and so on. A cut is
+    across the first principal component of the records on its two sides, so that it parts as few
+    neighbours as possible; of those on the cut itself, the first in the given order go below.
 
     Examples
     --------
-    >>> median_blocks(np.array([[3.0, 0.0], [9.0, 0.1], [1.0, 0.2], [8.0, 0.3]]), most=2)
-    array([0, 1, 0, 1])
+    >>> points = np.array([[3.0, 0.0], [9.0, 0.1], [1.0, 0.2], [8.0, 0.3]])
+    >>> cut_blocks(points, np.arange(4), most=2)
+    [array([0, 2]), array([1, 3])]
     """
     if most < 1:
         raise PlanError(f"a block must have room for 1 record or more, got {most}")
-    block = np.empty(len(points), dtype=np.int64)
-    waiting, blocks = [np.arange(len(points))], 0
+    from microveil.core.kernels import mdav as kernels
+
+    waiting, blocks = [(order, -(-len(order) // most))], []
     while waiting:
-        records = waiting.pop()
-        if len(records) <= most:
-            block[records] = blocks
-            blocks += 1
+        records, parts = waiting.pop()
+        if parts == 1:
+            blocks.append(records)
             continue
-        inside = points[records]
-        widest = np.argmax(inside.var(axis=0))
-        ranked = np.argsort(inside[:, widest], kind="stable")
-        half = len(records) // 2
-        waiting += [np.sort(records[ranked[half:]]), np.sort(records[ranked[:half]])]
-    return block
+        along = kernels.project(points, records)
+        lower = len(records) * (parts // 2) // parts
+        below, above = kernels.part(records, along, lower, np.partition(along, lower)[lower])
+        waiting += [(above, parts - parts // 2), (below, parts // 2)]
+    return blocks
 
 
-def joint_clusters(points: Reals, k: int, most: int = BLOCK) -> tuple[Integers, int]:
+def joint_clusters(
+    points: Reals, k: int, order: Integers | None = None, most: int = BLOCK
+) -> tuple[Integers, int]:
     """Partition records by MDAV, past `most` records within blocks of at most that many.
 
-    Blocks never have fewer than k records: `most` counts as 2k if it is less.
+    Ties go to the record that comes first in the given order, or else in the table. Blocks never
+    have fewer than k records: `most` counts as 2k if it is less. Beside the points, a few whole
+    numbers per record are held in memory.
 
     Returns
     -------
@@ -132,15 +136,15 @@ def joint_clusters(points: Reals, k: int, most: int = BLOCK) -> tuple[Integers, 
     (array([0, 1, 0, 1]), 1)
     """
     _check(points, k)
-    block = median_blocks(points, max(most, 2 * k))
-    inside = np.split(np.argsort(block, kind="stable"), np.cumsum(np.bincount(block))[:-1])
+    order = np.arange(len(points)) if order is None else order
+    blocks = cut_blocks(points, order, max(most, 2 * k))
     with ThreadPoolExecutor(os.cpu_count()) as threads:
-        partitions = list(threads.map(lambda records: mdav(points[records], k), inside))
-    label, clusters = np.empty(len(points), dtype=np.int64), 0
-    for records, partition in zip(inside, partitions, strict=True):
-        label[records] = partition + clusters
-        clusters += int(partition.max()) + 1
-    return label, len(inside)
+        partitions = threads.map(lambda records: mdav(points[records], k), blocks)
+        label, clusters = np.empty(len(points), dtype=np.int64), 0
+        for records, partition in zip(blocks, partitions, strict=True):
+            label[records] = partition + clusters
+            clusters += int(partition.max()) + 1
+    return label, len(blocks)
 
 
 def _check(points: Reals, k: int) -> None:

@@ -13,6 +13,8 @@ from microveil.core.grid import Integers, Reals
 
 CHUNK = 512  # records whose distances stay in the fastest cache while attributes are added
 
+SAMPLE, TURNS = 20_000, 50  # records and rounds of the power method: any good direction will do
+
 _compiled = numba.njit(cache=True, nogil=True, fastmath={"nnan", "nsz"})
 
 
@@ -137,3 +139,64 @@ def mdav(columns: Reals, k: int) -> Integers:
             count, clusters = left, clusters + 1
     label[record[:count]] = clusters
     return label
+
+
+@_compiled
+def _scatter(points, records):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
+    """Return the mean of some records, and the sums of products of distances from it."""
+    attributes = points.shape[1]
+    mean, scatter = np.zeros(attributes), np.zeros((attributes, attributes))
+    for record in records:
+        for a in range(attributes):
+            mean[a] += points[record, a] / len(records)
+    away = np.empty(attributes)
+    for record in records:
+        for a in range(attributes):
+            away[a] = points[record, a] - mean[a]
+            for b in range(a + 1):
+                scatter[a, b] += away[a] * away[b]
+    for a in range(attributes):
+        scatter[:a, a] = scatter[a, :a]
+    return mean, scatter
+
+
+@_compiled
+def project(points: Reals, records: Integers) -> Reals:
+    """Place records along the direction in which a sample of them varies most.
+
+    The power method starts from the attribute with the largest variance, the first of several.
+    """
+    mean, scatter = _scatter(points, records[:: len(records) // SAMPLE + 1])
+    direction = np.zeros(len(mean))
+    direction[np.argmax(np.diag(scatter))] = 1.0
+    for _ in range(TURNS):
+        turned = np.zeros(len(mean))
+        for a in range(len(mean)):
+            for b in range(len(mean)):
+                turned[a] += scatter[a, b] * direction[b]
+        length = np.sqrt(np.sum(turned * turned))
+        if length == 0:
+            break
+        direction = turned / length
+    along = np.zeros(len(records))
+    for i in range(len(records)):
+        for a in range(len(mean)):
+            along[i] += (points[records[i], a] - mean[a]) * direction[a]
+    return along
+
+
+@_compiled
+def part(records: Integers, along: Reals, lower: int, cut: float) -> tuple[Integers, Integers]:
+    """Part records into so many below a cut and the others; of those on it, the first go below."""
+    on_it = lower - np.sum(along < cut)
+    below, above = np.empty(lower, np.int64), np.empty(len(records) - lower, np.int64)
+    down = up = 0
+    for i in range(len(records)):
+        on_it -= along[i] == cut
+        if along[i] < cut or (along[i] == cut and on_it >= 0):
+            below[down] = records[i]
+            down += 1
+        else:
+            above[up] = records[i]
+            up += 1
+    return below, above
