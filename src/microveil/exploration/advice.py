@@ -39,8 +39,8 @@ def advise(base: Plan, points: Sequence[Point], target: str | None) -> Explorati
         "have the least error.",
         *_doubts(found),
         *_on_categories(found),
-        "Linkable are records whose own masked record is the nearest, for someone who knows all "
-        "their values.",
+        "Linkable is the share of records that the most successful of three attacks links, by "
+        "someone who knows everybody's original values.",
         _covered(best.plan),
         *_on_groups(base),
         "The choice looked at the data, which ε does not cover: keep these figures private, and "
