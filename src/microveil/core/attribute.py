@@ -55,7 +55,8 @@ class NumericSettings(_Settings):
     `lower` and `upper` are infinite where there is no domain. `published_lower` and
     `published_upper` also respect whole numbers and the column's type. Published whole numbers are
     multiples of `quantum`, which is 1 but for times, counted in days or microseconds.
-    `type_from_data` says that the values decided whether it holds whole or real numbers.
+    `type_from_data` says that the data decided whether it holds whole or real numbers, or how many
+    decimals.
     """
 
     cap: int

@@ -24,10 +24,10 @@ Weights = NDArray[np.float32]
 EXACT = 6_000_000
 """Pairs of a person and a row up to which all of them are weighed against each other."""
 
-MOST_PEOPLE = 20_000
+MOST_PEOPLE = 10_000
 """People attacked at once past `EXACT`, drawn at random; all rows take part."""
 
-CANDIDATES = 100
+CANDIDATES = 50
 """Nearest rows that each person may be given past `EXACT`."""
 
 _TIE = 1 + 1e-9  # distances this close are equal: they differ by rounding alone
@@ -409,7 +409,7 @@ _ROUNDS = 24
 _FIRST_REACH = 0.2  # of all ranks: how far off a guess by rank may be
 _BACKGROUND = 0.05  # chance of anything else, so that no single attribute rules out a match
 _BALANCING = 15
-_LOOK_AGAIN = 4  # rounds with the same candidates
+_LOOK_AGAIN = 6  # rounds with the same candidates
 
 
 @dataclass(eq=False)

@@ -81,7 +81,8 @@ def resolve_numbers(
         notes.append(_note_on_domain(name, method))
     step = quantum(unit, column)
     grid, grid_source = _grid(name, attribute, step, (lower, upper), engine)
-    if domain_source == "data" or marks & {"decimals", "resolution", "lower", "upper"}:
+    marked = marks & {"decimals", "resolution", "lower", "upper"}
+    if domain_source == "data" or (marked and not known_domain):
         grid_source = "data"
     if grid_source == "data" and domain_source != "data":
         notes.append(
@@ -89,11 +90,13 @@ def resolve_numbers(
             "and the largest value decide it; declare decimals, resolution or a domain"
         )
     _check_grid(name, attribute, grid, facts)
-    type_from_data = column.inferred and (attribute.kind is None or "kind" in marks)
+    inferred = column.inferred and column.clock is None
+    type_from_data = (inferred and attribute.kind is None) or bool(marks & {"kind", "decimals"})
     if type_from_data and not method.promise.survives_data:
         notes.append(
-            f"attribute {name!r}: whether it holds whole or real numbers was read from the data, "
-            f'{method.promise.if_domain_read}; declare kind = "integer" or "real"'
+            f"attribute {name!r}: whether it holds whole or real numbers, or how many decimals, "
+            f"was read from the data, {method.promise.if_domain_read}; declare kind or decimals "
+            "from what is known without the data"
         )
     ends = (
         -math.inf if "lower" in marks or attribute.lower is None else lower,
