@@ -13,7 +13,7 @@ import numpy as np
 import polars as pl
 
 from bench.paper import load
-from microveil import Audit, Confidential, Plan, audit
+from microveil import Confidential, Plan, audit
 from microveil.core.choices import GuaranteeName, MethodName, Post
 from microveil.paper.datasets import CENSUS
 
@@ -56,13 +56,13 @@ def main() -> None:
     warnings.simplefilter("ignore")
     random, every = np.random.default_rng(), plans()
     audits = int(sys.argv[1]) if len(sys.argv) > 1 else AUDITS
-    broken: list[Audit] = []
+    broken = 0
     for number in range(audits):
         outcome = audit(table(random), every[number % len(every)], runs=1_000, releases=60)
-        broken += [outcome] if outcome.broken else []
-    print(f"{len(broken)} of {audits} honest audits called the mechanism broken")
-    for outcome in broken:
-        print("  ", outcome.reading.split(". ")[0])
+        if outcome.broken:
+            broken += 1
+            print("  ", outcome.reading.split(". ")[0])
+    print(f"{broken} of {audits} honest audits called the mechanism broken", flush=True)
     census, attributes = load(CENSUS)
     started = time.perf_counter()
     outcome = audit(census, Plan(epsilon=1.0, k=10, attributes=attributes))

@@ -176,10 +176,10 @@ def judge(
         for name, one in settings.items()
     }
 
-    def one(attribute: str, names: Sequence[str]) -> AsRun:
+    def bound(attribute: str, names: Sequence[str]) -> AsRun:
         expected = _add_up([told[name].expected for name in names])
         seen = _add_up([told[name].seen for name in names])
-        known = [bound for name in names if (bound := claims[name]) is not None]
+        known = [claim for name in names if (claim := claims[name]) is not None]
         return AsRun(
             attribute=attribute,
             claimed=sum(known) / persons if len(known) == len(names) else None,
@@ -188,8 +188,8 @@ def judge(
             told_apart=float(np.mean([_right(seen[0]), _right(-seen[1])])),
         )
 
-    together = [one(ALL, list(told))] if len(told) == len(targets) else []
-    return (*(one(name, [name]) for name in told), *together)
+    together = [bound(ALL, list(told))] if len(told) == len(targets) else []
+    return (*(bound(name, [name]) for name in told), *together)
 
 
 def _add_up(attributes: Sequence[Samples]) -> Samples:

@@ -95,9 +95,7 @@ class Line:
             if np.unique(rows[settings.name], return_counts=True)[1].min() < settings.k:
                 self.not_anonymous[settings.name] = None
         for number in range(len(self.plan.joint_groups)):
-            members = {
-                settings.name: settings for settings in clustered if settings.group == number
-            }
+            members = {one.name: one for one in clustered if one.group == number}
             masked = pl.DataFrame({name: rows[name] for name in members})
             fewest = masked.group_by(*members).len().select(pl.col("len").min()).item()
             if fewest < min(one.k for one in members.values()):
@@ -106,12 +104,7 @@ class Line:
     def seen(self) -> dict[str, Seen]:
         """Return what was seen of every attribute whose clusters could be read throughout."""
         return {
-            name: Seen(
-                name,
-                target.own_model,
-                self.watched[name],
-                np.stack(self._published[name]),
-            )
+            name: Seen(name, target.own_model, self.watched[name], np.stack(self._published[name]))
             for target in self.targets
             if (name := target.settings.name) in self.readers and name not in self.other_clusters
         }

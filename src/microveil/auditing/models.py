@@ -64,15 +64,17 @@ class NumericModel:
         The whole part of an exponential variable of mean t is geometric, and the difference of two
         of these is discrete Laplace of scale t.
         """
-        plain = self.settings.post == "none"
-        drawn = clusters if plain else np.arange(len(self.scales))
-        scales = self.scales[drawn].astype(np.float64)
-        up, down = (np.floor(random.exponential(scales, (runs, len(drawn)))) for _ in range(2))
-        units = np.clip(self.centroids[drawn] + (up - down), -CUT_OFF, CUT_OFF)
-        values = self.settings.grid.to_values(units)
-        if not plain:
-            values = np.stack([self._regress(row) for row in values])[:, clusters]
-        return self._publish(values)
+        if self.settings.post == "none":
+            return self._publish(self._mask(clusters, runs, random))
+        every = np.arange(len(self.scales))
+        masked = (self._mask(every, 1, random)[0] for _ in range(runs))
+        return self._publish(np.stack([self._regress(values)[clusters] for values in masked]))
+
+    def _mask(self, clusters: Integers, runs: int, random: np.random.Generator) -> Reals:
+        scales = self.scales[clusters].astype(np.float64)
+        up, down = (np.floor(random.exponential(scales, (runs, len(clusters)))) for _ in range(2))
+        units = np.clip(self.centroids[clusters] + (up - down), -CUT_OFF, CUT_OFF)
+        return self.settings.grid.to_values(units)
 
     def _regress(self, values: Reals) -> Reals:
         settings = self.settings
