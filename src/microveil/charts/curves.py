@@ -49,6 +49,7 @@ def ticks(errors: Sequence[float]) -> list[float]:
     """
     low, high = math.log10(min(errors)), math.log10(max(errors))
     first, last = math.floor(low), math.ceil(high)
+    first -= float(f"1e{first}") > min(errors)  # a logarithm may round up to a whole number
     if last - first > 3:
         step = math.ceil((last - first) / 8)
         return [float(f"1e{exponent}") for exponent in range(first, last + step, step)]

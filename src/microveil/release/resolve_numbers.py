@@ -89,7 +89,8 @@ def resolve_numbers(
             f"attribute {name!r}: its noise grid was taken from the data, where the last decimal "
             "and the largest value decide it; declare decimals, resolution or a domain"
         )
-    _check_grid(name, attribute, grid, facts)
+    fewest = _FEWEST_STEPS if grid_source == "default" else int(attribute.resolution is not None)
+    _check_grid(name, grid, fewest, facts)
     inferred = column.inferred and column.clock is None
     type_from_data = (inferred and attribute.kind is None) or bool(marks & {"kind", "decimals"})
     if type_from_data and not method.promise.survives_data:
@@ -122,14 +123,14 @@ def declared_domain(name: str, attribute: Confidential, column: Column) -> tuple
     )
 
 
-def _check_grid(name: str, attribute: Confidential, grid: Grid, facts: Facts) -> None:
+def _check_grid(name: str, grid: Grid, fewest: int, facts: Facts) -> None:
+    """Refuse a grid that cannot hold the values, or has fewer than so many steps between them."""
     if not grid.holds(facts.smallest, facts.largest):
         raise DataError(
             f"values too large for its noise grid, expected within 2^60 steps of {grid.step:g}; "
             "declare lower and upper, or a larger resolution",
             attribute=name,
         )
-    fewest = _FEWEST_STEPS if attribute.resolution is None else 1
     if 0 < facts.largest - facts.smallest < fewest * grid.step:
         raise DataError(
             f"its values span fewer than {fewest:,} steps of its noise grid ({grid.step:g}); "
