@@ -66,7 +66,7 @@ GOOD = [SECRET, 1, 2, 3]
         (
             GOOD,
             {"attributes": {"x": Confidential(resolution=1e300)}},
-            "attribute 'x': its values span fewer than 1 steps of its noise grid",
+            "attribute 'x': its resolution is so coarse that all values become the same",
         ),
         (
             pl.Series([1, 2, 3]).cast(pl.Decimal(10, 2)),

@@ -89,8 +89,7 @@ def resolve_numbers(
             f"attribute {name!r}: its noise grid was taken from the data, where the last decimal "
             "and the largest value decide it; declare decimals, resolution or a domain"
         )
-    fewest = _FEWEST_STEPS if grid_source == "default" else int(attribute.resolution is not None)
-    _check_grid(name, grid, fewest, facts)
+    _check_grid(name, attribute, grid, grid_source, facts)
     inferred = column.inferred and column.clock is None
     type_from_data = (inferred and attribute.kind is None) or bool(marks & {"kind", "decimals"})
     if type_from_data and not method.promise.survives_data:
@@ -123,19 +122,30 @@ def declared_domain(name: str, attribute: Confidential, column: Column) -> tuple
     )
 
 
-def _check_grid(name: str, grid: Grid, fewest: int, facts: Facts) -> None:
-    """Refuse a grid that cannot hold the values, or has fewer than so many steps between them."""
+def _check_grid(
+    name: str, attribute: Confidential, grid: Grid, source: GridSource, facts: Facts
+) -> None:
     if not grid.holds(facts.smallest, facts.largest):
         raise DataError(
             f"values too large for its noise grid, expected within 2^60 steps of {grid.step:g}; "
             "declare lower and upper, or a larger resolution",
             attribute=name,
         )
-    if 0 < facts.largest - facts.smallest < fewest * grid.step:
+    if facts.smallest == facts.largest:
+        return
+    ends = grid.to_units(np.array([facts.smallest, facts.largest]))
+    steps = int(ends[1] - ends[0])
+    if source == "default" and steps < _FEWEST_STEPS:
         raise DataError(
-            f"its values span fewer than {fewest:,} steps of its noise grid ({grid.step:g}); "
-            'declare lower and upper, decimals, or a smaller resolution (resolution = "data" takes '
-            "it from the data)",
+            f"its values span fewer than {_FEWEST_STEPS:,} steps of the default noise grid "
+            f"({grid.step:g}); declare lower and upper, decimals, or a smaller resolution "
+            '(resolution = "data" takes it from the data)',
+            attribute=name,
+            setting="resolution",
+        )
+    if attribute.resolution is not None and steps == 0:
+        raise DataError(
+            "its resolution is so coarse that all values become the same; declare a smaller one",
             attribute=name,
             setting="resolution",
         )

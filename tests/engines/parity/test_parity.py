@@ -215,8 +215,8 @@ def test_grids_from_the_data(run_elsewhere: RunOn) -> None:
             "zero": np.zeros(60),
         }
     )
-    roles = dict.fromkeys(table.columns, "confidential")
-    roles["full iDP-LS"] = Confidential(method="iDP-LS")  # type: ignore[assignment]
+    roles = dict.fromkeys(table.columns, Confidential(resolution="data"))
+    roles["full iDP-LS"] = Confidential(method="iDP-LS")
     plan = Plan(epsilon=5, k=5, attributes=roles)
     outcomes, messages = [], []
     for run in (run_elsewhere, run_in_memory):
@@ -224,7 +224,7 @@ def test_grids_from_the_data(run_elsewhere: RunOn) -> None:
             outcomes.append(run(table, plan))
         messages.append([str(w.message) for w in said if w.category is PrivacyWarning])
     assert messages[0] == messages[1]
-    assert messages[0][0].startswith("attribute 'cents': its noise grid follows the last decimal")
+    assert messages[0][0].startswith("attribute 'cents': its noise grid was taken from the data")
     assert_same(*outcomes)
 
 
