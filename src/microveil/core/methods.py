@@ -54,7 +54,7 @@ GUARANTEES: dict[GuaranteeName, Guarantee] = {
         ),
         Guarantee(
             "re-clustered",
-            label="re-clustered: ε holds when clusters are formed again; more noise",
+            label="re-clustered: ε holds when clusters are formed again (iDP: noise scales fixed)",
             level=2,
             allows_chosen_clusters=False,
         ),

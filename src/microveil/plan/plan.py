@@ -131,7 +131,8 @@ class Plan(Part):
         `Group` can have a k of its own.
     guarantee
         ``"fixed-clusters"``, the paper's: ε holds while clusters stay as they are; or
-        ``"re-clustered"``: ε holds when one record changes and clusters are formed again.
+        ``"re-clustered"``: ε holds when one record changes and clusters are formed again, for iDP
+        methods with noise scales fixed, for DP methods without that condition.
     post
         ``"isotonic"``: put masked centroids back in rising order, which costs no budget;
         ``"penalised-isotonic"``: and draw in the outermost ones; ``"none"``: do neither;
