@@ -163,8 +163,8 @@ def _covered(certificate: Certificate | None) -> Card:
             f"With fixed clusters{scales[0]}, {likely.format(_factor(fixed.epsilon))}."
         )
     sentences.append(
-        f"Re-clustered{scales[1]}: {_bound(reclustered.epsilon)}. The table as released: no bound, "
-        "only the protection of sharing values with a cluster. Exact statements: below."
+        f"Re-clustered{scales[1]}: {_bound(reclustered.epsilon)}. The table as released: no bound; "
+        "rows can be linked by who shares values with whom. Exact statements: below."
     )
     return Card(question, "fair" if covers else "poor", answer, tuple(sentences))
 
