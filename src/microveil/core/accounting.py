@@ -149,7 +149,7 @@ def reclustered_loss(
 ) -> float:
     """Exact loss of one attribute when one record changes and clusters are formed again.
 
-    With scales held, the worst neighbour takes a record from one end beyond the other, and every
+    With noise scales fixed, the worst neighbour takes a record from one end beyond the other, and every
     centroid moves the same way: max(Σ up_j/b_j, Σ down_j/b_j).
     """
     if not method.clustered:

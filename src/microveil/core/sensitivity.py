@@ -51,7 +51,7 @@ def cluster_reaches(summary: ClusterSummary, _: DomainUnits) -> Reaches:
     The smallest value passes the largest: (max − min′) + (min″ − min′) + (max − max′). The largest
     passes below the smallest: (max′ − min) + (max′ − max″) + (min′ − min). The larger one is n_j
     times the sensitivity of the paper's second proposition on iDP. What the cluster gains in
-    exchange is pulled in by the pre-processing, so it does not matter whether clusters are held or
+    exchange is pulled in by the pre-processing, so it does not matter whether clusters are fixed or
     formed again. Clusters need three records or more.
     """
     up = (
@@ -68,7 +68,7 @@ def cluster_reaches(summary: ClusterSummary, _: DomainUnits) -> Reaches:
 
 
 def reclustered_reaches(summary: ClusterSummary, domain: DomainUnits) -> Reaches:
-    """From this table, clusters formed again: a record passes from one end beyond the other.
+    """From this table, re-clustered: a record passes from one end beyond the other.
 
     Every cluster hands its smallest value down and gets the next cluster's smallest, the last one
     the upper end of the domain: min_{j+1} − min_j; likewise max_j − max_{j−1} the other way.
