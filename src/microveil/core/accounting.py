@@ -149,8 +149,8 @@ def reclustered_loss(
 ) -> float:
     """Exact loss of one attribute when one record changes and clusters are formed again.
 
-    With noise scales fixed, the worst neighbour takes a record from one end beyond the other, and every
-    centroid moves the same way: max(Σ up_j/b_j, Σ down_j/b_j).
+    With noise scales fixed, the worst neighbour takes a record from one end beyond the other, and
+    every centroid moves the same way: max(Σ up_j/b_j, Σ down_j/b_j).
     """
     if not method.clustered:
         return fixed_loss(method, summary, domain, scales)
