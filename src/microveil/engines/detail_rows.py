@@ -34,8 +34,9 @@ def cluster_rows(settings: AttributeSettings, description: Description) -> pl.Da
         "cluster": np.arange(count) if settings.method.clustered else [None] * count,
         **description,
     }
-    empty = {name: [None] * count for name in CLUSTERS if name not in columns}
-    return pl.DataFrame({**columns, **empty}, schema_overrides=CLUSTERS).select(*CLUSTERS)
+    rows = pl.DataFrame(columns, schema_overrides=CLUSTERS)
+    absent = [pl.lit(None, dtype=t).alias(n) for n, t in CLUSTERS.items() if n not in columns]
+    return rows.with_columns(*absent).select(*CLUSTERS)
 
 
 def loss_row(settings: AttributeSettings, masked: Masked) -> pl.DataFrame:
