@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import date
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -390,6 +391,25 @@ def test_records_left_out_do_not_shift_the_neighbour() -> None:
     plan = plan_of("iDP-CBLS", attributes={"x": DOMAIN, "y": DOMAIN}, missing="drop")
     whole = audit_line(plan, PEOPLE, releases=20)
     assert whole == audit_line(plan, PEOPLE.drop_nulls("y"), releases=20)
+
+
+def test_a_file_is_read_and_claimed_for_as_protect_does(tmp_path: Path) -> None:
+    # Types of a CSV file are inferred from its values, which voids the claim of DP-UM: one record
+    # with a decimal would change them.
+    path = tmp_path / "people.csv"
+    TABLE.select("y").write_csv(path)
+    for attribute in (DOMAIN, Confidential(lower=0, upper=100, kind="integer")):
+        plan = plan_of("DP-UM", attributes={"y": attribute})
+        level = protect.protect(path, plan).certificate.levels[1]
+        x, together = audit_line(plan, path, releases=20).as_run
+        assert x.claimed == together.claimed
+        assert (x.claimed is None) == (level.epsilon is None) == (attribute is DOMAIN)
+
+
+def test_whole_numbers_as_reals_have_whole_numbers_for_neighbours() -> None:
+    ends = Confidential(kind="real", lower=-0.5, upper=99.5)
+    outcome = audit_line(plan_of("DP-UM", attributes={"y": ends}), releases=20)
+    assert not outcome.broken
 
 
 @pytest.mark.parametrize("partition", ["noise-optimal", "least-squares"])

@@ -14,13 +14,12 @@ from microveil.auditing.as_run import AsRun, judge, open_neighbour, tell_apart
 from microveil.auditing.categories import CategoryMechanism, CategoryTarget, mask_counts
 from microveil.auditing.checks import Check, look
 from microveil.auditing.fixed_scales import Finding, findings_of, plan_attacks, sample
-from microveil.auditing.line import Line, never_shown
+from microveil.auditing.line import Line, never_shown, open_engine
 from microveil.auditing.numbers import Mechanism, NumericTarget
 from microveil.auditing.released import Narrowed, Pinned, narrowed, pinned
 from microveil.auditing.targets import AnyTarget, open_targets
 from microveil.core.mask import publish_centroids
 from microveil.core.noise import open_words
-from microveil.engines.memory import MemoryEngine
 from microveil.errors import DataError
 from microveil.formats import load
 from microveil.plan.plan import Plan
@@ -40,8 +39,9 @@ _FEWEST_RELEASES = 20
 class Audit:
     """The outcome of an audit. It is a function of the data: private.
 
-    An audit of what is as it should be calls it broken with probability 5% at most: half of that is
-    for all lower bounds together, half for all checks.
+    An audit of what is as it should be calls it broken with probability 5% at most, as far as the
+    large-sample p-values of its checks hold: half for all lower bounds together, half for all
+    checks.
 
     Attributes
     ----------
@@ -175,7 +175,7 @@ def audit(
         )
     started, random = time.monotonic(), np.random.default_rng(seed)
     table = load(data, verbatim=plan.verbatim)
-    engine = MemoryEngine(table.data)
+    engine = open_engine(table)
     targets = open_targets(engine, resolve_and_choose(plan, engine), mechanism, category_mechanism)
     here = Line(table, plan, targets)
     there = open_neighbour(here)

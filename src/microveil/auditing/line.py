@@ -34,6 +34,11 @@ _MOST_CLUSTERS = 1_000
 _FIRST = 200
 
 
+def open_engine(table: Table) -> MemoryEngine:
+    """Open a table as `protect` does."""
+    return MemoryEngine(table.data, inferred=table.meta.inferred)
+
+
 def most_telling(clusters: Integers, telling: Reals) -> Integers:
     """Return the most telling of very many clusters, and the first."""
     most = np.argsort(-telling[clusters], kind="stable")[:_MOST_CLUSTERS]
@@ -59,16 +64,17 @@ class Line:
 
     def of_neighbour(self, data: UserTable) -> "Line":
         """Open another table that the same plan is for."""
+        table = Table(data, self.table.meta)
         with _told_before():
-            engine = MemoryEngine(data)
+            engine = open_engine(table)
             targets = open_targets(engine, resolve_and_choose(self.plan, engine))
-        return Line(Table(data, self.table.meta), self.plan, targets)
+        return Line(table, self.plan, targets)
 
     def release(self, seed: int | None) -> Release:
         """Walk the line once."""
         with _told_before():
-            engine, store = MemoryEngine(self.table.data), LocalStore(self.table.meta)
-            return run(self.plan, engine, store, seed=seed, progress=None)
+            store = LocalStore(self.table.meta)
+            return run(self.plan, open_engine(self.table), store, seed=seed, progress=None)
 
     def observe(self, seed: int | None, random: np.random.Generator) -> None:
         """Walk the line once more and keep what the release shows."""

@@ -64,14 +64,18 @@ class NumericTarget(Target[ClusterSummary]):
     def new_values(self) -> list[tuple[int, float]]:
         """Values as far out as the line takes them: the domain's ends, or well beyond the data.
 
-        They are whole where no end is declared, and so have no more decimals than the data.
+        They are whole where no end is declared or the data are: columns of whole numbers hold them,
+        and they have no more decimals than the data.
         """
         settings, grid = self.settings, self.settings.grid
-        low, high = grid.to_values(np.array([self.values.min(), self.values.max()]))
+        values = grid.to_values(self.values)
+        low, high = values.min(), values.max()
         beyond = np.array([np.floor(2 * low - high) - 1, np.ceil(2 * high - low) + 1])
         reach = LARGEST_UNITS / 2 * grid.step
         declared = np.array([settings.lower, settings.upper])
         ends = np.where(np.isfinite(declared), declared, np.clip(beyond, -reach, reach))
+        if np.all(values == np.rint(values)):
+            ends = np.array([np.ceil(ends[0]), np.floor(ends[1])])
         ends = np.clip(ends, settings.published_lower, settings.published_upper)
         return list(zip(grid.to_units(ends).tolist(), ends.tolist(), strict=True))
 
