@@ -1,11 +1,14 @@
 """Joint clusters: one cluster per record for a whole group of attributes."""
 
+from collections.abc import Callable, Sequence
+
 import numpy as np
 
-from microveil.core.attribute import AttributeSettings, NumericSettings
+from microveil.core.attribute import AttributeSettings, CategorySettings, NumericSettings
 from microveil.core.grid import Integers, Reals
 from microveil.core.mdav import joint_clusters, standardise
 from microveil.core.noise import WordSource, random_order
+from microveil.core.pooling import Present
 
 
 def cluster_points(points: Reals, k: int, ties: WordSource) -> tuple[Integers, int]:
@@ -17,20 +20,52 @@ def cluster_points(points: Reals, k: int, ties: WordSource) -> tuple[Integers, i
     return joint_clusters(points, k, random_order(len(points), ties))
 
 
-def coordinates(units: Integers, attribute: AttributeSettings) -> Reals:
+def points_of(
+    group: Sequence[AttributeSettings],
+    records: int,
+    read: Callable[[AttributeSettings], tuple[Integers, Present]],
+) -> Reals:
+    """Place the records of a table in the space of a group of attributes, one column at a time.
+
+    `read` returns the values of an attribute that are present, in grid units or codes, and which
+    records they are of. Beside the points, no more than a few columns are held in memory.
+    """
+    widths = [_width(attribute, records) for attribute in group]
+    points, start = np.empty((records, sum(widths))), 0
+    for attribute, width in zip(group, widths, strict=True):
+        units, present = read(attribute)
+        points[:, start : start + width] = coordinates(units, attribute, present)
+        start += width
+    return points
+
+
+def coordinates(
+    units: Integers, attribute: AttributeSettings, present: Present | None = None
+) -> Reals:
     """Place the values of an attribute in a space whose squared distances MDAV compares.
 
     Numbers and ordinal categories have mean 0 and standard deviation 1. Two nominal categories are
     at squared distance 1, or with a taxonomy the share of levels at which their groups differ.
+    `units` are those of the records that are present. A missing number is at the mean, a missing
+    category at squared distance 1 from all others, and from the middle of an ordinal attribute.
     """
-    if isinstance(attribute, NumericSettings) or attribute.kind == "ordinal":
-        return standardise(units[:, np.newaxis].astype(np.float64))
-    places: Reals = category_places(attribute.categories, attribute.paths)[units]
-    return places
+    absent = present is not None and not np.all(present)
+    if isinstance(attribute, CategorySettings) and attribute.kind == "nominal":
+        places = category_places(attribute.categories, attribute.paths, missing=absent)
+        return places[units if present is None else _codes(units, present)]
+    place = standardise(units[:, np.newaxis].astype(np.float64))
+    if present is None or not absent:
+        return place
+    everyone = np.zeros((len(present), 1 if isinstance(attribute, NumericSettings) else 2))
+    everyone[present, 0] = place[:, 0]
+    everyone[~present, 1:] = 1.0
+    return everyone
 
 
-def category_places(categories: tuple[object, ...], paths: tuple[tuple[str, ...], ...]) -> Reals:
-    """Return a point for each category, at the squared distances of `coordinates`.
+def category_places(
+    categories: tuple[object, ...], paths: tuple[tuple[str, ...], ...], *, missing: bool = False
+) -> Reals:
+    """Return a point for each category, and a last one for missing, at `coordinates`'s distances.
 
     Examples
     --------
@@ -39,6 +74,8 @@ def category_places(categories: tuple[object, ...], paths: tuple[tuple[str, ...]
     >>> [round(float(np.sum((places[0] - place) ** 2)), 3) for place in places]
     [0.0, 0.5, 1.0]
     """
+    if missing:
+        categories, paths = (*categories, object()), (*paths, ()) if paths else ()
     levels = 1 + max((len(path) for path in paths), default=0)
     columns = []
     for level in range(levels):
@@ -50,3 +87,20 @@ def category_places(categories: tuple[object, ...], paths: tuple[tuple[str, ...]
         columns.append(np.eye(len(group))[[group[place] for place in above]])
     places: Reals = np.hstack(columns) / np.sqrt(2 * levels)
     return places
+
+
+def _codes(units: Integers, present: Present) -> Integers:
+    """Return a code for every record: −1, the last place, for those that are missing."""
+    codes = np.full(len(present), -1)
+    codes[present] = units
+    return codes
+
+
+def _width(attribute: AttributeSettings, records: int) -> int:
+    """Return how many coordinates an attribute has in a table of so many records."""
+    if isinstance(attribute, NumericSettings):
+        return 1
+    missing = attribute.records < records
+    if attribute.kind == "ordinal":
+        return 1 + missing
+    return int(category_places(attribute.categories, attribute.paths, missing=missing).shape[1])

@@ -16,7 +16,7 @@ BLOCK = 50_000
 """The most records MDAV runs over at once.
 
 Its time grows with their square, while smaller blocks add to the squares within clusters; what they
-add and what they save is measured in bench/joint.py.
+add and what they save is measured in bench/pooling.py.
 """
 
 

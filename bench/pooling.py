@@ -1,4 +1,4 @@
-"""Joint clusters: MDAV's error beside published figures, its time and memory, what blocks cost."""
+"""Pooling: MDAV's error beside published figures, time and memory in all, what blocks cost."""
 
 import resource
 import time
@@ -9,7 +9,10 @@ from multiprocessing import get_context
 import numpy as np
 
 from microveil.core.grid import Integers, Reals
+from microveil.core.joint import cluster_points
 from microveil.core.mdav import joint_clusters, mdav, standardise
+from microveil.core.noise import SystemWords
+from microveil.core.pooling import clusters_of, exchange, holds_the_same
 from microveil.paper.datasets import CENSUS, load
 
 PUBLISHED = {3: 5.6922, 5: 9.0884, 10: 14.1559}
@@ -18,10 +21,13 @@ MIB = 2**20
 
 
 def people(records: int) -> Reals:
-    """Skewed, correlated attributes, standardised."""
+    """Skewed, correlated attributes, standardised; made one by one to save memory."""
     random = np.random.default_rng(1)
-    own, shared = random.normal(size=(records, ATTRIBUTES)), random.normal(size=(records, 1))
-    return standardise(np.exp(0.7 * (own + shared)))
+    shared, points = random.normal(size=records), np.empty((records, ATTRIBUTES))
+    for a in range(ATTRIBUTES):
+        own = random.normal(size=(records, 1))
+        points[:, a] = standardise(np.exp(0.7 * (own + shared[:, np.newaxis])))[:, 0]
+    return points
 
 
 def independent(records: int) -> Reals:
@@ -82,26 +88,39 @@ def against_numpy(records: int = 20_000) -> None:
     )
 
 
+def pool(points: Reals) -> tuple[Integers, int]:
+    """Cluster records, exchange every attribute by itself, and check what comes out."""
+    words = SystemWords()
+    label, blocks = cluster_points(points, K, words)
+    clusters = clusters_of(label)
+    for column in points.T:
+        values = np.ascontiguousarray(column)
+        released = values[exchange(clusters, words)]
+        if not holds_the_same(values, released, clusters):
+            raise AssertionError("a value left its joint cluster")
+    return clusters.size, blocks
+
+
 def measure(records: int) -> str:
-    """Cluster so many records; return time and peak memory of this process."""
+    """Pool so many records; return time and peak memory of this process."""
+    pool(people(1000))
     points = people(records)
-    joint_clusters(points[:1000], K)
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
     start, cpu = time.perf_counter(), time.process_time()
-    label, blocks = joint_clusters(points, K)
+    size, blocks = pool(points)
     seconds, cpu = time.perf_counter() - start, time.process_time() - cpu
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
     return (
-        f"{records:>9,} × {ATTRIBUTES}, k = {K}: {seconds:6.1f} s ({cpu:.1f} s of CPU), "
-        f"{blocks} block(s), clusters of {np.bincount(label).min()} to "
-        f"{np.bincount(label).max()}, peak {peak / MIB:.0f} MiB ({before / MIB:.0f} before; "
-        f"the table has {points.nbytes / MIB:.0f})"
+        f"{records:>10,} × {ATTRIBUTES}, k = {K}: {seconds:6.1f} s ({cpu:.1f} s of CPU), "
+        f"{blocks} block(s), clusters of {size.min()} to {size.max()}, "
+        f"peak {peak / MIB:.0f} MiB ({before / MIB:.0f} before; the group has "
+        f"{points.nbytes / MIB:.0f})"
     )
 
 
 def time_and_memory() -> None:
     """Print time and memory, each size in a process of its own."""
-    for records in (100_000, 1_000_000):
+    for records in (100_000, 1_000_000, 10_000_000):
         with ProcessPoolExecutor(1, get_context("spawn")) as process:
             print(process.submit(measure, records).result())
 

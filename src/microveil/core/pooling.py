@@ -1,0 +1,142 @@
+"""Pooling: masked values of k or more records are mixed, so that no row tells whose it is.
+
+Attributes are masked one by one first. Then, in every joint cluster, their masked values are
+exchanged between records or averaged. Noise is not added again.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from microveil.core.grid import Integers, Reals
+from microveil.core.noise import WordSource, draw_all
+
+Present = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, eq=False)
+class JointClusters:
+    """Records in the order of their joint clusters, and how many each cluster has."""
+
+    order: Integers
+    size: Integers
+
+    @property
+    def ends(self) -> Integers:
+        """Where each cluster ends in the order."""
+        return np.cumsum(self.size)
+
+    @property
+    def smallest(self) -> int:
+        """Number of records of the smallest cluster."""
+        return int(self.size.min())
+
+    def spread(self, values: NDArray[Any]) -> NDArray[Any]:
+        """Give every record its cluster's value."""
+        spread = np.empty(len(self.order), dtype=values.dtype)
+        spread[self.order] = np.repeat(values, self.size)
+        return spread
+
+
+def clusters_of(label: Integers) -> JointClusters:
+    """Collect the records of each joint cluster, given their labels from 0 on.
+
+    Examples
+    --------
+    >>> clusters_of(np.array([1, 0, 1, 0, 1])).order
+    array([1, 3, 0, 2, 4])
+    """
+    from microveil.core.kernels import pooling as kernels
+
+    size = np.bincount(label)
+    return JointClusters(kernels.by_cluster(label, np.cumsum(size)), size)
+
+
+def exchange(clusters: JointClusters, source: WordSource) -> Integers:
+    """Draw for every record the record of its joint cluster whose masked values it is given.
+
+    Within each cluster this is a permutation, each as likely as any other and independent of those
+    of other clusters: Fisher and Yates's shuffle, its draws made exactly, by rejection. Attributes
+    that must stay together share one call; all others need one of their own.
+
+    Guarantee
+    ---------
+    Whichever of a cluster's rows belongs to whom, its exchanged values are equally likely: nobody
+    picks a person's row among them by these attributes with more than one chance in the cluster's
+    size, whatever they know of everybody's values. It presumes that rows are published in random
+    order and that no other column points to a row. Every value stays in its cluster, so what a
+    cluster's records have in common is not hidden.
+
+    Examples
+    --------
+    >>> from microveil.core.noise import SeededWords
+    >>> clusters = clusters_of(np.array([0, 1, 0, 1, 0, 1]))
+    >>> exchange(clusters, SeededWords(1))
+    array([4, 5, 0, 3, 2, 1])
+    """
+    from microveil.core.kernels import pooling as kernels
+
+    drawn, ends = clusters.order.copy(), clusters.ends
+    draw_all(
+        len(drawn),
+        source,
+        lambda words, done: kernels.shuffle(drawn, ends, words, done),
+        words_per_draw=1.0,
+    )
+    giver = np.empty_like(drawn)
+    giver[clusters.order] = drawn
+    return giver
+
+
+def average_numbers(values: Reals, clusters: JointClusters, present: Present) -> Reals:
+    """Average the numbers that are present in each joint cluster; NaN where most are missing.
+
+    Examples
+    --------
+    >>> values, present = np.array([1.0, 4.0, 0.0, 9.0]), np.array([True, True, False, True])
+    >>> average_numbers(values, clusters_of(np.array([0, 0, 1, 1])), present)
+    array([2.5, 9. ])
+    """
+    from microveil.core.kernels import pooling as kernels
+
+    return kernels.means(values, present, clusters.order, clusters.ends)
+
+
+def average_categories(
+    codes: Integers,
+    clusters: JointClusters,
+    present: Present,
+    source: WordSource,
+    *,
+    ordinal: bool,
+) -> Integers:
+    """Choose the median (ordinal) or the mode (nominal) of each cluster; −1 if most are missing.
+
+    Of two codes in the middle, or several that are equally frequent, one is drawn at random.
+    """
+    from microveil.core.kernels import pooling as kernels
+
+    chosen, ends = np.empty(len(clusters.size), dtype=np.int64), clusters.ends
+    draw_all(
+        len(chosen),
+        source,
+        lambda words, done: kernels.choose(
+            codes, present, clusters.order, ends, ordinal, chosen, words, done
+        ),
+        words_per_draw=1.0,
+    )
+    return chosen
+
+
+def holds_the_same(before: NDArray[Any], after: NDArray[Any], clusters: JointClusters) -> bool:
+    """Whether every joint cluster has the same values before and after, repeats counted.
+
+    Values are doubles or whole numbers of 64 bits; they are compared bit by bit, NaN included.
+    """
+    from microveil.core.kernels import pooling as kernels
+
+    return kernels.same_multisets(
+        before.view(np.int64), after.view(np.int64), clusters.order, clusters.ends
+    )
