@@ -2,6 +2,7 @@
 
 import math
 from fractions import Fraction
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -69,13 +70,18 @@ def test_held_scales_are_never_too_small(reach: int, size: int, epsilon: float) 
         assert Fraction(furthest) <= Fraction(int(scale)) * Fraction(epsilon)
 
 
+def clusters_of(*sizes: int) -> ClusterSummary:
+    """Summarise clusters of which only the sizes matter."""
+    return summarise(np.arange(sum(sizes)), np.array(sizes))
+
+
 def test_reclustered_scales_by_hand() -> None:
     # Two clusters of 2, moves of 8 million units up and 1 and 27 million down, ε = 1. Larger moves
     # w = 8, 27 million: b = (w/2)^(1/3)·Σ w^(2/3)·2^(1/3) = 2·13, 3·13 million. The moves up lose
     # 8/26 + 8/39, those down 1/26 + 27/39 = 0.7308: that share of the scales is enough.
     million = 1_000_000
     reaches = Reaches(np.array([16, 16]) * million, np.array([2, 54]) * million)
-    scales = reclustered_scales(reaches, np.array([2, 2]), 1.0)
+    scales = reclustered_scales(reaches, clusters_of(2, 2), 1.0)
     assert scales == pytest.approx(np.array([26, 39]) * million * (1 / 26 + 27 / 39), rel=1e-5)
 
 
@@ -84,31 +90,43 @@ def test_reclustered_scales_by_hand() -> None:
     st.lists(st.floats(0.5, 2.0), min_size=20, max_size=20),
 )
 def test_no_other_scales_add_less_noise(moves: list[int], factors: list[float]) -> None:
-    size, reach = np.full(len(moves), 3), np.array(moves)
-    ours = reclustered_scales(Reaches(reach, reach), size, 1.0).astype(float)
+    summary, reach = clusters_of(*[3] * len(moves)), np.array(moves)
+    ours = reclustered_scales(Reaches(reach, reach), summary, 1.0).astype(float)
     other = ours * np.array(factors[: len(moves)])
     other *= np.sum((reach / 3 + 1) / other)  # so that they lose exactly ε as well
     assert np.sum(ours**2) <= np.sum(other**2) * (1 + 1e-5)
 
 
-def recluster(values: list[int], k: int) -> ClusterSummary:
-    return summarise(np.array(sorted(values)), cluster_sizes(len(values), k))
+def recluster(values: list[int], k: int, trim: float = 0.0) -> ClusterSummary:
+    return summarise(np.array(sorted(values)), cluster_sizes(len(values), k), trim)
 
 
-def centroids(tables: Integers, sizes: Integers, *, pulled_in: bool) -> Integers:
-    """Rounded centroids of many tables at once, each sorted and cut into clusters: no summaries."""
-    ranked = np.sort(tables, axis=1)
-    ends = np.cumsum(sizes)
-    columns = []
+def kept_values(tables: Integers, sizes: Integers, trim: float) -> list[Integers]:
+    """Values that iDP-CBLS averages in each cluster of many tables, each sorted and cut."""
+    ranked, ends, kept = np.sort(tables, axis=1), np.cumsum(sizes), []
     for start, end in zip(ends - sizes, ends, strict=True):
-        cluster = ranked[:, start:end].copy()
-        if pulled_in:
+        cluster, left_out = ranked[:, start:end].copy(), math.floor(trim * (end - start))
+        if left_out:
+            cluster = cluster[:, left_out:-left_out]
+        else:
             cluster[:, 0], cluster[:, -1] = cluster[:, 1], cluster[:, -2]
-        columns.append(np.floor(cluster.sum(axis=1) / (end - start) + 0.5).astype(np.int64))
-    return np.stack(columns, axis=1)
+        kept.append(cluster)
+    return kept
 
 
-def brute_force_loss(name: MethodName, values: list[int], k: int, scales: Integers) -> float:
+def centroids(tables: Integers, sizes: Integers, *, pulled_in: bool, trim: float = 0.0) -> Integers:
+    """Rounded centroids of many tables at once: no summaries."""
+    if pulled_in:
+        clusters = kept_values(tables, sizes, trim)
+    else:
+        clusters = np.split(np.sort(tables, axis=1), np.cumsum(sizes)[:-1], axis=1)
+    means = [np.floor(values.mean(axis=1) + 0.5) for values in clusters]
+    return np.stack(means, axis=1).astype(np.int64)
+
+
+def brute_force_loss(
+    name: MethodName, values: list[int], k: int, scales: Integers, trim: float = 0.0
+) -> float:
     """Largest loss over all tables with one record changed, clusters formed again, scales held."""
     anywhere = range(-30, 43) if name == "iDP-CBLS" else range(DOMAIN.lower, DOMAIN.upper + 1)
     neighbours = np.array(
@@ -116,8 +134,8 @@ def brute_force_loss(name: MethodName, values: list[int], k: int, scales: Intege
     )
     sizes = cluster_sizes(len(values), k)
     pulled_in = name == "iDP-CBLS"
-    here = centroids(np.array([values]), sizes, pulled_in=pulled_in)
-    moved = np.abs(centroids(neighbours, sizes, pulled_in=pulled_in) - here)
+    here = centroids(np.array([values]), sizes, pulled_in=pulled_in, trim=trim)
+    moved = np.abs(centroids(neighbours, sizes, pulled_in=pulled_in, trim=trim) - here)
     if np.any(moved[:, scales == 0]):
         return math.inf
     noisy = scales > 0
@@ -146,6 +164,79 @@ def test_the_closed_form_is_the_largest_loss_over_all_neighbours(
         width=DOMAIN.upper - DOMAIN.lower,
     )
     assert exact <= bound * (1 + 1e-12)
+
+
+trims = st.sampled_from([0.05, 0.1, 0.2, 0.25, 1 / 3, 0.4, 0.49])
+
+
+@pytest.mark.parametrize("guarantee", GUARANTEES)
+@given(values=tables, k=st.integers(3, 12), epsilon=epsilons, trim=trims)
+@settings(max_examples=600)
+def test_the_loss_of_trimmed_centroids_is_the_largest_over_all_neighbours(
+    guarantee: GuaranteeName, values: list[int], k: int, epsilon: float, trim: float
+) -> None:
+    k = min(k, len(values))
+    summary, method = recluster(values, k, trim), METHODS["iDP-CBLS"]
+    scales = noise_scales(method, summary, DOMAIN, epsilon, guarantee)
+    exact = reclustered_loss(method, summary, DOMAIN, scales)
+    brute = brute_force_loss("iDP-CBLS", values, k, scales, trim)
+    assert exact == pytest.approx(brute, rel=1e-12)
+    assert fixed_loss(method, summary, DOMAIN, scales) <= epsilon
+    assert exact <= (epsilon if guarantee == "re-clustered" else epsilon * len(summary))
+
+
+def exact_losses(
+    values: list[int], sizes: Integers, trim: float, weights: list[Fraction]
+) -> dict[str, Fraction]:
+    """Largest losses of unrounded centroids over all neighbours, in fractions.
+
+    `fixed`: the record that changes stays in its cluster. `re-clustered`: clusters formed again.
+    """
+    ranked, anywhere = sorted(values), [*range(-3, 16), -50, 60]
+    edges = [0, *np.cumsum(sizes).tolist()]
+    where = np.repeat(np.arange(len(sizes)), sizes).tolist()
+    shared = math.lcm(*(weight.denominator for weight in weights))
+    whole = np.array([int(weight * shared) for weight in weights])
+
+    def sums(tables: list[list[int]]) -> Integers:
+        kept = kept_values(np.array(tables), sizes, trim)
+        return np.stack([cluster.sum(axis=1) for cluster in kept], axis=1)
+
+    neighbours, owners, inside = [], [], []
+    for i, new in [(i, new) for i in range(len(ranked)) for new in anywhere]:
+        neighbours.append([*ranked[:i], new, *ranked[i + 1 :]])
+        owners.append(where[i])
+        own = slice(edges[where[i]], edges[where[i] + 1])
+        inside.append([*ranked[: own.start], *sorted(neighbours[-1][own]), *ranked[own.stop :]])
+    here = sums([ranked])
+    again = np.abs(sums(neighbours) - here) @ whole
+    held = np.empty(len(inside), dtype=np.int64)
+    for j, (start, end) in enumerate(pairwise(edges)):
+        mine = [row[start:end] for row, owner in zip(inside, owners, strict=True) if owner == j]
+        kept = kept_values(np.array(mine), sizes[j : j + 1], trim)[0].sum(axis=1)
+        held[np.array(owners) == j] = np.abs(kept - here[0, j]) * whole[j]
+    fixed, reclustered = (Fraction(int(losses.max()), shared) for losses in (held, again))
+    return {"fixed": fixed, "re-clustered": reclustered}
+
+
+@given(
+    values=tables,
+    k=st.integers(3, 12),
+    trim=trims,
+    scales=st.lists(st.integers(1, 9), min_size=8, max_size=8),
+)
+@settings(max_examples=1500)
+def test_sensitivities_of_trimmed_centroids_in_exact_fractions(
+    values: list[int], k: int, trim: float, scales: list[int]
+) -> None:
+    sizes = cluster_sizes(len(values), min(k, len(values)))
+    summary = recluster(values, min(k, len(values)), trim)
+    reaches = METHODS["iDP-CBLS"].calibration(summary, DOMAIN)
+    pairs = zip(summary.averaged.tolist(), scales, strict=False)
+    weights = [Fraction(1, averaged * scale) for averaged, scale in pairs]
+    up, down = ([int(r) * w for r, w in zip(reach, weights, strict=True)] for reach in reaches)
+    expected = {"fixed": max(up + down), "re-clustered": max(sum(up), sum(down))}
+    assert exact_losses(values, sizes, trim, weights) == expected
 
 
 @given(values=st.lists(st.integers(0, 12), min_size=2, max_size=8), epsilon=epsilons)

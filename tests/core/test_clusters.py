@@ -2,7 +2,13 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from microveil.core.clusters import cluster_sizes, singletons, summarise
+from microveil.core.clusters import (
+    TrimmedSummary,
+    cluster_sizes,
+    left_out,
+    singletons,
+    summarise,
+)
 
 values = st.lists(st.integers(-20, 20), min_size=1, max_size=30)
 
@@ -47,6 +53,50 @@ def test_pre_processing_replaces_one_record_at_each_end() -> None:
     summary = summarise(np.array([1, 2, 4, 8, 20]) * 5, np.array([5]))
     assert summary.mean() == 35
     assert summary.winsorised_mean() == 24
+
+
+@given(values, st.integers(1, 12), st.sampled_from([0.1, 0.25, 0.4, 0.49]))
+def test_trimmed_summaries_agree_with_sorted_lists(data: list[int], k: int, trim: float) -> None:
+    if len(data) < k:
+        return
+    ranked, sizes = sorted(data), cluster_sizes(len(data), k)
+    summary = summarise(np.array(ranked), sizes, trim)
+    assert isinstance(summary, TrimmedSummary)
+    start = 0
+    for j, size in enumerate(sizes):
+        cluster, t = ranked[start : start + size], int(trim * size)
+        start += size
+        assert summary.left_out[j] == t
+        assert summary.averaged[j] == size - 2 * t
+        if not t:
+            continue
+        inner = cluster[t:-t]
+        assert summary.winsorised_mean()[j] == np.floor(sum(inner) / len(inner) + 0.5)
+        assert summary.inner_total[j] == sum(inner)
+        assert (summary.lowest[j], summary.highest[j]) == (inner[0], inner[-1])
+        assert (summary.below[j], summary.above[j]) == (cluster[t - 1], cluster[-t])
+
+
+def test_clusters_too_small_to_trim_have_the_papers_pre_processing() -> None:
+    ranked, sizes = np.array([1, 2, 4, 8, 20, 1, 2, 4, 8, 20, 30, 90]) * 60, np.array([5, 7])
+    summary, plain = summarise(ranked, sizes, 0.15), summarise(ranked, sizes)
+    assert summary.winsorised_mean()[0] == plain.winsorised_mean()[0] == 24 * 12
+    # {1, 2, 4, 8, 20, 30, 90} without 1 and 90: 64/5.
+    assert summary.winsorised_mean()[1] == 64 * 12
+    # Halves upwards, after the sums have moved: 60 more over 5 is 12, 2 more over 5 rounds to 0.
+    assert summary.winsorised_mean(np.array([0, 60]))[1] == 64 * 12 + 12
+    assert summary.winsorised_mean(np.array([0, 2]))[1] == 64 * 12
+
+
+def test_at_least_one_record_is_kept() -> None:
+    assert left_out(np.array([1, 2, 3, 4, 5]), np.nextafter(0.5, 0)).tolist() == [0, 0, 1, 1, 2]
+
+
+def test_trimmed_sums_beyond_64_bits_are_exact() -> None:
+    base = 2**60 - 100
+    summary = summarise(base + np.array([0, 1, 2, 3, 4, 5, 6, 7, 99]), np.array([9]), 0.25)
+    assert summary.winsorised_mean() == base + 4
+    assert summary.winsorised_mean(np.array([5])) == base + 5
 
 
 def test_sums_beyond_64_bits_are_exact() -> None:

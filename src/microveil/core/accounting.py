@@ -64,7 +64,7 @@ class Totals:
 
 def totals_of(method: Method, summary: ClusterSummary, domain: DomainUnits) -> Totals:
     """Compute what scales depend on in all clusters of an attribute, or in a part of them."""
-    up, down, unscaled = _unscaled(method.reclustered(summary, domain), summary.size)
+    up, down, unscaled = _unscaled(method.reclustered(summary, domain), summary)
     return Totals(int(summary.size.sum()), _total_loss(up, unscaled), _total_loss(down, unscaled))
 
 
@@ -81,16 +81,18 @@ def noise_scales(
     Of a part of the clusters, `totals` are those of all of them.
     """
     if guarantee == "fixed-clusters" or not method.clustered:
-        return fixed_scales(method.calibration(summary, domain).largest, summary.size, epsilon)
+        return fixed_scales(method.calibration(summary, domain).largest, summary.averaged, epsilon)
     totals = totals or totals_of(method, summary, domain)
     if method.noise_covers_reclustering:
         reach = method.calibration(summary, domain).largest
-        return fixed_scales(reach, summary.size, epsilon / _rounding(totals.records, domain))
-    return reclustered_scales(method.reclustered(summary, domain), summary.size, epsilon, totals)
+        return fixed_scales(reach, summary.averaged, epsilon / _rounding(totals.records, domain))
+    return reclustered_scales(method.reclustered(summary, domain), summary, epsilon, totals)
 
 
-def fixed_scales(reach: Integers, size: Integers, epsilon: float) -> Integers:
+def fixed_scales(reach: Integers, averaged: Integers, epsilon: float) -> Integers:
     """Scales t_j = ⌈(Δ_j + g)/(ε g)⌉ in grid units, with Δ_j = reach_j/n_j; 0 where nothing moves.
+
+    n_j is the number of values the centroid is the mean of.
 
     Guarantee
     ---------
@@ -98,13 +100,13 @@ def fixed_scales(reach: Integers, size: Integers, epsilon: float) -> Integers:
     d/t ≤ ε. The quotient is computed in floating point with a relative error below 2^−51; up to a
     reach of 2^51 the numerator's spare unit outweighs it, beyond it is padded.
     """
-    quotient = np.maximum((reach + size) / size / epsilon, 1.0)
+    quotient = np.maximum((reach + averaged) / averaged / epsilon, 1.0)
     padded = np.where(reach < 2**51, quotient, quotient * (1 + 2.0**-50))
     return _whole(np.where(reach > 0, padded, 0))
 
 
 def reclustered_scales(
-    reaches: Reaches, size: Integers, epsilon: float, totals: Totals | None = None
+    reaches: Reaches, summary: ClusterSummary, epsilon: float, totals: Totals | None = None
 ) -> Integers:
     """Scales of least total squared noise for which re-clustering loses at most ε.
 
@@ -118,15 +120,15 @@ def reclustered_scales(
     Σ_j d_j/t_j ≤ ε for the rounded centroids' moves d_j in either direction: rounding adds at most
     one grid unit to each that moves, which is part of w_j.
     """
-    up, down, unscaled = _unscaled(reaches, size)
+    up, down, unscaled = _unscaled(reaches, summary)
     if totals is None:
         totals = Totals(0, _total_loss(up, unscaled), _total_loss(down, unscaled))
     return _whole(unscaled * (max(totals.up, totals.down) / epsilon) * (1 + 2.0**-40))
 
 
-def _unscaled(reaches: Reaches, size: Integers) -> tuple[Reals, Reals, Reals]:
-    up, down = (shift / size + (shift > 0) for shift in reaches)
-    return up, down, np.cbrt(np.maximum(up, down) / size)
+def _unscaled(reaches: Reaches, summary: ClusterSummary) -> tuple[Reals, Reals, Reals]:
+    up, down = (shift / summary.averaged + (shift > 0) for shift in reaches)
+    return up, down, np.cbrt(np.maximum(up, down) / summary.size)
 
 
 def fixed_loss(

@@ -6,8 +6,9 @@ from typing import Literal, TypedDict
 
 from microveil.core.choices import GuaranteeName, Partition, Post
 from microveil.core.grid import Grid
-from microveil.core.methods import Method
+from microveil.core.methods import Method, methods_that
 from microveil.core.sensitivity import DomainUnits
+from microveil.errors import PlanError
 
 NumericKind = Literal["integer", "real"]
 CategoryKind = Literal["nominal", "ordinal"]
@@ -56,7 +57,8 @@ class NumericSettings(_Settings):
     `published_upper` also respect whole numbers and the column's type. Published whole numbers are
     multiples of `quantum`, which is 1 but for times, counted in days or microseconds.
     `type_from_data` says that the data decided whether it holds whole or real numbers, or how many
-    decimals.
+    decimals. `trim` is the share of a cluster that is left out at each end, below one half; 0 for
+    the paper's own pre-processing.
     """
 
     cap: int
@@ -70,6 +72,24 @@ class NumericSettings(_Settings):
     grid: Grid
     grid_source: GridSource
     type_from_data: bool
+    trim: float = 0.0
+
+    def __post_init__(self) -> None:
+        """Check that what is trimmed is a share of each end, of clusters that pull their ends in.
+
+        Raises
+        ------
+        PlanError
+            If it is not.
+        """
+        if self.trim and not (0 < self.trim < 0.5 and self.method.pulls_in):
+            those = methods_that(lambda method: method.pulls_in)
+            raise PlanError(
+                f"trim must be 0, or for {those} a share between 0 and 0.5, got {self.trim:g} for "
+                f"{self.method.name}",
+                attribute=self.name,
+                setting="trim",
+            )
 
     @property
     def domain_units(self) -> DomainUnits:

@@ -32,6 +32,11 @@ class ClusterSummary:
     def __len__(self) -> int:
         return len(self.size)
 
+    @property
+    def averaged(self) -> Integers:
+        """How many values a centroid is the mean of."""
+        return self.size
+
     def fits(self) -> bool:
         """Whether every cluster's sum of distances from its smallest value fits 62 bits."""
         widths = (self.largest - self.smallest).astype(np.float64)
@@ -46,10 +51,13 @@ class ClusterSummary:
         return _rounded_mean(self.total + moved, self.size, self.smallest)
 
     def winsorised_mean(self, moved: Integers | int = 0) -> Integers:
-        """Return means after the paper's pre-processing, min := min′ and max := max′."""
+        """Return means after the paper's pre-processing, or of what trimming has left."""
+        return _rounded_mean(self.pulled_in() + moved, self.averaged, self.second_smallest)
+
+    def pulled_in(self) -> Integers:
+        """Return sums after the paper's pre-processing, min := min′ and max := max′."""
         total = self.total - self.smallest - self.largest
-        total = total + self.second_smallest + self.second_largest
-        return _rounded_mean(total + moved, self.size, self.second_smallest)
+        return total + self.second_smallest + self.second_largest
 
 
 NOTHING_BEFORE, NOTHING_AFTER = -(2**62), 2**62
@@ -68,6 +76,33 @@ class PartialSummary(ClusterSummary):
             np.where(self.before == NOTHING_BEFORE, lower, self.before),
             np.where(self.after == NOTHING_AFTER, upper, self.after),
         )
+
+
+@dataclass(frozen=True, eq=False)
+class TrimmedSummary(ClusterSummary):
+    """Clusters that leave out t records at each end: a share of their size, rounded down.
+
+    ``inner_total`` is the sum of the others, modulo 2^64. In ascending order, ``below`` is the last
+    value left out at the lower end, ``lowest`` the next, ``highest`` the last that is kept, and
+    ``above`` the first left out at the upper end. Clusters too small to leave out a record have the
+    paper's pre-processing instead, and these values say nothing of them.
+    """
+
+    left_out: Integers
+    inner_total: Integers
+    below: Integers
+    lowest: Integers
+    highest: Integers
+    above: Integers
+
+    @property
+    def averaged(self) -> Integers:
+        """How many values a centroid is the mean of."""
+        return self.size - 2 * self.left_out
+
+    def pulled_in(self) -> Integers:
+        """Return the sums of the records that are kept."""
+        return np.where(self.left_out > 0, self.inner_total, super().pulled_in())
 
 
 def _rounded_mean(total: Integers, size: Integers, least: Integers) -> Integers:
@@ -89,8 +124,21 @@ def cluster_sizes(records: int, k: int) -> Integers:
     return sizes
 
 
-def summarise(ranked: Integers, size: Integers) -> ClusterSummary:
+def left_out(size: Integers, trim: float) -> Integers:
+    """Return how many records clusters leave out at each end; at least one is always kept.
+
+    Examples
+    --------
+    >>> left_out(np.array([3, 9, 10, 25]), 0.1)
+    array([0, 0, 1, 2])
+    """
+    return np.minimum((trim * size).astype(np.int64), (size - 1) // 2)
+
+
+def summarise(ranked: Integers, size: Integers, trim: float = 0.0) -> ClusterSummary:
     """Summarise consecutive clusters of the given sizes in ascending values.
+
+    A share to trim gives a `TrimmedSummary`.
 
     Examples
     --------
@@ -100,7 +148,7 @@ def summarise(ranked: Integers, size: Integers) -> ClusterSummary:
     """
     end = np.cumsum(size)
     start = end - size
-    return ClusterSummary(
+    summary = ClusterSummary(
         size=size,
         total=np.add.reduceat(ranked, start),
         smallest=ranked[start],
@@ -109,6 +157,22 @@ def summarise(ranked: Integers, size: Integers) -> ClusterSummary:
         largest=ranked[end - 1],
         second_largest=ranked[np.maximum(end - 2, start)],
         third_largest=ranked[np.maximum(end - 3, start)],
+    )
+    return _trimmed(summary, ranked, start, end, left_out(size, trim)) if trim else summary
+
+
+def _trimmed(
+    summary: ClusterSummary, ranked: Integers, start: Integers, end: Integers, cut: Integers
+) -> TrimmedSummary:
+    sums = np.append(0, np.cumsum(ranked))
+    return TrimmedSummary(
+        **vars(summary),
+        left_out=cut,
+        inner_total=sums[end - cut] - sums[start + cut],
+        below=ranked[np.maximum(start + cut - 1, start)],
+        lowest=ranked[start + cut],
+        highest=ranked[end - cut - 1],
+        above=ranked[np.minimum(end - cut, end - 1)],
     )
 
 

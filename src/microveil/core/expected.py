@@ -19,7 +19,10 @@ def expected_squares(
     """
     half_width = (settings.upper - settings.lower) / 2 / settings.grid.step
     clustered = settings.method.clustered
-    summary = summarise(ranked, cut(ranked, settings)) if clustered else singletons(ranked)
+    if clustered:
+        summary = summarise(ranked, cut(ranked, settings), settings.trim)
+    else:
+        summary = singletons(ranked)
     scales = calibrate(summary, settings).astype(np.float64)
     squares = expected_squares_of_noise(scales, half_width if clamped else np.inf)
     noise = float(np.sum(summary.size * squares))

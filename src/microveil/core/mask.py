@@ -21,7 +21,7 @@ from microveil.core.categories import (
     respond,
     summarise_categories,
 )
-from microveil.core.clusters import ClusterSummary, singletons, summarise
+from microveil.core.clusters import ClusterSummary, TrimmedSummary, singletons, summarise
 from microveil.core.grid import Integers, Reals
 from microveil.core.isotonic import isotonic, penalised_isotonic
 from microveil.core.noise import LARGEST_SCALE, WordSource, add_discrete_laplace
@@ -94,7 +94,7 @@ def summary_of(
     """Summarise consecutive clusters of the given sizes in ascending values or codes."""
     if isinstance(settings, CategorySettings):
         return summarise_categories(ranked, sizes, len(settings.categories))
-    return summarise(ranked, sizes)
+    return summarise(ranked, sizes, settings.trim)
 
 
 def mask_clusters(
@@ -149,6 +149,8 @@ def calibrate(
 
     Of a part of the clusters, `totals` are those of all of them.
     """
+    if settings.trim and not isinstance(summary, TrimmedSummary):
+        raise TypeError("trimmed clusters need a trimmed summary; make it with summary_of")
     if not summary.fits():
         raise DataError(
             f"values too large for its noise grid when {settings.k} of them are added; declare "
@@ -214,7 +216,7 @@ def _describe_numbers(
         "smallest": grid.to_values(summary.smallest),
         "largest": grid.to_values(summary.largest),
         "centroid": grid.to_values(method.centroid(summary, 0)),
-        "sensitivity": grid.to_widths(reach / summary.size),
+        "sensitivity": grid.to_widths(reach / summary.averaged),
         "scale": grid.to_widths(scales),
     }
 

@@ -33,6 +33,7 @@ def cut(ranked: Integers, settings: AttributeSettings) -> Integers:
         settings.k,
         settings.cap if with_noise else 2 * settings.k - 1,
         with_noise and method.pulls_in,
+        settings.trim if with_noise else 0.0,
         np.array(domain, dtype=np.float64),
         settings.epsilon_per_record if with_noise else np.inf,
         half_width,

@@ -1,14 +1,14 @@
 """How far one record can move a cluster: small pure functions over summaries.
 
 Every function returns *reaches*, in grid units: how far one record can move a cluster's sum, up
-and down. The centroid then moves by reach_j / n_j.
+and down. The centroid then moves by reach_j / n_j, with n_j the number of values it is the mean of.
 """
 
 from typing import NamedTuple
 
 import numpy as np
 
-from microveil.core.clusters import ClusterSummary
+from microveil.core.clusters import ClusterSummary, TrimmedSummary
 from microveil.core.grid import Integers
 
 
@@ -46,13 +46,16 @@ def local_reaches(summary: ClusterSummary, domain: DomainUnits) -> Reaches:
 
 
 def cluster_reaches(summary: ClusterSummary, _: DomainUnits) -> Reaches:
-    """From this table, with the paper's pre-processing, whatever value the record takes.
+    """From this table, with the paper's pre-processing or trimmed, whatever value a record takes.
 
     The smallest value passes the largest: (max − min′) + (min″ − min′) + (max − max′). The largest
     passes below the smallest: (max′ − min) + (max′ − max″) + (min′ − min). The larger one is n_j
     times the sensitivity of the paper's second proposition on iDP. What the cluster gains in
     exchange is pulled in by the pre-processing, so it does not matter whether clusters are fixed or
     formed again. Clusters need three records or more.
+
+    Where t records at each end are left out, the lowest that is kept gives way to the next one
+    above the highest, or the other way round: x(n−t+1) − x(t+1) and x(n−t) − x(t).
     """
     up = (
         (summary.largest - summary.second_smallest)
@@ -64,6 +67,9 @@ def cluster_reaches(summary: ClusterSummary, _: DomainUnits) -> Reaches:
         + (summary.second_largest - summary.third_largest)
         + (summary.second_smallest - summary.smallest)
     )
+    if isinstance(summary, TrimmedSummary):
+        up = np.where(summary.left_out > 0, summary.above - summary.lowest, up)
+        down = np.where(summary.left_out > 0, summary.highest - summary.below, down)
     return Reaches(up, down)
 
 

@@ -54,28 +54,52 @@ def _pull_in(low, high, total, kept, reach):  # type: ignore[no-untyped-def]  # 
 
 
 @_inlined
-def _take(ranked, end, size, settings, sums, kept, reach):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
-    """Extend clusters to so many records; `kept` sums up what their centroids are made of."""
-    k, pulled_in, ends, _, _ = settings
-    low, top = ranked[end - size :], ranked[end - 1 :]
-    _extend(low, top, sums[0], sums[1])
-    if size < k:
-        return
-    if pulled_in:
-        _pull_in(low, ranked[end - 3 :], sums[0], kept, reach)
-    else:
-        _take_means(low, top, ends, sums[0], kept, reach)
+def _trim(low, high, outer, inner, kept, reach):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
+    """Sum up values without those left out at either end, and tell how far any value moves them.
+
+    The last value left out and the first kept are next to each other in `low`, the last kept and
+    the first left out in `high`. `outer` are the sums of the largest values, which are left out,
+    and `inner` those of all but the smallest.
+    """
+    for j in range(len(inner)):
+        up, down = float(high[j + 1] - low[j + 1]), float(high[j] - low[j])
+        kept[j] = inner[j] - outer[j]
+        reach[j] = up if up > down else down
 
 
 @_inlined
-def _cost(size, settings, sums, kept, reach, cost):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
+def _take(ranked, end, size, settings, sums, totals, kept, reach):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
+    """Extend clusters to so many records; return of how many values their centroids are means.
+
+    `kept` are the sums of these, and `totals` those of the largest so many records.
+    """
+    k, pulled_in, trim, ends, _, _ = settings
+    low, top = ranked[end - size :], ranked[end - 1 :]
+    _extend(low, top, sums[0], sums[1])
+    if trim:
+        totals[size] = sums[0]
+    if size < k:
+        return 0
+    cut = min(int(trim * size), (size - 1) // 2)  # as in clusters.left_out
+    if cut:
+        lower, upper = ranked[end - size + cut - 1 :], ranked[end - cut - 1 :]
+        _trim(lower, upper, totals[cut], totals[size - cut], kept, reach)
+    elif pulled_in:
+        _pull_in(low, ranked[end - 3 :], sums[0], kept, reach)
+    else:
+        _take_means(low, top, ends, sums[0], kept, reach)
+    return size - 2 * cut
+
+
+@_inlined
+def _cost(size, averaged, settings, sums, kept, reach, cost):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
     """Add up squares about centroids and, size times, the expected square of the noise."""
-    (total, squares), (_, _, _, epsilon, ceiling) = sums, settings
+    (total, squares), (_, _, _, _, epsilon, ceiling) = sums, settings
     scale, widest = reach, 0.0  # in its place
     for j in range(len(cost)):
-        centroid = kept[j] / size
+        centroid = kept[j] / averaged
         cost[j] = squares[j] - 2 * centroid * total[j] + size * centroid * centroid
-        scale[j] = reach[j] / size / epsilon
+        scale[j] = reach[j] / averaged / epsilon
     for j in range(len(cost)):  # by itself: compilers do not do both at once
         widest = max(widest, scale[j])
     if 41 * widest < ceiling:
@@ -91,14 +115,15 @@ def _cost(size, settings, sums, kept, reach, cost):  # type: ignore[no-untyped-d
 
 
 @_inlined
-def _may_pay(size, settings, sums, kept, reach, before, least):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
+def _may_pay(size, averaged, settings, sums, kept, reach, before, least):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
     """Whether a cluster may cost less in all than what was found: a bound without divisions."""
-    (total, squares), (_, _, _, epsilon, ceiling) = sums, settings
-    part, rate, cut_off = 1 / size, 1 / epsilon, size * ceiling * ceiling
-    far, pays = ceiling * size * epsilon / 41, 0
+    (total, squares), (_, _, _, _, epsilon, ceiling) = sums, settings
+    part, rate, cut_off = 1 / averaged, 1 / averaged / epsilon, size * ceiling * ceiling
+    far, pays = ceiling * averaged * epsilon / 41, 0
     for j in range(len(before)):
-        within = squares[j] * (1 - SLACK) - (2 * total[j] - kept[j]) * kept[j] * part
-        noise = 2 * (reach[j] * rate) * (reach[j] * rate) * part
+        centroid, scale = kept[j] * part, reach[j] * rate
+        within = squares[j] * (1 - SLACK) - (2 * total[j] - size * centroid) * centroid
+        noise = size * (2 * scale * scale)
         # Cutting off at R leaves 0.41 of the smaller of 2b² and R² at least, at R = √2·b.
         noise = noise if reach[j] < far else 0.4 * min(noise, cut_off)
         pays += before[j] + within + noise * (1 - SLACK) < least[j] * (1 + 1e-12)
@@ -144,7 +169,14 @@ def _choose(near, k, best, chosen, end, least, sizes):  # type: ignore[no-untype
 
 @_compiled
 def cheapest_cuts(
-    ranked: Integers, k: int, cap: int, pulled_in: bool, ends: Reals, epsilon: float, ceiling: float
+    ranked: Integers,
+    k: int,
+    cap: int,
+    pulled_in: bool,
+    trim: float,
+    ends: Reals,
+    epsilon: float,
+    ceiling: float,
 ) -> Integers:
     """Sizes of consecutive clusters of k to `cap` records that cost least in all.
 
@@ -155,10 +187,11 @@ def cheapest_cuts(
 
     Small clusters are tried first, and larger ones only where a bound says that they may pay.
     """
-    n, settings = len(ranked), (k, pulled_in, ends, epsilon, ceiling)
+    n, settings = len(ranked), (k, pulled_in, trim, ends, epsilon, ceiling)
     least, sizes = np.full(n + 1, np.inf), np.zeros(n + 1, np.int64)
     least[0] = 0.0
     near, kept, reach = np.empty((ENDS, ENDS)), np.empty(ENDS), np.empty(ENDS)
+    totals = np.empty((min(cap, n) + 1 if trim else 0, ENDS))
     for end in range(k, n + 1, ENDS):
         beyond = min(end + ENDS, n + 1)
         count = beyond - end
@@ -167,9 +200,10 @@ def cheapest_cuts(
         for size in range(1, min(ENDS, cap + 1, beyond)):
             a = max(0, size - end)  # the first end with so many records before it
             sums = total[a:], squares[a:]
-            _take(ranked, end + a, size, settings, sums, kept, reach)
-            if size >= k:
-                _cost(size, settings, sums, kept, reach, near[size, a:count])
+            history, out = totals[:, a:count], near[size, a:count]
+            averaged = _take(ranked, end + a, size, settings, sums, history, kept, reach)
+            if averaged:
+                _cost(size, averaged, settings, sums, kept, reach, out)
         _choose(near[: cap + 1], k, best, chosen, end, least, sizes)
         floor = least[max(0, end - cap) : end].min()
         for size in range(ENDS, min(cap + 1, beyond)):
@@ -177,11 +211,12 @@ def cheapest_cuts(
             sums, found = (total[a:], squares[a:]), least[end + a : beyond]
             if size % CHECKED == 0 and _is_too_large(size - 1, sums, floor, found):
                 break
-            _take(ranked, end + a, size, settings, sums, kept, reach)
+            history, out = totals[:, a:count], cost[a:]
+            averaged = _take(ranked, end + a, size, settings, sums, history, kept, reach)
             before = least[end + a - size : beyond - size]
-            if size >= k and _may_pay(size, settings, sums, kept, reach, before, found):
-                _cost(size, settings, sums, kept, reach, cost[a:])
-                _keep_better(size, before, cost[a:], best[a:], chosen[a:])
+            if averaged and _may_pay(size, averaged, settings, sums, kept, reach, before, found):
+                _cost(size, averaged, settings, sums, kept, reach, out)
+                _keep_better(size, before, out, best[a:], chosen[a:])
         if np.any(best < least[end:beyond]):
             _choose(near[: cap + 1], k, best, chosen, end, least, sizes)
     return _last_to_first(sizes)
