@@ -29,7 +29,7 @@ from microveil.core.methods import METHODS
 from microveil.errors import FileError, PlanError
 from microveil.plan.check import check_plan
 from microveil.plan.groups import Group, GroupSettings, from_names
-from microveil.plan.roles import Confidential, Derived, Identifier, K, Kept, Part
+from microveil.plan.roles import Confidential, Derived, Identifier, K, Kept, Part, Trim
 from microveil.plan.toml import inline
 
 AttributeRole = Confidential | Identifier | Kept | Derived
@@ -82,6 +82,7 @@ class PlanOptions(TypedDict, total=False):
     k: K
     partition: Partition
     cap: int
+    trim: float
     groups: Sequence[Group | GroupSettings | list[str] | tuple[str, ...]]
     guarantee: GuaranteeName
     post: Post
@@ -125,6 +126,11 @@ class Plan(Part):
         themselves or in a group, never by boundaries of least error.
     cap
         The largest cluster of a noise-optimal partition.
+    trim
+        The share of a cluster's records to leave out at each end before the mean is taken, so that
+        extreme values do not set its noise: 0.1 to 0.25, or 0, the paper's pre-processing. A
+        cluster too small to leave out a record has that too. Only iDP-CBLS trims, and only numbers,
+        dates and times: attributes of other methods, and categories, do not use the plan's trim.
     groups
         Lists of attributes to cluster jointly, by MDAV: each record then has one cluster in the
         whole group, and the release is k-anonymous on it whatever ε is; only for iDP methods. A
@@ -175,6 +181,7 @@ class Plan(Part):
     k: K = 10
     partition: Partition = "fixed"
     cap: int = 400
+    trim: Trim = 0.0
     groups: Groups = ()
     guarantee: GuaranteeName = "fixed-clusters"
     post: Post = "auto"
@@ -239,6 +246,13 @@ class Plan(Part):
         own = self.confidential[attribute].k if group is None else self.joint_groups[group].k
         return self.k if own is None else own
 
+    def trim_of(self, attribute: str) -> float:
+        """Return the attribute's own trim, or the plan's; 0 where its ends are not pulled in."""
+        if not METHODS[self.method_of(attribute)].pulls_in:
+            return 0.0
+        own = self.confidential[attribute].trim
+        return self.trim if own is None else own
+
     @property
     def joint_groups(self) -> tuple[Group, ...]:
         """The groups of attributes that are clustered jointly."""
@@ -264,7 +278,7 @@ class Plan(Part):
     @classmethod
     def published(cls, **settings: Unpack[PlanSettings]) -> "Plan":
         """Make a plan that does what the paper does: clusters of k, and no post-processing."""
-        plan: PlanSettings = {"partition": "fixed", "post": "none", **settings}
+        plan: PlanSettings = {"partition": "fixed", "trim": 0.0, "post": "none", **settings}
         return cls(**plan)
 
     @classmethod
