@@ -46,7 +46,7 @@ def test_the_readme_runs_as_printed(tmp_path: Path) -> None:
 def test_the_tutorial_runs_as_printed(tmp_path: Path) -> None:
     run_examples(TUTORIAL, tmp_path)
     written = {file.name for file in tmp_path.iterdir()}
-    assert {"protected.parquet", "recommended.toml", "frontier.svg", "joint.parquet"} <= written
+    assert {"protected.parquet", "recommended.toml", "frontier.svg", "pooled.parquet"} <= written
 
 
 def test_the_scripts_are_there() -> None:

@@ -83,7 +83,7 @@ def test_another_method_asks_for_domains(page: AppTest) -> None:
     assert "voids the claim of differential privacy" in said(page, "warning")[0]
 
 
-@pytest.mark.parametrize("partition", ["noise-optimal", "least-squares", "joint"])
+@pytest.mark.parametrize("partition", ["noise-optimal", "least-squares"])
 def test_every_partition(page: AppTest, partition: str) -> None:
     upload(page, people(300).select("age", "wages"))
     widget(page.selectbox, "Clusters").set_value(partition).run()

@@ -44,8 +44,8 @@ from microveil.report.shapes import shapes
 
 SCHEMA = people().schema
 SETTINGS = (
-    "epsilon", "method", "guarantee", "partition", "missing", "k", "trim", "records_per_person",
-    "domain_from_data",
+    "epsilon", "method", "guarantee", "partition", "missing", "k", "trim", "anonymity", "pooling",
+    "records_per_person", "domain_from_data",
 )  # fmt: skip
 
 
@@ -114,8 +114,8 @@ def test_a_wrong_cell_is_named(cells: dict[str, object], said: str) -> None:
         ({}, {"k": "2000"}, True),
         ({"method": "DP"}, {"lower": None}, True),
         ({"partition": "noise-optimal"}, {"method": "DP-UM"}, False),
-        ({"partition": "joint"}, {"method": "DP-UM"}, True),
-        ({"guarantee": "re-clustered", "partition": "joint"}, {}, False),
+        ({"anonymity": 1}, {}, False),
+        ({"anonymity": 2_000}, {}, False),
         ({"guarantee": "re-clustered", "records_per_person": 2}, {}, False),
         ({"trim": 0.5}, {}, False),
         ({"epsilon": -1.0}, {}, False),
@@ -127,10 +127,6 @@ def test_an_error_is_shown_where_it_can_be_fixed(
     settings: dict[str, Any], cells: dict[str, object], in_rows: bool
 ) -> None:
     rows = edited(**cells)
-    if settings.get("partition") == "joint":
-        for row in rows:
-            row["k"] = None
-            row["method"] = row["method"] if row["attribute"] == "age" else None
     with pytest.raises(MicroveilError) as error:
         check(people(), plan_of(rows, people_plan(), SCHEMA, **settings))
     assert is_about_rows(error.value, rows, SETTINGS) == in_rows
@@ -250,8 +246,7 @@ def test_the_outlook_is_what_evaluate_measures(trim: float) -> None:
 def test_what_is_not_predicted_is_said() -> None:
     categories = Plan(epsilon=1.0, attributes={"a": Confidential(kind="nominal")})
     assert "Only categories" in str(why_unpredicted(categories))
-    assert "joint" in str(why_unpredicted(categories.replace(partition="joint")))
-    assert why_unpredicted(people_plan()) is None
+    assert why_unpredicted(people_plan().replace(anonymity=5)) is None
 
 
 def test_a_large_table_is_predicted_on_some_records() -> None:

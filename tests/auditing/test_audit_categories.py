@@ -1,4 +1,4 @@
-"""The audit of categories and of joint clusters, against enumerations of its own."""
+"""The audit of categories, against enumerations of its own."""
 
 import math
 from collections.abc import Iterator
@@ -20,7 +20,6 @@ from microveil.auditing.categories import (
     CategoryTarget,
     mask_counts,
 )
-from microveil.auditing.numbers import NumericTarget
 from microveil.auditing.released import narrowed
 from microveil.auditing.targets import AnyTarget, open_targets, worst_neighbour
 from microveil.core.attribute import CategoryKind, CategorySettings
@@ -197,58 +196,6 @@ def test_losses_are_those_of_all_single_record_changes(case: tuple[list[int], Pl
         assert worst <= claimed * (1 + 1e-9)
         found = worst_neighbour([target], target.telling_records(fixed=fixed), fixed=fixed)
         assert found.loss == pytest.approx(worst, abs=1e-9)
-
-
-@pytest.mark.parametrize("seed", range(12))
-def test_joint_clusters_are_attacked_as_they_are_formed(seed: int) -> None:
-    random = np.random.default_rng(seed)
-    codes = random.integers(0, 3, 11)
-    table = pl.DataFrame({"x": [LETTERS[code] for code in codes], "y": random.normal(size=11)})
-    kind: CategoryKind = "ordinal" if seed % 2 else "nominal"
-    plan = Plan(
-        epsilon=2.0, k=3, partition="joint",
-        attributes={"x": letters(kind, 3), "y": Confidential(lower=-9, upper=9)},
-    )  # fmt: skip
-    target, number = open_case(table, plan)
-    assert isinstance(target, CategoryTarget)
-    assert target.joint is not None
-    assert target.joint is number.joint
-    assert np.bincount(target.joint).min() >= 3
-    by_hand = Case(codes.tolist(), target.settings, target.joint.tolist())
-    losses = list(by_hand.losses(fixed=True))
-    for record, code, loss in losses:
-        assert target.loss(target.changed(record, code, fixed=True)) == pytest.approx(
-            loss, abs=1e-9
-        )
-    found = worst_neighbour([target], target.telling_records(fixed=True), fixed=True)
-    assert found.loss == pytest.approx(max(loss for _, _, loss in losses), abs=1e-9)
-    assert found.loss <= 1 + 1e-9
-
-
-@pytest.mark.parametrize("seed", range(6))
-def test_numbers_in_joint_clusters_lose_what_all_single_record_changes_show(seed: int) -> None:
-    random = np.random.default_rng(seed)
-    table = pl.DataFrame({"x": random.normal(5, 1, 13), "y": random.normal(5, 1, 13)})
-    domain = Confidential(lower=0, upper=10)
-    plan = Plan(
-        epsilon=2.0,
-        k=3,
-        method="iDP-LS",
-        groups=[["x", "y"]],
-        attributes={"x": domain, "y": domain},
-    )
-    target, _ = open_case(table, plan)
-    assert isinstance(target, NumericTarget)
-    assert target.joint is not None
-    sizes, step = np.bincount(target.joint), target.settings.grid.step
-    moves = [
-        abs(end - value) / sizes[cluster] / (target.scales[cluster] * step)
-        for value, cluster in zip(table["x"], target.joint, strict=True)
-        for end in (0, 10)
-    ]
-    assert target.closed_form(fixed=True) == pytest.approx(max(moves), rel=1e-6)
-    found = worst_neighbour([target], target.telling_records(fixed=True), fixed=True)
-    assert found.loss == pytest.approx(max(moves), rel=1e-6)
 
 
 def test_losses_of_several_attributes_add_up_outcome_by_outcome() -> None:
@@ -430,18 +377,6 @@ def test_broken_mechanisms_are_caught(
     assert "BROKEN" in outcome.reading
 
 
-def test_a_broken_mechanism_is_caught_in_joint_clusters() -> None:
-    table = pl.DataFrame({"x": list("aababb"), "y": [1.0, 2, 3, 10, 11, 12]})
-    attributes = {"x": letters("nominal", 2), "y": Confidential(lower=0, upper=20)}
-    plan = Plan(epsilon=2.0, k=3, partition="joint", attributes=attributes)
-    outcome = audit(
-        table, plan, runs=4_000, releases=20, seed=1, category_mechanism=always_the_mode
-    )
-    wrong = {finding.attribute for finding in outcome.findings if finding.broken}
-    assert wrong == {"x", "all together"}
-    assert not audit(table, plan, runs=4_000, releases=20, seed=1).broken
-
-
 def test_more_lost_than_claimed_is_broken_even_if_no_attack_found_it() -> None:
     assert Finding("x", 1, claimed=1.0, exact=1.5, found=0.3).broken
     assert not Finding("x", 1, claimed=1.5, exact=1.0, found=0.3).broken
@@ -522,7 +457,7 @@ def test_a_mixed_table_with_a_group_and_missing_values() -> None:
         }
     )
     plan = Plan(
-        epsilon=2.0, k=3, missing="keep", groups=[["region", "pay"]],
+        epsilon=2.0, k=3, missing="keep", anonymity=5, groups=[["region", "pay"]],
         attributes={
             "region": letters("nominal", 3),
             "school": Confidential(kind="ordinal", categories=(1, 2, 3, 4)),
@@ -534,13 +469,12 @@ def test_a_mixed_table_with_a_group_and_missing_values() -> None:
     outcome = audit(table, plan, runs=500, releases=20, seed=3)
     assert not outcome.broken
     levels = {(finding.attribute, finding.level) for finding in outcome.findings}
-    alone = {"school", "smokes", "age"}
     everything = {*plan.confidential, "all together"}
-    assert levels == {(name, 1) for name in everything} | {(name, 2) for name in alone}
-    assert [one.attribute for one in outcome.released] == ["age"]
-    assert [one.attribute for one in outcome.narrowed] == ["school", "smokes"]
-    assert outcome.joint == ("region", "pay")
-    assert "learns of region, pay from joint clusters is not measured" in outcome.reading
+    assert levels == {(name, level) for name in everything for level in (1, 2)}
+    assert [one.attribute for one in outcome.released] == ["age", "pay"]
+    assert [one.attribute for one in outcome.narrowed] == ["region", "school", "smokes"]
+    assert outcome.pooled == ("region", "pay", "school", "smokes", "age")
+    assert "were attacked before they are pooled" in outcome.reading
     assert "knows the category of" in outcome.reading
     assert outcome.to_frame().height == len(levels)
     assert outcome == audit(table, plan, runs=500, releases=20, seed=3)
@@ -549,5 +483,5 @@ def test_a_mixed_table_with_a_group_and_missing_values() -> None:
 def test_randomised_response_leaves_the_informed_adversary_nothing() -> None:
     plan = Plan(epsilon=1.0, method="DP", attributes={"x": letters("nominal", 3)})
     outcome = audit_letters(EIGHT, plan, runs=200)
-    assert (outcome.released, outcome.narrowed, outcome.joint) == ((), (), ())
+    assert (outcome.released, outcome.narrowed, outcome.pooled) == ((), (), ())
     assert "for certain" not in outcome.reading

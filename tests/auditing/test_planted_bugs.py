@@ -18,7 +18,6 @@ from microveil.core.attribute import AttributeSettings, CategorySettings, Numeri
 from microveil.core.categories import CategorySummary
 from microveil.core.clusters import ClusterSummary
 from microveil.core.grid import Integers, Reals
-from microveil.core.joint import cluster_points
 from microveil.core.mask import Masked, mask_clusters
 from microveil.core.noise import SeededWords, Words, WordSource, add_discrete_laplace
 from microveil.core.partition import cut
@@ -235,7 +234,7 @@ def test_bugs_are_found_through_isotonic_regression(
     assert expected in found(audit_line(plan, releases=100))
 
 
-# Categories and joint clusters.
+# Categories.
 
 
 Bools = NDArray[np.bool_]
@@ -285,25 +284,6 @@ def test_bugs_are_found_in_categories(
     assert not audit_line(plan).broken
     plant(monkeypatch)
     assert expected in found(audit_line(plan))
-
-
-def test_joint_clusters_smaller_than_k_are_found(monkeypatch: Patch) -> None:
-    plan = Plan(epsilon=1.0, k=3, groups=[["x", "y"]], attributes={"x": DOMAIN, "y": DOMAIN})
-    table = TABLE.select("x", "y")
-    assert not audit_line(plan, table, releases=20).broken
-
-    def split(points: Reals, k: int, ties: WordSource) -> tuple[Integers, int]:
-        labels, blocks = cluster_points(points, k, ties)
-        smallest = int(np.argmin(np.bincount(labels)))
-        labels[np.flatnonzero(labels == smallest)[0]] = (smallest + 1) % (labels.max() + 1)
-        return labels, blocks
-
-    monkeypatch.setattr(memory, "cluster_points", split)
-    monkeypatch.setattr(protect, "_check_anonymity", lambda *_: ())
-    outcome = audit_line(plan, table, releases=20)
-    assert outcome.broken
-    anonymity = next(one for one in outcome.checks if one.looked_for == line.ANONYMITY)
-    assert anonymity.where == ("x", "y")
 
 
 # As run.

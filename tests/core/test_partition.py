@@ -144,8 +144,7 @@ def one_by_one(
                 if ratio < 40:
                     noise -= np.exp(-ratio) * (2 * scale * scale + 2 * scale * ceiling)
                 cost += size * inner * noise
-                if first == 0 or end == n:
-                    cost += size * (1 - inner) * noise
+                cost += size * (1 - inner) * noise * (first == 0 or end == n)
             if least[first] + cost < least[end]:
                 least[end], start[end] = least[first] + cost, first
     sizes, end = [], n

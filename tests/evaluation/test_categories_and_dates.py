@@ -61,7 +61,9 @@ PLAN = Plan(epsilon=6.0, k=5, attributes=ATTRIBUTES)
 JOINT = Plan(
     epsilon=6.0,
     k=5,
-    groups=[["age", "school"], ["job", "smokes"]],
+    anonymity=5,
+    pooling="average",
+    groups=[["age", "school"], ["job", "smokes"], {"attributes": ["code", "born"], "anonymity": 0}],
     attributes={**ATTRIBUTES, "job": Confidential(kind="nominal", taxonomy=JOBS)},
 )
 CATEGORICAL = ("school", "job", "smokes", "code")
@@ -235,14 +237,15 @@ def test_joint_groups_are_counted() -> None:
             if (f.measure, f.attribute) == ("risk.smallest_joint_class", names)
         )
         assert reading == (
-            f"every combination of masked {names} is shared by {smallest} or more of 150 released "
-            "records, whatever ε is; the plan asks for 5"
+            f"every combination of averaged {names} is shared by {smallest} or more of 150 "
+            "released records, whatever ε is; the plan asks for 5"
         )
     detail = replace(release.detail, plan=JOINT)
     part = evaluate(PEOPLE, release.data.drop("smokes"), detail=detail, attributes="age")
     reason = _reasons(part)["risk.smallest_joint_class", "job, smokes"]
     assert reason == "not all of it is in the release"
-    everything = PLAN.replace(partition="joint", attributes={**JOINT.attributes, "code": "kept"})
+    kept = {**JOINT.attributes, "code": "kept"}
+    everything = PLAN.replace(anonymity=5, pooling="average", attributes=kept)
     whole = evaluate(PEOPLE, protect(PEOPLE, everything, seed=1))
     assert whole.value("risk.smallest_joint_class", "age, school, job, smokes, born") >= 5
 

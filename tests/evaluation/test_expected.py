@@ -5,6 +5,7 @@ import polars as pl
 import pytest
 
 from microveil import Confidential, Plan, PlanError, expected_error, protect
+from microveil.core.choices import Pooling
 from microveil.evaluation.utility import mean_sse
 
 RANDOM = np.random.default_rng(4)
@@ -96,11 +97,26 @@ def test_a_constant_attribute_loses_nothing() -> None:
 
 
 @pytest.mark.filterwarnings("ignore::microveil.PrivacyWarning")
-def test_categories_and_joint_clusters_are_refused() -> None:
+def test_categories_alone_are_refused() -> None:
     table = pl.DataFrame({"a": range(20), "b": ["x", "y"] * 10})
     nominal = Confidential(kind="nominal", categories=["x", "y"])
     with pytest.raises(PlanError, match="categories have no squared error"):
         expected_error(table.select("b"), Plan(epsilon=1.0, k=3, attributes={"b": nominal}))
-    plan = Plan(epsilon=1.0, k=3, attributes={"a": "confidential", "b": nominal})
-    with pytest.raises(PlanError, match="joint clusters is not known"):
-        expected_error(table, plan.replace(partition="joint"))
+
+
+@pytest.mark.parametrize("pooling", ["exchange", "average"])
+def test_pooling_is_expected_to_add_the_squares_within_joint_clusters(
+    pooling: Pooling,
+) -> None:
+    random = np.random.default_rng(3)
+    table = pl.DataFrame({name: random.normal(size=500) for name in "xyz"})
+    attributes = dict.fromkeys("xyz", Confidential(lower=-9, upper=9))
+    plan = Plan(epsilon=60.0, k=3, anonymity=10, pooling=pooling, attributes=attributes)
+    expected = expected_error(table, plan)
+    runs = [protect(table, plan, seed=seed).data.to_numpy() for seed in range(5)]
+    measured = np.mean([mean_sse(table.to_numpy(), run) for run in runs])
+    assert expected.mean_sse == pytest.approx(measured, rel=0.15)
+    shares = expected.attributes
+    assert (shares["pooled"] > 5 * shares["within"]).all()
+    alone = expected_error(table, plan.replace(anonymity=0))
+    assert alone.attributes["pooled"].to_list() == [0, 0, 0]

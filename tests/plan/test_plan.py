@@ -109,14 +109,16 @@ ATTRIBUTES = {"age": "confidential", "name": "identifier"}
             "trim",
         ),
         ({"partition": "least-squares", "guarantee": "re-clustered"}, "age", "partition"),
-        ({"partition": "joint", "guarantee": "re-clustered"}, "age", "guarantee"),
-        ({"partition": "joint", "groups": [["age"]]}, None, "partition"),
+        ({"partition": "joint"}, None, "partition"),
+        ({"anonymity": 1}, None, "anonymity"),
+        ({"groups": [["age"]]}, None, "anonymity"),
+        ({"anonymity": 3, "together": [["age", "age"]]}, "age", "together"),
         ({"records_per_person": 2, "guarantee": "re-clustered"}, "age", "records_per_person"),
         ({"method": "DP"}, "age", "lower"),
-        ({"groups": [["name"]]}, "name", "groups"),
-        ({"groups": [["nobody"]]}, None, "groups"),
+        ({"anonymity": 5, "groups": [["name"]]}, "name", "groups"),
+        ({"anonymity": 5, "groups": [["nobody"]]}, None, "groups"),
         ({"groups": [{"attribute": ["age"]}]}, None, "groups"),
-        ({"groups": [["age"]], "method": "DP", "domain_from_data": True}, "age", "method"),
+        ({"groups": [{"attributes": ["age"], "k": 3}]}, None, "groups"),
     ],
 )
 def test_an_error_says_which_attribute_and_which_setting(
@@ -212,7 +214,14 @@ def test_toml_keeps_a_plan_as_it_is(
 
 @given(
     groups=st.lists(
-        st.sampled_from([["a"], {"attributes": ["b"]}, {"attributes": ["c", "d"], "k": 5}]),
+        st.sampled_from(
+            [
+                ["a"],
+                {"attributes": ["b"]},
+                {"attributes": ["c", "d"], "anonymity": 5},
+                {"attributes": ["e"], "pooling": "average"},
+            ]
+        ),
         unique_by=str,
         max_size=3,
     ),
@@ -230,7 +239,7 @@ def test_toml_keeps_groups_categories_and_the_order_of_taxonomies(
         "d": Confidential(kind="nominal", categories=[False, True]),
         "e": Confidential(lower=time(1, 2, 3, 4)),
     }
-    plan = Plan(epsilon=1, groups=groups, from_data=from_data, attributes=attributes)
+    plan = Plan(epsilon=1, anonymity=4, groups=groups, from_data=from_data, attributes=attributes)
     again = Plan.from_toml(plan.to_toml())
     assert again == plan
     assert list(again.attributes) == list(plan.attributes)

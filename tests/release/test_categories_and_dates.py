@@ -1,4 +1,4 @@
-"""Categories, dates and joint clusters through the whole line, in every kind of table."""
+"""Categories and dates through the whole line, in every kind of table."""
 
 from datetime import date, datetime, time
 from pathlib import Path
@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
 
-from microveil import Confidential, DataError, Group, Plan, PlanError, protect
+from microveil import Confidential, DataError, Plan, PlanError, protect
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore:.*iDP publishes the category", "ignore:.*the data decided", "ignore:.*voids the claim"
@@ -203,93 +203,3 @@ def test_text_that_looks_like_numbers_stays_text_in_csv(tmp_path: Path) -> None:
     attribute = Confidential(kind="nominal", categories=["01", "02"])
     release = protect(tmp_path / "in.csv", Plan(epsilon=1, attributes={"x": attribute}), seed=1)
     assert release.data["x"].to_list() == values
-
-
-COMPLETE = ("level", "x", "y")
-
-
-@pytest.mark.parametrize("method", ["iDP-LS", "iDP-CBLS"])
-def test_a_joint_group_is_k_anonymous(method: str) -> None:
-    release = protect(table(), plan(method=method, groups=[COMPLETE]), seed=1)
-    classes = release.data.group_by(*COMPLETE).len()["len"]
-    assert classes.min() >= 5
-    (group,) = release.certificate.groups
-    assert (group.attributes, group.k, group.blocks) == (COMPLETE, 5, 1)
-    assert group.smallest_class == classes.min()
-    assert "On level, x, y together the release is k-anonymous with k = 5" in (
-        release.certificate.levels[2].statement
-    )
-    assert "and so in sex, smokes, code, born, seen between which values" in (
-        release.certificate.levels[2].statement
-    )
-    by_name = {entry.name: entry for entry in release.certificate.attributes}
-    assert by_name["x"].partition == "joint"
-    assert by_name["x"].level_2_bound is None
-    assert by_name["born"].partition == "fixed"
-
-
-def test_noise_in_a_joint_cluster_follows_its_own_summary() -> None:
-    # Two clusters of three, far apart: x is {1, 2, 4} and {11, 13, 18} whatever y says.
-    values = pl.DataFrame({"x": [1, 2, 4, 11, 13, 18], "y": [9, 1, 5, 109, 101, 105]})
-    both = {"x": "confidential", "y": "confidential"}
-    plan = Plan(epsilon=2.0, k=3, attributes=both)
-    joint = protect(values, plan.replace(partition="joint"), seed=1)
-    alone = protect(values, plan, seed=1)
-    columns = ["attribute", "records", "smallest", "largest", "centroid", "sensitivity", "scale"]
-    by = ["attribute", "smallest"]
-    assert_frame_equal(
-        joint.detail.clusters.select(columns).sort(by),
-        alone.detail.clusters.select(columns).sort(by),
-    )
-    assert joint.detail.losses["re_clustered"].to_list() == [None, None]
-    assert "between which values" not in joint.certificate.levels[2].statement
-    assert "person is in, and so between which" in alone.certificate.levels[2].statement
-
-
-def test_groups_have_a_k_of_their_own() -> None:
-    groups = [Group(attributes=("x", "level"), k=20), ["y", "code"]]
-    release = protect(table().drop_nulls(), plan(groups=groups), seed=1)
-    assert [group.k for group in release.certificate.groups] == [20, 5]
-    assert release.data.group_by("x", "level").len()["len"].min() >= 20
-
-
-def test_equal_records_are_not_clustered_by_where_they_stand() -> None:
-    equal = pl.DataFrame({"x": [1.0] * 300, "y": [2.0] * 300, "z": [0.5] * 300})
-    attributes = {name: Confidential(lower=0, upper=9, decimals=3) for name in "xyz"}
-    plan = Plan(epsilon=300, k=3, partition="joint", method="iDP-LS", attributes=attributes)
-    release = protect(equal, plan)
-    first = release.data["x"]
-    together = (first == first.shift(1)).sum()
-    assert together < 60  # in table order two thirds share the value of the record before
-
-
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
-        ({"groups": [["x", "x"]]}, "attribute 'x': named twice in groups"),
-        ({"groups": [["x"], ["y", "x"]]}, "attribute 'x': named twice in groups"),
-        ({"groups": [["x", "z"]]}, "groups: no attribute 'z'"),
-        ({"groups": [[]]}, "a group must name attributes, got none"),
-        ({"groups": [["x", "y"]], "partition": "joint"}, "remove it or the groups"),
-        ({"groups": [["x", "y"]], "method": "DP-UM"}, "'x': joint clusters follow the data, which"),
-        ({"groups": [["x", "y"]], "method": "DP"}, "'x': joint clusters follow the data, which"),
-        ({"groups": [["x", "y"]], "guarantee": "re-clustered"}, "'x': one record can move many"),
-        ({"groups": [["x", "y"]], "k": "auto"}, "'x': k = \"auto\" is for attributes by themselv"),
-        ({"groups": [Group(attributes=("x",), k=2)]}, "'x': k must be 3 or more for iDP-CBLS"),
-        ({"attributes": ATTRIBUTES | {"x": "kept"}, "groups": [["x", "y"]]},
-         "attribute 'x': only confidential attributes are clustered, but its role is kept"),
-        ({"attributes": ATTRIBUTES | {"x": Confidential(k=4)}, "groups": [["x", "y"]]},
-         "'x': in a group, k is that of the group"),
-        ({"k": "auto"}, "'sex': k = \"auto\" weighs squared errors"),
-    ],
-)  # fmt: skip
-def test_a_wrong_group_is_one_clear_message(settings: dict[str, Any], message: str) -> None:
-    with pytest.raises(PlanError, match=message):
-        plan(**settings)
-
-
-def test_joint_clusters_need_complete_records() -> None:
-    with pytest.raises(DataError, match="'born': joint clusters need complete records, and"):
-        protect(table(), plan(groups=[["x", "born"]]))
-    release = protect(table(), plan(groups=[["x", "born"]], missing="drop"), seed=1)
-    assert release.data.group_by("x", "born").len()["len"].min() >= 5

@@ -118,9 +118,11 @@ PLANS: dict[str, Plan] = {
                     "job": Confidential(method="DP-UM", kind="nominal",
                                         categories=["nurse", "doctor", "smith", "baker"])},
     ),
-    "joint": Plan(epsilon=3, partition="joint", k=6, **DROP),
+    "exchange": Plan(epsilon=3, anonymity=6, together=[["born", "seen"]], **DROP),
     "groups": Plan(
-        epsilon=3, groups=[["age", "school", "job"], {"attributes": ["born", "seen"], "k": 4}],
+        epsilon=3, anonymity=5, pooling="average",
+        groups=[["age", "school", "job"],
+                {"attributes": ["born", "seen"], "anonymity": 4, "pooling": "exchange"}],
         **KEEP,
     ),
 }  # fmt: skip

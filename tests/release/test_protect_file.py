@@ -25,16 +25,7 @@ Run = Callable[[str], tuple[int, str, str]]
 PLANS = {
     "sample": people_plan(),
     "dropped": people_plan().replace(missing="drop"),
-    "joint": people_plan().replace(
-        missing="drop",
-        attributes={
-            name: a if a.role != "confidential" or name != "education" else {
-                "role": "confidential", "kind": "ordinal", "categories": a.categories,
-            }
-            for name, a in people_plan().attributes.items()
-        },
-        groups=[["age", "education", "hours"]],
-    ),
+    "pooled": people_plan().replace(anonymity=7, groups=[["age", "education", "hours"]]),
 }  # fmt: skip
 
 

@@ -240,16 +240,16 @@ def test_grades_follow_the_rules_of_thumb() -> None:
     assert (useful.grade, risky.grade) == ("poor", "good")
 
 
-def test_joint_groups_are_named_with_their_anonymity() -> None:
+def test_pooled_groups_are_named_with_their_anonymity() -> None:
     table = people(300).select("age", "children")
     plan = Plan(
         epsilon=1.0,
-        partition="joint",
+        anonymity=10,
         attributes={"age": "confidential", "children": "confidential"},
     )
     text = Page(report(table, protect(table, plan, seed=1))).text
-    assert "age, children were clustered jointly" in text
-    assert "k-anonymity with k = 10" in text
+    assert "Masked values of age, children were exchanged at random" in text
+    assert "a better chance than 1 in 10" in text
 
 
 def test_the_certificate_page_tells_plan_facts_only() -> None:

@@ -55,8 +55,6 @@ def some_records(table: pl.DataFrame) -> pl.DataFrame:
 
 def why_unpredicted(plan: Plan) -> str | None:
     """Say why nothing is predicted for a plan; None if it can be."""
-    if plan.joint_groups:
-        return "The error of joint clusters is not predicted; protect, and see what is measured."
     if all(attribute.is_category for attribute in plan.confidential.values()):
         return "Only categories are masked; what is predicted is the error of numbers and dates."
     return None
@@ -98,5 +96,5 @@ def _frontier(
 
 
 def _typical(found: ExpectedError) -> float:
-    squares = found.attributes["within"] + found.attributes["noise"]
-    return math.sqrt(squares.sum() / len(squares))
+    shares = found.attributes.select(pl.sum_horizontal("within", "noise", "pooled")).to_series()
+    return math.sqrt(shares.sum() / len(shares))

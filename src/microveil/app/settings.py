@@ -1,5 +1,6 @@
 """Step 3: the settings of the plan, with what it is expected to lose shown beside them."""
 
+from collections.abc import Callable
 from typing import Any
 
 import polars as pl
@@ -17,13 +18,17 @@ from microveil.plan.plan import Plan
 _EPSILONS = [0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 1.0, 1.5, 2.0, 3.0, 5.0, 7.0, 10.0]
 _KS = [1, 2, 3, 4, 5, 7, 10, 15, 20, 25, 30, 40, 50, 75, 100, 150, 200, 300, 500, 1000]
 _TRIMS = [0.0, 0.1, 0.15, 0.2, 0.25]
+_ANONYMITIES = [0, 2, 3, 5, 10, 15, 20, 25, 50, 100]
 _METHODS = {name: f"{name}: {method.label}" for name, method in METHODS.items()}
 _GUARANTEES = {name: guarantee.label for name, guarantee in GUARANTEES.items()}
 _PARTITIONS = {
     "fixed": "fixed: k records each",
     "noise-optimal": "noise-optimal: k or more, least expected error",
     "least-squares": "least-squares: k to 2k − 1, most alike",
-    "joint": "joint: all attributes together, k-anonymous",
+}
+_POOLING = {
+    "exchange": "exchange: change places at random",
+    "average": "average: all alike",
 }
 _MISSING = {
     "error": "error: refuse them",
@@ -94,6 +99,7 @@ def _controls(proposed: Plan, identity: str) -> dict[str, Any]:
         format_func="{:.0%}".format,
         key=key("trim"),
     )
+    pooled = _pooling(proposed, key)
     persons = st.number_input(
         "Most records one person has", min_value=1, value=1, key=key("persons")
     )
@@ -109,9 +115,30 @@ def _controls(proposed: Plan, identity: str) -> dict[str, Any]:
         "missing": missing,
         "k": "auto" if auto else k,
         "trim": trim,
+        **pooled,
         "records_per_person": int(persons),
         "domain_from_data": read,
     }
+
+
+def _pooling(proposed: Plan, key: Callable[[str], str]) -> dict[str, Any]:
+    left, right = st.columns(2)
+    anonymity = left.select_slider(
+        "Anonymity, records in a joint cluster: a row is linked with a chance of 1 in as many",
+        sorted({*_ANONYMITIES, proposed.anonymity}),
+        value=proposed.anonymity,
+        format_func=lambda number: str(number) if number else "off",
+        key=key("anonymity"),
+    )
+    pooling = right.selectbox(
+        "Pooling of masked values in joint clusters",
+        _POOLING,
+        index=list(_POOLING).index(proposed.pooling),
+        format_func=_POOLING.__getitem__,
+        disabled=not anonymity,
+        key=key("pooling"),
+    )
+    return {"anonymity": anonymity, "pooling": pooling}
 
 
 def _outlook(chosen: Chosen, plan: Plan) -> None:
@@ -130,7 +157,7 @@ def _outlook(chosen: Chosen, plan: Plan) -> None:
         )
     with st.expander("By attribute, and for other k and ε", expanded=True):
         st.dataframe(
-            found.attributes.select("attribute", "k", "within", "noise"),
+            found.attributes.select("attribute", "k", "within", "noise", "pooled"),
             hide_index=True,
             column_config=_EXPECTED,
             alt="Expected error by attribute",
@@ -142,6 +169,7 @@ def _outlook(chosen: Chosen, plan: Plan) -> None:
 _EXPECTED: Any = {
     "within": st.column_config.NumberColumn("lost to clusters", format="percent"),
     "noise": st.column_config.NumberColumn("lost to noise", format="percent"),
+    "pooled": st.column_config.NumberColumn("lost to pooling", format="percent"),
 }
 
 

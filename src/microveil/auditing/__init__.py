@@ -58,9 +58,9 @@ class Audit:
     doubt
         The probability, at most, that a lower bound is too high; of all together half of 5%.
     released, narrowed
-        What the informed adversary learns of numbers and of categories,
-    joint
-        and the attributes of which this was not measured.
+        What the informed adversary learns of numbers and of categories.
+    pooled
+        Attributes whose masked values the plan pools, which were attacked before that.
     """
 
     runs: int
@@ -72,7 +72,7 @@ class Audit:
     doubt: float
     released: tuple[Pinned, ...] = ()
     narrowed: tuple[Narrowed, ...] = ()
-    joint: tuple[str, ...] = ()
+    pooled: tuple[str, ...] = ()
 
     @property
     def broken(self) -> bool:
@@ -126,15 +126,15 @@ def audit(
     worst one that the exact probabilities tell of, and random ones. Noise scales, and which
     clusters of categories are released as they are, are fixed as computed from the table:
     individual differential privacy counts them as part of the mechanism. Where the data decided
-    where clusters begin and end, as in joint clusters, only fixed clusters are attacked: nothing
-    is claimed of others.
+    where clusters begin and end, only fixed clusters are attacked: nothing is claimed of others.
+
+    Masked values are attacked before they are pooled, which shows an adversary more: with joint
+    clusters fixed, pooling is a random function of masked values.
 
     An event that tells two tables apart is chosen on one half of the runs, or on draws from what
     releases should be, and its probabilities are bounded on the other half, or on the releases.
 
-    A second adversary, who knows all records but one, looks at one released table. Of
-    joint clusters that is not measured: a value there is not bounded by those of the clusters
-    beside it.
+    A second adversary, who knows all records but one, looks at one table of masked values.
 
     Parameters
     ----------
@@ -174,6 +174,8 @@ def audit(
             f"got {runs} and {releases}"
         )
     started, random = time.monotonic(), np.random.default_rng(seed)
+    pooled = tuple(name for group in plan.pooled_groups for name in group.attributes)
+    plan = plan.replace(anonymity=0, groups=(), together=())
     table = load(data, verbatim=plan.verbatim)
     engine = open_engine(table)
     targets = open_targets(engine, resolve_and_choose(plan, engine), mechanism, category_mechanism)
@@ -199,7 +201,7 @@ def audit(
         released=pinned_down,
         narrowed=left,
         doubt=doubt,
-        joint=tuple(target.settings.name for target in targets if target.joint is not None),
+        pooled=pooled,
     )
 
 
@@ -237,8 +239,8 @@ def _seed_of(seed: int | None, table: int, number: int) -> int | None:
 def _look_at_release(
     targets: Sequence[AnyTarget], seed: int | None
 ) -> tuple[tuple[Pinned, ...], tuple[Narrowed, ...]]:
-    """Let the informed adversary look at one release of what is clustered by itself."""
-    clustered = [t for t in targets if t.clustered and t.joint is None]
+    """Let the informed adversary look at one release of what is clustered."""
+    clustered = [t for t in targets if t.clustered]
     words = partial(open_words, seed, "as released")
     return (
         tuple(pinned(t, t.release(words())) for t in clustered if isinstance(t, NumericTarget)),

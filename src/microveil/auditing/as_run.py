@@ -63,7 +63,7 @@ class AsRun:
 
 def is_attacked(target: Target[Any]) -> bool:
     """Whether clusters in rank order are the same number on every neighbour."""
-    return target.joint is None and not target.settings.chosen_from_data
+    return not target.settings.chosen_from_data
 
 
 def open_neighbour(here: Line) -> Line | None:

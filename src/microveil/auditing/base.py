@@ -29,32 +29,25 @@ class Target(ABC, Generic[Summary]):
         Grid units or numbers of categories, in record order, without missing ones.
     present
         Which records have a value.
-    joint
-        The joint cluster of each record; None if the attribute is clustered by itself.
     """
 
     settings: AttributeSettings
     values: Integers
     present: NDArray[np.bool_]
-    joint: Integers | None
 
     @cached_property
     def order(self) -> Integers:
         """Positions of the values cluster by cluster, in rank order within each."""
         if not self.clustered:
             return np.arange(len(self.values))
-        if self.joint is None:
-            return np.argsort(self.values, kind="stable")
-        return np.lexsort((self.values, self.joint))
+        return np.argsort(self.values, kind="stable")
 
     @cached_property
     def sizes(self) -> Integers:
         """Sizes of the clusters; a method that forms none has one for every record."""
         if not self.clustered:
             return np.ones_like(self.values)
-        if self.joint is None:
-            return cut(self.values[self.order], self.settings)
-        return np.bincount(self.joint)
+        return cut(self.values[self.order], self.settings)
 
     @cached_property
     def summary(self) -> Summary:

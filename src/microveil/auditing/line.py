@@ -7,7 +7,6 @@ from typing import Any
 
 import narwhals as nw
 import numpy as np
-import polars as pl
 
 from microveil.auditing.base import Target
 from microveil.auditing.categories import CategoryTarget
@@ -49,13 +48,12 @@ class Line:
     """One table on the line, and what its releases show.
 
     It sees what anybody sees, the released rows; knowing the original values, it tells which
-    clusters they are of. Joint clusters depend on random ties and are not read. Of very many
-    clusters some are `watched`.
+    clusters they are of. Of very many clusters some are `watched`.
     """
 
     def __init__(self, table: Table, plan: Plan, targets: Targets) -> None:
         self.table, self.plan, self.targets = table, plan, targets
-        self.readers = {t.settings.name: RowReader(t) for t in targets if t.joint is None}
+        self.readers = {t.settings.name: RowReader(t) for t in targets}
         self._published: dict[str, list[Published]] = {name: [] for name in self.readers}
         self.watched = {n: reader.clusters[:_MOST_CLUSTERS] for n, reader in self.readers.items()}
         self.other_clusters: dict[str, None] = {}
@@ -83,8 +81,6 @@ class Line:
         self._count_alike(rows)
         for target in self.targets:
             name = target.settings.name
-            if name not in self.readers:
-                continue
             try:
                 published = self.readers[name].read(rows[name], random)
             except OtherClustersError:
@@ -95,24 +91,18 @@ class Line:
                 self.off_grid.add(name)
 
     def _count_alike(self, rows: dict[str, Published]) -> None:
-        """Count the rarest masked value of each attribute, and combination of a group."""
+        """Count the rarest masked value of each attribute."""
         clustered = [target.settings for target in self.targets if target.clustered]
         for settings in clustered:
             if np.unique(rows[settings.name], return_counts=True)[1].min() < settings.k:
                 self.not_anonymous[settings.name] = None
-        for number in range(len(self.plan.joint_groups)):
-            members = {one.name: one for one in clustered if one.group == number}
-            masked = pl.DataFrame({name: rows[name] for name in members})
-            fewest = masked.group_by(*members).len().select(pl.col("len").min()).item()
-            if fewest < min(one.k for one in members.values()):
-                self.not_anonymous |= dict.fromkeys(members)
 
     def seen(self) -> dict[str, Seen]:
         """Return what was seen of every attribute whose clusters could be read throughout."""
         return {
             name: Seen(name, target.own_model, self.watched[name], np.stack(self._published[name]))
             for target in self.targets
-            if (name := target.settings.name) in self.readers and name not in self.other_clusters
+            if (name := target.settings.name) not in self.other_clusters
         }
 
 

@@ -102,10 +102,10 @@ def in_words(audit: "Audit") -> str:
     sentences += _as_run(audit)
     sentences += [_intervals(audit)] if audit.released else []
     sentences += [_categories(audit)] if audit.narrowed else []
-    if audit.joint:
+    if audit.pooled:
         sentences.append(
-            f"What somebody who knows all other records learns of {', '.join(audit.joint)} from "
-            "joint clusters is not measured: the clusters beside a value do not bound it."
+            f"Masked values of {', '.join(audit.pooled)} were attacked before they are pooled: "
+            "with joint clusters fixed, pooled values tell nothing that masked values do not."
         )
     return " ".join(sentences)
 

@@ -24,17 +24,14 @@ def open_targets(
     mechanism: Mechanism = publish_centroids,
     category_mechanism: CategoryMechanism = mask_counts,
 ) -> tuple[AnyTarget, ...]:
-    """Make a target of every confidential attribute, with the joint clusters of its group."""
-    groups = range(len(resolved.plan.joint_groups))
-    engine.cluster_jointly([resolved.group(number) for number in groups], seed=0)
+    """Make a target of every confidential attribute."""
 
     def open_target(settings: AttributeSettings) -> AnyTarget:
-        where = engine.present(settings.name), engine.joint(settings.name)
-        units = engine.units(settings)
+        present, units = engine.present(settings.name), engine.units(settings)
         if isinstance(settings, NumericSettings):
             single = engine.columns[settings.name].single_precision
-            return NumericTarget(settings, units, *where, mechanism, single)
-        return CategoryTarget(settings, units, *where, category_mechanism)
+            return NumericTarget(settings, units, present, mechanism, single)
+        return CategoryTarget(settings, units, present, category_mechanism)
 
     return tuple(map(open_target, resolved.attributes))
 

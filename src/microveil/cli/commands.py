@@ -33,6 +33,7 @@ from microveil.core.choices import (
     MethodName,
     Missing,
     Partition,
+    Pooling,
     Post,
 )
 from microveil.errors import MicroveilError, PlanError, defect
@@ -106,6 +107,13 @@ def protect(
     post: Annotated[
         Post | None, typer.Option(help="What becomes of masked values, by default auto.")
     ] = None,
+    anonymity: Annotated[
+        int | None,
+        typer.Option(help="Records in a joint cluster of pooled values, by default 0: no pooling."),
+    ] = None,
+    pooling: Annotated[
+        Pooling | None, typer.Option(help="How values are pooled, by default exchange.")
+    ] = None,
     guarantee: Annotated[
         GuaranteeName | None,
         typer.Option(help="What epsilon covers, by default fixed-clusters."),
@@ -157,7 +165,8 @@ def protect(
     )  # fmt: skip
     settings: dict[str, Any] = {
         "epsilon": epsilon, "method": method, "k": parse_k(k), "partition": partition,
-        "trim": trim, "post": post, "guarantee": guarantee, "missing": missing,
+        "trim": trim, "post": post, "anonymity": anonymity, "pooling": pooling,
+        "guarantee": guarantee, "missing": missing,
         "records_per_person": records_per_person, "domain_from_data": domain_from_data or None,
     }  # fmt: skip
     settings = {name: value for name, value in settings.items() if value is not None}

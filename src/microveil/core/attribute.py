@@ -20,14 +20,13 @@ GridSource = Literal["declared", "data", "default"]
 
 @dataclass(frozen=True)
 class _Settings:
-    """What numbers and categories have in common; `group` is the joint group an attribute is in."""
+    """What numbers and categories have in common."""
 
     name: str
     kind: Kind
     method: Method
     guarantee: GuaranteeName
     partition: Partition
-    group: int | None
     post: Post
     k: int
     k_chosen: bool
@@ -121,7 +120,6 @@ class CommonSettings(TypedDict):
     method: Method
     guarantee: GuaranteeName
     partition: Partition
-    group: int | None
     k: int
     k_chosen: bool
     k_from_data: bool

@@ -1,8 +1,10 @@
 """Joint clusters: one cluster per record for a whole group of attributes."""
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from microveil.core.attribute import AttributeSettings, CategorySettings, NumericSettings
 from microveil.core.grid import Integers, Reals
@@ -23,7 +25,7 @@ def cluster_points(points: Reals, k: int, ties: WordSource) -> tuple[Integers, i
 def points_of(
     group: Sequence[AttributeSettings],
     records: int,
-    read: Callable[[AttributeSettings], tuple[Integers, Present]],
+    read: Callable[[AttributeSettings], tuple[NDArray[Any], Present]],
 ) -> Reals:
     """Place the records of a table in the space of a group of attributes, one column at a time.
 
@@ -40,7 +42,7 @@ def points_of(
 
 
 def coordinates(
-    units: Integers, attribute: AttributeSettings, present: Present | None = None
+    units: NDArray[Any], attribute: AttributeSettings, present: Present | None = None
 ) -> Reals:
     """Place the values of an attribute in a space whose squared distances MDAV compares.
 

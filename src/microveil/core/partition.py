@@ -6,7 +6,6 @@ from microveil.core.attribute import AttributeSettings, NumericSettings
 from microveil.core.clusters import cluster_sizes
 from microveil.core.grid import Integers
 
-
 INNER_NOISE = 0.3
 """How much of the noise of inner clusters isotonic regression leaves, at most: see docs/methods.md.
 

@@ -5,15 +5,48 @@ exchanged between records or averaged. Noise is not added again.
 """
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from microveil.core.attribute import AttributeSettings
+from microveil.core.choices import Pooling
 from microveil.core.grid import Integers, Reals
 from microveil.core.noise import WordSource, draw_all
 
 Present = NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class Pool:
+    """A group of attributes whose masked values are pooled in the same joint clusters.
+
+    `anonymity` is the least number of records in a joint cluster. `blocks` are the attributes that
+    are exchanged together; an attribute that is exchanged by itself is a block of one.
+    """
+
+    attributes: tuple[AttributeSettings, ...]
+    anonymity: int
+    pooling: Pooling
+    blocks: tuple[tuple[AttributeSettings, ...], ...]
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """Names of the attributes."""
+        return tuple(attribute.name for attribute in self.attributes)
+
+    @property
+    def follows_masked_values(self) -> bool:
+        """Whether joint clusters are formed on masked values, and not on the original ones.
+
+        Without individual clusters, ε covers the masked table whatever record changes; so that it
+        still does after pooling, pooling may not look at the data. Where ε is promised with
+        clusters fixed, joint clusters are fixed like the others, and the original values make
+        better ones.
+        """
+        return not any(attribute.method.clustered for attribute in self.attributes)
 
 
 @dataclass(frozen=True, eq=False)

@@ -18,6 +18,7 @@ from microveil.core.attribute import (
     NumericSettings,
 )
 from microveil.core.grid import Grid, Integers
+from microveil.core.pooling import Pool
 from microveil.core.tables import UserTable
 from microveil.plan.roles import Derived
 
@@ -59,6 +60,18 @@ class TextFacts:
 
     nulls: int
     not_numbers: int
+
+
+@dataclass(frozen=True)
+class Pooled:
+    """What came of a pool.
+
+    `parts` counts the parts of the table, made by median splits, that MDAV ran over one by one.
+    `smallest_class` counts the records of the rarest combination of averaged values.
+    """
+
+    parts: int
+    smallest_class: int | None
 
 
 Holds = Literal["text", "whole numbers", "true/false values", "other values"]
@@ -146,14 +159,6 @@ class Engine(Table, Protocol):
     def ranked(self, attribute: NumericSettings) -> Integers:
         """Return the values of an attribute in grid units, ascending."""
 
-    def cluster_jointly(
-        self, groups: Sequence[Sequence[AttributeSettings]], seed: int | None
-    ) -> list[int]:
-        """Cluster the records on each group of attributes; return how many blocks that took.
-
-        Masking an attribute of a group then uses its joint clusters.
-        """
-
     def mask(self, attribute: AttributeSettings, seed: int | None) -> pl.DataFrame:
         """Mask an attribute; return its row of the table of losses.
 
@@ -165,8 +170,15 @@ class Engine(Table, Protocol):
     def clusters(self, attributes: Sequence[str]) -> UserTable:
         """Return the private description of the clusters of attributes that were masked."""
 
-    def smallest_class(self, attributes: tuple[str, ...]) -> int:
-        """Count the records of the rarest combination of masked values."""
+    def pool(self, pool: Pool, seed: int | None) -> Pooled:
+        """Pool the masked values of attributes in joint clusters, and check that it came out right.
+
+        Missing values are pooled as well.
+        """
+
+    @property
+    def joint_clusters(self) -> Mapping[str, Integers]:
+        """The joint cluster of each record, in record order, for every pool by its attributes."""
 
     def derive(self, derived: Mapping[str, Derived]) -> None:
         """Recompute attributes, in this order, from masked ones.

@@ -137,6 +137,9 @@ class ColumnwiseEngine(MemoryEngine):
         frame = released.alias(attribute).to_frame()
         frame.write_parquet(path, compression="uncompressed", row_group_size=ROW_GROUP)
 
+    def _rearrange(self, attribute: str, giver: Integers) -> None:
+        self._store(attribute, self._released(attribute).to_polars().gather(giver))
+
     def _released(self, attribute: str) -> nw.Series[Any]:
         if attribute not in self._parts:
             return self._column(attribute)

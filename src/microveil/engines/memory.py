@@ -20,12 +20,21 @@ from microveil.core.attribute import (
     NumericSettings,
 )
 from microveil.core.grid import Grid, Integers, Reals, grid_of_observed
-from microveil.core.joint import cluster_points, coordinates
-from microveil.core.mask import Masked, mask_clusters, mask_singly, summary_of
+from microveil.core.joint import cluster_points, points_of
+from microveil.core.mask import Masked, mask_clusters, mask_singly, publish, summary_of
 from microveil.core.noise import WordSource, draw_all, open_words, random_order
 from microveil.core.partition import cut
+from microveil.core.pooling import (
+    JointClusters,
+    Pool,
+    average_categories,
+    average_numbers,
+    clusters_of,
+    exchange,
+    holds_the_same,
+)
 from microveil.core.tables import UserTable
-from microveil.engines.base import CategoryFacts, Column, Facts, Released, TextFacts
+from microveil.engines.base import CategoryFacts, Column, Facts, Pooled, Released, TextFacts
 from microveil.engines.detail_rows import cluster_rows, loss_row
 from microveil.engines.dtypes import (
     category_values,
@@ -149,7 +158,7 @@ class MemoryEngine:
         Missing ones are left out.
         """
         if isinstance(attribute, CategorySettings):
-            return self._codes(attribute.name, attribute.categories)
+            return self._codes(self._column(attribute.name), attribute.categories)
         from microveil.core.kernels import columns as kernels
 
         grid = attribute.grid
@@ -171,29 +180,13 @@ class MemoryEngine:
         unknown = 0 if listed is None else len(set(categories) - listed)
         return CategoryFacts(self.records - len(values), holds, outside, unknown, ())
 
-    def _codes(self, attribute: str, categories: tuple[Category, ...]) -> Integers:
-        values, _ = category_values(self._column(attribute))
+    def _codes(self, column: nw.Series[Any], categories: tuple[Category, ...]) -> Integers:
+        values, _ = category_values(column)
         codes = list(range(len(categories)))
         numbered = values.drop_nulls().replace_strict(
             list(categories), codes, return_dtype=pl.Int64
         )
         return numbered.to_numpy()
-
-    def cluster_jointly(
-        self, groups: Sequence[Sequence[AttributeSettings]], seed: int | None
-    ) -> list[int]:
-        """Cluster the records on each group of attributes; return how many blocks that took."""
-        ties, blocks = open_words(seed, "ties"), []
-        for group in groups:
-            points = np.column_stack([coordinates(self.units(a), a) for a in group])
-            labels, parts = cluster_points(points, group[0].k, ties)
-            self._joint |= {attribute.name: labels for attribute in group}
-            blocks.append(parts)
-        return blocks
-
-    def joint(self, attribute: str) -> Integers | None:
-        """Return the joint cluster of each record; None if the attribute is clustered by itself."""
-        return self._joint.get(attribute)
 
     def mask(self, attribute: AttributeSettings, seed: int | None) -> pl.DataFrame:
         """Mask an attribute; return its row of the table of losses."""
@@ -208,11 +201,9 @@ class MemoryEngine:
         if isinstance(attribute, CategorySettings):
             if attribute.domain_source == "declared":
                 self._declared[attribute.name] = attribute.categories
-            codes = self._for_everyone(attribute.name, values, len(attribute.categories))
-            self._keep(attribute.name, pl.Series([*attribute.categories, None]).gather(codes))
+            self._keep_codes(attribute, self._for_everyone(attribute.name, values, -1))
         else:
-            values = self._for_everyone(attribute.name, values, np.nan)
-            self._keep(attribute.name, pl.Series(values, nan_to_null=True))
+            self._keep_numbers(attribute.name, self._for_everyone(attribute.name, values, np.nan))
         self._keep_clusters(attribute, masked)
         return loss_row(attribute, masked)
 
@@ -220,15 +211,18 @@ class MemoryEngine:
         self, attribute: AttributeSettings, seed: int | None
     ) -> tuple[Order, Integers, Integers]:
         """Form clusters; return the order of records, their values in it, and clusters' sizes."""
-        joint = self.joint(attribute.name)
-        if joint is not None:
-            units = self.units(attribute)
-            by_cluster = np.lexsort((units, joint))
-            return by_cluster, units[by_cluster], np.bincount(joint)
         order, ranked = self.rank(attribute)
         sizes = cut(ranked, attribute)
         _shuffle_ties(order, ranked, sizes, open_words(seed, f"ties {attribute.name}"))
         return order, ranked, sizes
+
+    def _keep_codes(self, attribute: CategorySettings, codes: Integers) -> None:
+        """Keep the categories of these codes, −1 where there is none."""
+        self._keep(attribute.name, pl.Series([*attribute.categories, None]).gather(codes))
+
+    def _keep_numbers(self, attribute: str, values: Reals) -> None:
+        """Keep masked numbers, NaN where there is none."""
+        self._keep(attribute, pl.Series(values, nan_to_null=True))
 
     def _for_everyone(
         self, attribute: str, values: NDArray[Number], absent: float
@@ -247,10 +241,85 @@ class MemoryEngine:
         """Return the private description of the clusters of attributes that were masked."""
         return pl.concat([self._described[attribute] for attribute in attributes])
 
-    def smallest_class(self, attributes: tuple[str, ...]) -> int:
+    def pool(self, pool: Pool, seed: int | None) -> Pooled:
+        """Pool the masked values of attributes in joint clusters, and check that it came out right.
+
+        Missing values are pooled as well.
+        """
+        name = ", ".join(pool.names)
+        self._joint[name], parts = self.cluster_jointly(
+            pool, seed, masked=pool.follows_masked_values
+        )
+        clusters = clusters_of(self._joint[name])
+        if clusters.smallest < pool.anonymity:
+            raise pooled_wrongly(pool.names, f"a joint cluster has {clusters.smallest} records")
+        words = open_words(seed, f"pooling {name}")
+        if pool.pooling == "average":
+            return Pooled(parts, self._average(pool, clusters, words))
+        for block in pool.blocks:
+            self._exchange(block, clusters, words)
+        return Pooled(parts, None)
+
+    def cluster_jointly(
+        self, pool: Pool, seed: int | None, *, masked: bool
+    ) -> tuple[Integers, int]:
+        """Cluster records on original or masked values; return labels and the number of parts."""
+
+        def read(attribute: AttributeSettings) -> tuple[NDArray[Any], NDArray[np.bool_]]:
+            present = self.present(attribute.name)
+            if masked:
+                return self._masked_units(attribute)[present], present
+            return self.units(attribute), present
+
+        ties = open_words(seed, f"joint {', '.join(pool.names)}")
+        return cluster_points(points_of(pool.attributes, self.records, read), pool.anonymity, ties)
+
+    def _exchange(
+        self, block: Sequence[AttributeSettings], clusters: JointClusters, words: WordSource
+    ) -> None:
+        giver = exchange(clusters, words)
+        for attribute in block:
+            before = _bits(self._released(attribute.name))
+            self._rearrange(attribute.name, giver)
+            if not holds_the_same(before, _bits(self._released(attribute.name)), clusters):
+                raise pooled_wrongly([attribute.name], "a masked value left its joint cluster")
+
+    def _average(self, pool: Pool, clusters: JointClusters, words: WordSource) -> int:
+        for attribute in pool.attributes:
+            values, present = self._masked_units(attribute), self.present(attribute.name)
+            if isinstance(attribute, CategorySettings):
+                ordinal = attribute.kind == "ordinal"
+                chosen = average_categories(values, clusters, present, words, ordinal=ordinal)
+                self._keep_codes(attribute, clusters.spread(chosen))
+            else:
+                means = publish(average_numbers(values, clusters, present), attribute)
+                self._keep_numbers(attribute.name, clusters.spread(means))
+        smallest = self._smallest_class(pool.names)
+        if smallest < pool.anonymity:
+            raise pooled_wrongly(pool.names, f"the release is {smallest}-anonymous")
+        return smallest
+
+    def _masked_units(self, attribute: AttributeSettings) -> NDArray[Any]:
+        """Return masked numbers, or codes of masked categories, of every record; 0 if missing."""
+        present, released = self.present(attribute.name), self._released(attribute.name)
+        values: NDArray[Any] = (
+            self._codes(released, attribute.categories)
+            if isinstance(attribute, CategorySettings)
+            else numbers(released.drop_nulls())
+        )
+        everyone = np.zeros(self.records, dtype=values.dtype)
+        everyone[present] = values
+        return everyone
+
+    def _smallest_class(self, attributes: tuple[str, ...]) -> int:
         """Count the records of the rarest combination of masked values."""
-        masked = pl.DataFrame([self._released(name).to_polars() for name in attributes])
+        masked = pl.DataFrame({name: self._released(name).to_polars() for name in attributes})
         return int(masked.group_by(*attributes).len()["len"].min())  # type: ignore[arg-type]
+
+    @property
+    def joint_clusters(self) -> Mapping[str, Integers]:
+        """The joint cluster of each record, in record order, for every pool by its attributes."""
+        return self._joint
 
     def derive(self, derived: Mapping[str, Derived]) -> None:
         """Recompute attributes, in this order, from masked ones."""
@@ -302,6 +371,10 @@ class MemoryEngine:
 
     def _keep(self, attribute: str, masked: pl.Series) -> None:
         self._masked[attribute] = column_like(self._column(attribute), masked)
+
+    def _rearrange(self, attribute: str, giver: Integers) -> None:
+        """Give every record the masked value of another one."""
+        self._masked[attribute] = nw.maybe_reset_index(self._masked[attribute][giver])
 
     def _released(self, attribute: str) -> nw.Series[Any]:
         return self._masked[attribute] if attribute in self._masked else self._column(attribute)
@@ -370,6 +443,16 @@ def _spread(masked: NDArray[Number], sizes: Integers, order: Order) -> NDArray[N
     values = np.empty(len(order), dtype=masked.dtype)
     kernels.spread(masked, sizes, order, values)
     return values
+
+
+def _bits(column: nw.Series[Any]) -> Integers:
+    """Return a number for every value by which equal values can be told."""
+    return column.to_polars().hash().to_numpy().view(np.int64)
+
+
+def pooled_wrongly(attributes: Sequence[str], found: str) -> DataError:
+    """Say that pooling did not come out as promised."""
+    return DataError(f"pooling {', '.join(attributes)}: {found}; nothing was released")
 
 
 def no_finite_result(attribute: str, undefined: int, records: int) -> DataError:

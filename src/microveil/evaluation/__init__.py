@@ -10,6 +10,7 @@ from microveil.core.tables import UserTable
 from microveil.evaluation.category_figures import category_figures, unchanged_figures
 from microveil.evaluation.learning import F_MEASURES, learning_figures
 from microveil.evaluation.pairing import NOT_ALIGNED, Pair, complete_in, pair_up, without_constants
+from microveil.evaluation.pooling_figures import pooling_figures
 from microveil.evaluation.result import (
     MEASURES,
     Evaluation,
@@ -23,7 +24,6 @@ from microveil.evaluation.risk_figures import (
     cluster_figures,
     combination_figures,
     disclosure_figures,
-    group_figures,
     linkage_figures,
 )
 from microveil.evaluation.utility import Scale
@@ -136,7 +136,7 @@ def evaluate(
         yield from left_out
         yield from class_figures(pair, quasi_identifiers)
         yield from combination_figures(pair)
-        yield from group_figures(pair)
+        yield from pooling_figures(pair)
         if not pair.attributes:
             return
         yield from distribution_figures(pair)

@@ -1,13 +1,16 @@
 """Expected error without running: squares within clusters plus the variance of the noise."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import polars as pl
 
+from microveil.core.attribute import NumericSettings
 from microveil.core.expected import expected_squares
+from microveil.core.grid import Integers, Reals
+from microveil.core.pooling import Pool
 from microveil.core.tables import UserTable
-from microveil.engines.base import Engine
 from microveil.engines.memory import MemoryEngine
 from microveil.errors import PlanError
 from microveil.formats import load
@@ -25,8 +28,8 @@ class ExpectedError:
     mean_sse
         Expected mean SSE, distances in standard deviations, as `evaluate` measures it.
     attributes
-        One row per attribute: its k, its squares within clusters and those of its noise, per
-        record and in units of its variance, and its part of `mean_sse`.
+        One row per attribute: its k, its squares within clusters, those of its noise and those
+        added by pooling, per record and in units of its variance, and its part of `mean_sse`.
     """
 
     mean_sse: float
@@ -43,8 +46,10 @@ def expected_error(
 
     Within-cluster squares about the centroids used, plus Σ n_j·2·b_j². Clamping to the domain and
     isotonic regression are ignored: the first can only lower the error, the second usually does,
-    so at small ε the true error is lower. Attributes that are constant have no scale to measure
-    error in and do not count, and neither do categories. Joint clusters are refused.
+    so at small ε the true error is lower. Pooling adds the squares within joint clusters of the
+    original values, twice if values are exchanged; that averaging also takes noise away is ignored.
+    Attributes that are constant have no scale to measure error in and do not count, and neither do
+    categories.
 
     Parameters
     ----------
@@ -61,26 +66,43 @@ def expected_error(
     >>> round(expected_error(table, plan).mean_sse, 3)
     0.063
     """
-    if plan.joint_groups:
-        raise PlanError("the expected error of joint clusters is not known; evaluate a release")
     table = load(data, verbatim=plan.verbatim)
     engine = MemoryEngine(table.data, inferred=table.meta.inferred)
     return expected_of(resolve_and_choose(plan, engine), engine, clamped=clamped)
 
 
-def expected_of(resolved: ResolvedPlan, engine: Engine, *, clamped: bool) -> ExpectedError:
+def expected_of(resolved: ResolvedPlan, engine: MemoryEngine, *, clamped: bool) -> ExpectedError:
     """Predict the mean SSE of a plan that was resolved against the table of an engine."""
     if not resolved.numeric:
         raise PlanError("categories have no squared error to expect; evaluate a release")
-    rows, varying = [], 0
+    rows, varying, pooled = [], 0, squares_added(resolved.pools, engine)
     for settings in resolved.numeric:
         ranked = engine.ranked(settings)
         within, noise = expected_squares(ranked, settings, clamped=clamped)
         variance = float(np.var(ranked, ddof=1)) * len(ranked) or np.inf
-        shares = {"within": within / variance, "noise": noise / variance}
+        squares = {"within": within, "noise": noise, "pooled": pooled.get(settings.name, 0.0)}
+        shares = {name: square / variance for name, square in squares.items()}
         rows.append({"attribute": settings.name, "k": settings.k, **shares})
         varying += variance < np.inf
     attributes = pl.DataFrame(rows)
-    error = (pl.col("within") + pl.col("noise")) / max(1, varying) ** 2
+    error = pl.sum_horizontal("within", "noise", "pooled") / max(1, varying) ** 2
     attributes = attributes.with_columns(mean_sse=error)
     return ExpectedError(float(attributes["mean_sse"].sum()), attributes)
+
+
+def squares_added(pools: Sequence[Pool], engine: MemoryEngine) -> dict[str, float]:
+    """Return the squares that pooling adds to each numeric attribute, in grid units."""
+    added = {}
+    for pool in pools:
+        label, _ = engine.cluster_jointly(pool, seed=0, masked=False)
+        for attribute in pool.attributes:
+            if isinstance(attribute, NumericSettings):
+                units, here = engine.units(attribute), label[engine.present(attribute.name)]
+                times = 2 if pool.pooling == "exchange" else 1
+                added[attribute.name] = times * _squares_within(units - units.mean(), here)
+    return added
+
+
+def _squares_within(values: Reals, label: Integers) -> float:
+    sums, sizes = np.bincount(label, values), np.maximum(np.bincount(label), 1)
+    return float(np.sum(values**2) - np.sum(sums**2 / sizes))

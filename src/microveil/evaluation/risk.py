@@ -7,7 +7,7 @@ import narwhals as nw
 import numpy as np
 import polars as pl
 
-from microveil.core.grid import Reals
+from microveil.core.grid import Integers, Reals
 from microveil.core.tables import UserTable
 from microveil.engines.memory import open_table
 from microveil.errors import DataError
@@ -188,3 +188,79 @@ def without_noise(clusters: pl.DataFrame, attributes: Sequence[str]) -> dict[str
         for name in attributes
         if name in formed["attribute"]
     }
+
+
+def distinct_values(codes: Integers, label: Integers) -> Integers:
+    """Count the different values in each joint cluster (l-diversity).
+
+    Examples
+    --------
+    >>> distinct_values(np.array([7, 7, 1, 2]), np.array([0, 0, 1, 1]))
+    array([1, 2])
+    """
+    pairs = np.unique(np.column_stack([label, codes]), axis=0)
+    return np.bincount(pairs[:, 0])
+
+
+def distances_to_all(codes: Integers, label: Integers, *, ordered: bool) -> Reals:
+    """How far the values in each joint cluster are distributed from those of all (t-closeness).
+
+    The earth mover's distance: between values in order, neighbours of m being 1/(m − 1) apart, or
+    between categories without order, all 1 apart. Codes are from 0 on.
+
+    Examples
+    --------
+    >>> codes, label = np.array([0, 1, 2, 3]), np.array([0, 0, 1, 1])
+    >>> distances_to_all(codes, label, ordered=True)
+    array([0.33333333, 0.33333333])
+    >>> distances_to_all(codes, label, ordered=False)
+    array([0.5, 0.5])
+    """
+    _, codes = np.unique(codes, return_inverse=True)
+    values = int(codes.max()) + 1
+    if values == 1:
+        return np.zeros(int(label.max()) + 1)
+    return _moved_in_order(codes, label, values) if ordered else _moved(codes, label, values)
+
+
+def _moved(codes: Integers, label: Integers, values: int) -> Reals:
+    """Half the sum of differences between the shares of each category."""
+    size, all_shares = np.bincount(label), np.bincount(codes) / len(codes)
+    pairs, counts = np.unique(label * values + codes, return_counts=True)
+    cluster, category = np.divmod(pairs, values)
+    shares = counts / size[cluster]
+    here = np.abs(shares - all_shares[category]) - all_shares[category]
+    moved: Reals = (1 + np.bincount(cluster, here)) / 2
+    return moved
+
+
+def _moved_in_order(codes: Integers, label: Integers, values: int) -> Reals:
+    """Sum up differences between distribution functions, over stretches where a cluster's is flat.
+
+    There its height h meets the rising one of all records, F, at most once: Σ |h − F| is a
+    difference of sums of F on both sides of that place.
+    """
+    below = np.cumsum(np.bincount(codes)) / len(codes)
+    sums = np.append(0.0, np.cumsum(below))
+    order = np.lexsort((codes, label))
+    size = np.bincount(label)
+    ends = np.cumsum(size)
+    member = np.arange(len(codes)) - np.repeat(ends - size, size)
+    start = codes[order]
+    stop = np.append(start[1:], values - 1)
+    stop[ends - 1] = values - 1
+    height = (member + 1) / np.repeat(size, size)
+    first = start[ends - size]
+    before = _area(np.zeros(len(size)), np.zeros_like(first), first, below, sums)
+    after = np.bincount(label[order], _area(height, start, stop, below, sums))
+    moved: Reals = (before + after) / (values - 1)
+    return moved
+
+
+def _area(height: Reals, start: Integers, stop: Integers, below: Reals, sums: Reals) -> Reals:
+    """Sum |height − below| over positions from start to before stop."""
+    meets = np.clip(np.searchsorted(below, height), start, np.maximum(start, stop))
+    left = height * (meets - start) - (sums[meets] - sums[start])
+    right = sums[np.maximum(start, stop)] - sums[meets] - height * (np.maximum(start, stop) - meets)
+    area: Reals = left + right
+    return area

@@ -182,22 +182,3 @@ def combination_figures(pair: Pair) -> Items:
         f"{percent(classes.unique)} of released records have a combination of masked values that "
         "no other record has, although each value by itself may be shared; higher is riskier",
     )
-
-
-def group_figures(pair: Pair) -> Items:
-    """Count the records that share their masked values in each group that was clustered jointly."""
-    for group in pair.plan.joint_groups if pair.plan else ():
-        names, k = ", ".join(group.attributes), pair.plan and pair.plan.k_of(group.attributes[0])
-        if not set(group.attributes) <= set(pair.table.columns):
-            yield NotComputed(
-                ("risk.smallest_joint_class",), "not all of it is in the release", names
-            )
-            continue
-        classes = risk.quasi_identifier_classes(pair.table.to_native(), group.attributes)
-        yield Figure(
-            "risk.smallest_joint_class",
-            names,
-            float(classes.smallest),
-            f"every combination of masked {names} is shared by {classes.smallest:,} or more of "
-            f"{classes.records:,} released records, whatever ε is; the plan asks for {k}",
-        )

@@ -52,8 +52,7 @@ def explore(
         categories are masked along with them, in clusters of the k that is tried, and measured.
         Since no error weighs them, a method and k of their own stay. By default the roles that
         `microveil plan` proposes, with the target dropped. DP, DP-UM and iDP-LS are left out unless
-        every attribute they would mask has a declared domain. Groups are left out: joint clusters
-        are not compared.
+        every attribute they would mask has a declared domain.
     epsilons
         The budgets to compare.
     target

@@ -42,7 +42,6 @@ def advise(base: Plan, points: Sequence[Point], target: str | None) -> Explorati
         "Linkable is the share of records that the most successful of three attacks links, by "
         "someone who knows everybody's original values.",
         _covered(best.plan),
-        *_on_groups(base),
         "The choice looked at the data, which ε does not cover: keep these figures private, and "
         "leave from_data in the plan, so that the certificate says so.",
     ]
@@ -101,16 +100,6 @@ def _on_categories(found: Measured) -> list[str]:
         "Error is that of numbers. Someone who takes a released category for the true one is right "
         "as often as categories are unchanged; where they must be hidden, give them "
         f"{hiding} as a method of their own, which explore leaves as it is."
-    ]
-
-
-def _on_groups(base: Plan) -> list[str]:
-    if not base.groups:
-        return []
-    names = "; ".join(", ".join(group.attributes) for group in base.groups)
-    return [
-        f"Joint clusters ({names}) were not compared and are not in this plan, so its release is "
-        "not k-anonymous on them: add groups again where that is needed."
     ]
 
 

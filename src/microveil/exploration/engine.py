@@ -5,6 +5,7 @@ from typing import Any, TypeVar
 
 from microveil.core.attribute import AttributeSettings, Category, CategorySettings
 from microveil.core.grid import Grid, Integers
+from microveil.core.pooling import Pool
 from microveil.core.tables import UserTable
 from microveil.engines.base import CategoryFacts, Facts
 from microveil.engines.memory import MemoryEngine, Order
@@ -51,6 +52,16 @@ class RepeatedEngine(MemoryEngine):
         sort = super().rank
         order, ranked = self._once(("rank", attribute.name, units), lambda: sort(attribute))
         return order.copy(), ranked
+
+    def cluster_jointly(
+        self, pool: Pool, seed: int | None, *, masked: bool
+    ) -> tuple[Integers, int]:
+        """Cluster records once on the original values of a group, for every seed."""
+        cluster = super().cluster_jointly
+        if masked:
+            return cluster(pool, seed, masked=True)
+        key = ("joint", pool.names, pool.anonymity, seed)
+        return self._once(key, lambda: cluster(pool, seed, masked=False))
 
     def _once(self, key: Hashable, compute: Callable[[], T]) -> T:
         if key not in self._known:

@@ -15,8 +15,8 @@ from microveil.plan.roles import Confidential, Identifier
 
 _K = (3, 5, 10, 25, 50, 100, 200)
 _STAYS = (
-    "cap", "guarantee", "missing", "records_per_person", "domain_from_data", "from_data",
-    "attributes",
+    "cap", "anonymity", "pooling", "groups", "together", "guarantee", "missing",
+    "records_per_person", "domain_from_data", "from_data", "attributes",
 )  # fmt: skip
 
 
@@ -26,10 +26,7 @@ def starting_plan(
     plan: Plan | None,
     target: Any,  # noqa: ANN401 - a name, or classes of any kind
 ) -> Plan:
-    """Return the plan given, or one proposed, without settings that numbers have of their own.
-
-    Its groups are not compared, but advice is given on them.
-    """
+    """Return the plan given, or one proposed, without settings that numbers have of their own."""
     if plan is None:
         plan = _proposed(table, name, target if isinstance(target, str) else None)
     if all(attribute.is_category for attribute in plan.confidential.values()):
@@ -39,8 +36,7 @@ def starting_plan(
         )
     everything = {**plan.attributes, **{n: _varied(a) for n, a in plan.confidential.items()}}
     return plan.replace(
-        attributes=everything, groups=plan.joint_groups, method=DEFAULT_METHOD, k=10,
-        partition="fixed", post="auto",
+        attributes=everything, method=DEFAULT_METHOD, k=10, partition="fixed", post="auto",
     )  # fmt: skip
 
 

@@ -2,6 +2,7 @@
 
 import graphlib
 import math
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from microveil.core.methods import GUARANTEES, METHODS, Method, methods_that
@@ -16,6 +17,7 @@ def check_plan(plan: "Plan") -> None:
     """Refuse the first thing in a plan that is wrong in itself."""
     _check_settings(plan)
     _check_groups(plan)
+    _check_together(plan)
     for name in plan.confidential:
         _check_clusters(plan, name)
         _check_k(plan, name)
@@ -49,69 +51,96 @@ def _check_settings(plan: "Plan") -> None:
         raise PlanError(f"k must be 1 or more, got {plan.k}", setting="k")
 
 
-def _check_groups(plan: "Plan") -> None:
-    if plan.groups and plan.partition == "joint":
+def refuse_former_settings(settings: Mapping[str, object]) -> None:
+    """Say what to write instead of settings that earlier versions had."""
+    if settings.get("partition") == "joint":
         raise PlanError(
-            'partition = "joint" is one group of everything; remove it or the groups',
+            'partition = "joint" is gone; write anonymity = 10 (as many records as k had, or more) '
+            'and pooling = "average", which is k-anonymous with far less noise, or "exchange"',
             setting="partition",
         )
-    seen: set[str] = set()
-    for group in plan.joint_groups:
+    groups = settings.get("groups")
+    for group in groups if isinstance(groups, list | tuple) else ():
+        if isinstance(group, dict) and "k" in group:
+            raise PlanError(
+                "a group has anonymity instead of k; write anonymity, and pooling if it should "
+                "differ from the plan's",
+                setting="groups",
+            )
+
+
+def _check_groups(plan: "Plan") -> None:
+    _check_anonymity(plan.anonymity, "anonymity")
+    for group in plan.groups:
         if not group.attributes:
             raise PlanError("a group must name attributes, got none", setting="groups")
-        for name in group.attributes:
-            if name not in plan.attributes:
-                close = did_you_mean(name, plan.confidential)
-                raise PlanError(f"groups: no attribute {name!r}{close}", setting="groups")
-            if name not in plan.confidential:
-                raise PlanError(
-                    "only confidential attributes are clustered, but its role is "
-                    f"{plan.attributes[name].role}; leave it out of the group",
-                    attribute=name,
-                    setting="groups",
-                )
-            if name in seen:
-                raise PlanError(
-                    "named twice in groups; leave it in one place", attribute=name, setting="groups"
-                )
-            seen.add(name)
-            _check_member(plan, name)
+        if group.anonymity is not None:
+            _check_anonymity(group.anonymity, "groups")
+        elif plan.anonymity == 0:
+            raise PlanError(
+                "groups are pooled, which needs a number of records; set anonymity = 10, say, or "
+                "give each group its own",
+                setting="anonymity",
+            )
+    _check_names(plan, "groups", [group.attributes for group in plan.groups])
 
 
-def _check_member(plan: "Plan", name: str) -> None:
-    """Refuse an attribute in a group whose promise joint clusters cannot keep."""
-    method = _method(plan, name)
-    if plan.confidential[name].k is not None:
+def _check_anonymity(anonymity: int, setting: str) -> None:
+    if anonymity != 0 and anonymity < 2:
         raise PlanError(
-            "in a group, k is that of the group; remove its own", attribute=name, setting="k"
+            f"anonymity must be 2 records or more, or 0 for no pooling, got {anonymity}",
+            setting=setting,
         )
-    if not method.promise.survives_data:
-        others = methods_that(lambda other: other.promise.survives_data)
-        raise PlanError(
-            f"joint clusters follow the data, which voids the claim of {method.name}; use {others} "
-            "in a group",
-            attribute=name,
-            setting="method",
-        )
-    if plan.k_of(name) == "auto":
-        raise PlanError(
-            'k = "auto" is for attributes by themselves; give the group a number for k',
-            attribute=name,
-            setting="k",
-        )
-    if not GUARANTEES[plan.guarantee].allows_chosen_clusters:
-        raise PlanError(
-            "one record can move many joint clusters, which re-clustering cannot cover; use "
-            'guarantee = "fixed-clusters", or leave it out of groups',
-            attribute=name,
-            setting="guarantee",
-        )
+
+
+def _check_together(plan: "Plan") -> None:
+    _check_names(plan, "together", plan.together)
+    group_of = {name: group for group in plan.pooled_groups for name in group.attributes}
+    for names in plan.together:
+        if len(names) < 2:
+            raise PlanError(
+                "together must name two attributes or more in each list", setting="together"
+            )
+        groups = [group_of.get(name) for name in names]
+        if groups[0] is None or any(group != groups[0] for group in groups):
+            raise PlanError(
+                f"{', '.join(names)} must be in one group that is pooled; set anonymity, or change "
+                "groups",
+                setting="together",
+            )
+        if groups[0].pooling == "average":
+            raise PlanError(
+                f'{", ".join(names)} are averaged one by one; use pooling = "exchange", or remove '
+                "together",
+                setting="together",
+            )
+
+
+def _check_names(plan: "Plan", setting: str, lists: Iterable[Iterable[str]]) -> None:
+    """Refuse names that are not those of confidential attributes, and names that come twice."""
+    seen: set[str] = set()
+    for name in (name for names in lists for name in names):
+        if name not in plan.attributes:
+            close = did_you_mean(name, plan.confidential)
+            raise PlanError(f"{setting}: no attribute {name!r}{close}", setting=setting)
+        if name not in plan.confidential:
+            raise PlanError(
+                f"only confidential attributes are pooled, but its role is "
+                f"{plan.attributes[name].role}; leave it out of {setting}",
+                attribute=name,
+                setting=setting,
+            )
+        if name in seen:
+            raise PlanError(
+                f"named twice in {setting}; leave it in one place", attribute=name, setting=setting
+            )
+        seen.add(name)
 
 
 def _check_clusters(plan: "Plan", name: str) -> None:
     """Refuse clusters that follow the data where a claim would not survive it."""
     method, partition = _method(plan, name), plan.partition_of(name)
-    chosen: dict[str, str] = {"partition": partition} if partition not in ("fixed", "joint") else {}
+    chosen: dict[str, str] = {"partition": partition} if partition != "fixed" else {}
     chosen |= {"k": "auto"} if plan.k_of(name) == "auto" else {}
     if not chosen or not method.clustered:
         return

@@ -1,9 +1,10 @@
-"""Joint clusters: groups of attributes in which a record has one cluster for all of them."""
+"""Groups of attributes whose masked values are pooled in the same joint clusters."""
 
 from typing import Annotated, NotRequired, TypedDict, Unpack
 
 from pydantic import Field
 
+from microveil.core.choices import Pooling
 from microveil.plan.roles import Part
 
 
@@ -11,22 +12,27 @@ class GroupSettings(TypedDict):
     """What `Group` takes."""
 
     attributes: list[str] | tuple[str, ...]
-    k: NotRequired[int | None]
+    anonymity: NotRequired[int | None]
+    pooling: NotRequired[Pooling | None]
 
 
 class Group(Part):
-    """Attributes clustered jointly, by MDAV over standardised values.
+    """Attributes that are pooled in the same joint clusters.
 
     Parameters
     ----------
     attributes
         Confidential attributes, each in one group only.
-    k
-        The least number of records in a cluster; by default the plan's.
+    anonymity
+        The least number of records in a joint cluster; by default the plan's. 0 leaves the
+        attributes as they are masked.
+    pooling
+        ``"exchange"`` or ``"average"``; by default the plan's.
     """
 
     attributes: Annotated[tuple[str, ...], Field(strict=False)]
-    k: int | None = None
+    anonymity: int | None = None
+    pooling: Pooling | None = None
 
     def __init__(self, **settings: Unpack[GroupSettings]) -> None:
         super().__init__(**settings)

@@ -23,11 +23,12 @@ from microveil.core.choices import (
     MethodName,
     Missing,
     Partition,
+    Pooling,
     Post,
 )
 from microveil.core.methods import METHODS
 from microveil.errors import FileError, PlanError
-from microveil.plan.check import check_plan
+from microveil.plan.check import check_plan, refuse_former_settings
 from microveil.plan.groups import Group, GroupSettings, from_names
 from microveil.plan.roles import Confidential, Derived, Identifier, K, Kept, Part, Trim
 from microveil.plan.toml import inline
@@ -68,6 +69,9 @@ Attribute = Annotated[
     BeforeValidator(_from_role),
 ]
 Groups = Annotated[tuple[Annotated[Group, BeforeValidator(from_names)], ...], Field(strict=False)]
+Together = Annotated[
+    tuple[Annotated[tuple[str, ...], Field(strict=False)], ...], Field(strict=False)
+]
 Attributes = Annotated[
     Mapping[str, Attribute],
     AfterValidator(_Frozen),
@@ -83,7 +87,10 @@ class PlanOptions(TypedDict, total=False):
     partition: Partition
     cap: int
     trim: float
+    anonymity: int
+    pooling: Pooling
     groups: Sequence[Group | GroupSettings | list[str] | tuple[str, ...]]
+    together: Sequence[list[str] | tuple[str, ...]]
     guarantee: GuaranteeName
     post: Post
     missing: Missing
@@ -122,8 +129,7 @@ class Plan(Part):
         ``"fixed"``: clusters of k. ``"noise-optimal"``: clusters of k to `cap` records whose
         boundaries give the least expected error at this ε; only for iDP methods.
         ``"least-squares"``: clusters of k to 2k − 1 records with the least squares within.
-        ``"joint"``: all confidential attributes in one group, as below. Categories are clustered by
-        themselves or in a group, never by boundaries of least error.
+        Categories are always in clusters of k.
     cap
         The largest cluster of a noise-optimal partition.
     trim
@@ -131,10 +137,20 @@ class Plan(Part):
         extreme values do not set its noise: 0.1 to 0.25, or 0, the paper's pre-processing. A
         cluster too small to leave out a record has that too. Only iDP-CBLS trims, and only numbers,
         dates and times: attributes of other methods, and categories, do not use the plan's trim.
+    anonymity
+        Pool masked values in joint clusters of as many records or more, so that nobody picks a
+        person's row by the pooled attributes with a better chance than 1 in as many, whatever they
+        know and whatever ε is. 0 does not pool.
+    pooling
+        ``"exchange"``: masked values change places at random within a joint cluster, each attribute
+        by itself; ``"average"``: they are replaced by their mean, or the median or mode of
+        categories.
     groups
-        Lists of attributes to cluster jointly, by MDAV: each record then has one cluster in the
-        whole group, and the release is k-anonymous on it whatever ε is; only for iDP methods. A
-        `Group` can have a k of its own.
+        Lists of attributes that have joint clusters of their own. A `Group` can have an anonymity
+        and a kind of pooling of its own. Attributes that are in none form one group.
+    together
+        Lists of attributes that are exchanged together, so that their combinations survive: birth
+        and death, say. They must be in the same group.
     guarantee
         ``"fixed-clusters"``, the paper's: ε holds while clusters stay as they are; or
         ``"re-clustered"``: ε holds when one record changes and clusters are formed again, for iDP
@@ -182,7 +198,10 @@ class Plan(Part):
     partition: Partition = "fixed"
     cap: int = 400
     trim: Trim = 0.0
+    anonymity: int = 0
+    pooling: Pooling = "exchange"
     groups: Groups = ()
+    together: Together = ()
     guarantee: GuaranteeName = "fixed-clusters"
     post: Post = "auto"
     missing: Missing = "error"
@@ -193,6 +212,12 @@ class Plan(Part):
 
     def __init__(self, **settings: Unpack[PlanSettings]) -> None:
         super().__init__(**settings)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _refuse_former(cls, settings: dict[str, Any]) -> dict[str, Any]:
+        refuse_former_settings(settings)
+        return settings
 
     @model_validator(mode="after")
     def _check(self) -> Self:
@@ -239,11 +264,10 @@ class Plan(Part):
         return self.confidential[attribute].method or self.method
 
     def k_of(self, attribute: str) -> K:
-        """Return the attribute's or its group's own k, or the plan's; 1 without clusters."""
+        """Return the attribute's own k, or the plan's; 1 without clusters."""
         if not METHODS[self.method_of(attribute)].clustered:
             return 1
-        group = self.group_of(attribute)
-        own = self.confidential[attribute].k if group is None else self.joint_groups[group].k
+        own = self.confidential[attribute].k
         return self.k if own is None else own
 
     def trim_of(self, attribute: str) -> float:
@@ -254,20 +278,23 @@ class Plan(Part):
         return self.trim if own is None else own
 
     @property
-    def joint_groups(self) -> tuple[Group, ...]:
-        """The groups of attributes that are clustered jointly."""
-        everything = Group(attributes=tuple(self.confidential))
-        return (everything,) if self.partition == "joint" else self.groups
-
-    def group_of(self, attribute: str) -> int | None:
-        """Return which group an attribute is in."""
-        groups = self.joint_groups
-        return next((i for i, group in enumerate(groups) if attribute in group.attributes), None)
+    def pooled_groups(self) -> tuple[Group, ...]:
+        """The groups of attributes that are pooled, with anonymity and pooling of each."""
+        named = {name for group in self.groups for name in group.attributes}
+        others = tuple(name for name in self.confidential if name not in named)
+        groups = (*self.groups, Group(attributes=others)) if others else self.groups
+        whole = [
+            Group(
+                attributes=group.attributes,
+                anonymity=self.anonymity if group.anonymity is None else group.anonymity,
+                pooling=group.pooling or self.pooling,
+            )
+            for group in groups
+        ]
+        return tuple(group for group in whole if group.anonymity)
 
     def partition_of(self, attribute: str) -> Partition:
-        """Return how an attribute is clustered: jointly, as the plan says, or in clusters of k."""
-        if self.group_of(attribute) is not None:
-            return "joint"
+        """Return how an attribute is clustered; categories always in clusters of k."""
         return "fixed" if self.confidential[attribute].is_category else self.partition
 
     def replace(self, **changes: Unpack[PlanChanges]) -> "Plan":
@@ -313,9 +340,7 @@ class Plan(Part):
         }
         del settings["attributes"]
         if self.groups:
-            settings["groups"] = [
-                list(g.attributes) if g.k is None else g.model_dump() for g in self.groups
-            ]
+            settings["groups"] = [_group_to_toml(group) for group in self.groups]
         attributes = {name: _to_toml(attribute) for name, attribute in self.attributes.items()}
         return tomlkit.dumps({**settings, "attributes": attributes})
 
@@ -367,6 +392,11 @@ def _parse(text: str, folder: Path) -> dict[str, Any]:
         if isinstance(attribute, dict) and isinstance(attribute.get("taxonomy"), str):
             attribute["taxonomy"] = str(folder / attribute["taxonomy"])
     return settings
+
+
+def _group_to_toml(group: Group) -> object:
+    settings = {"attributes": list(group.attributes), **group.model_dump(exclude_defaults=True)}
+    return settings["attributes"] if len(settings) == 1 else settings
 
 
 def _to_toml(attribute: AttributeRole) -> dict[str, object]:

@@ -6,6 +6,7 @@ values are missing, all of which the release shows anyway.
 
 import json
 import sys
+from collections.abc import Sequence
 from datetime import UTC, date, datetime, time
 from importlib.metadata import version
 from pathlib import Path
@@ -21,7 +22,9 @@ from microveil.core.attribute import (
     Kind,
     Unit,
 )
-from microveil.core.choices import GuaranteeName, MethodName, Missing, Partition, Post
+from microveil.core.choices import GuaranteeName, MethodName, Missing, Partition, Pooling, Post
+from microveil.core.pooling import Pool
+from microveil.engines.base import Pooled
 from microveil.errors import FileError
 from microveil.plan.plan import Plan
 from microveil.plan.roles import Bound
@@ -30,6 +33,7 @@ from microveil.release.guarantees import (
     can_be_without_noise,
     level_1_bound,
     level_2_bound,
+    names_of,
     three_levels,
 )
 from microveil.release.resolve import ResolvedPlan
@@ -61,8 +65,8 @@ class MaskedAttribute(_Entry):
     trim: Annotated[
         float | None,
         Field(
-            description="share of a cluster's records that its mean leaves out at each end, rounded "
-            "down; null where the ends of clusters are not pulled in, and for categories"
+            description="share of a cluster's records, rounded down, that its mean leaves out at "
+            "each end; null where the ends of clusters are not pulled in, and for categories"
         ),
     ]
     post: Post
@@ -84,14 +88,23 @@ class MaskedAttribute(_Entry):
     ]
 
 
-class JointGroup(_Entry):
-    """Attributes that were clustered jointly, by MDAV over standardised values."""
+class PooledGroup(_Entry):
+    """Attributes whose masked values were pooled in joint clusters, formed by MDAV."""
 
     attributes: tuple[str, ...]
-    k: int
-    blocks: Annotated[int, Field(description="parts by median splits that MDAV ran over, each")]
+    anonymity: Annotated[int, Field(description="every joint cluster has as many records or more")]
+    pooling: Pooling
+    together: Annotated[
+        tuple[tuple[str, ...], ...], Field(description="attributes exchanged together")
+    ]
+    distances: Annotated[
+        Literal["original values", "masked values"],
+        Field(description="between what joint clusters were formed"),
+    ]
+    parts: Annotated[int, Field(description="parts by median splits that MDAV ran over, each")]
     smallest_class: Annotated[
-        int, Field(description="records that share the rarest combination of masked values")
+        int | None,
+        Field(description="records that share the rarest combination of averages; null: exchanged"),
     ]
 
 
@@ -112,7 +125,7 @@ class ProtectedFile(_Entry):
 class Certificate(_Entry):
     """The public certificate of a release."""
 
-    certificate_version: Literal[2] = 2
+    certificate_version: Literal[3] = 3
     software: str
     created: str
     scope: Annotated[str, Field(description="what this certificate is, and what it is not")]
@@ -123,7 +136,7 @@ class Certificate(_Entry):
     records_per_person: int
     missing: Missing
     attributes: tuple[MaskedAttribute, ...]
-    groups: tuple[JointGroup, ...]
+    groups: tuple[PooledGroup, ...]
     derived: tuple[DerivedAttribute, ...]
     kept: tuple[str, ...]
     dropped: tuple[str, ...]
@@ -156,11 +169,7 @@ class Certificate(_Entry):
 
 
 def certify(
-    resolved: ResolvedPlan,
-    *,
-    records: int,
-    seeded: bool,
-    groups: tuple[JointGroup, ...] = (),
+    resolved: ResolvedPlan, pooled: Sequence[Pooled], *, records: int, seeded: bool
 ) -> Certificate:
     """Write the certificate of a release that is not yet in a file."""
     plan = resolved.plan
@@ -176,7 +185,7 @@ def certify(
         records_per_person=plan.records_per_person,
         missing=plan.missing,
         attributes=attributes,
-        groups=groups,
+        groups=tuple(map(_group, resolved.pools, pooled)),
         derived=tuple(
             DerivedAttribute(name=name, expression=d.expression) for name, d in plan.derived.items()
         ),
@@ -186,6 +195,18 @@ def certify(
         not_protected=_not_protected(resolved),
         notes=resolved.notes,
         row_order="random",
+    )
+
+
+def _group(pool: Pool, pooled: Pooled) -> PooledGroup:
+    return PooledGroup(
+        attributes=pool.names,
+        anonymity=pool.anonymity,
+        pooling=pool.pooling,
+        together=tuple(tuple(a.name for a in block) for block in pool.blocks if len(block) > 1),
+        distances="masked values" if pool.follows_masked_values else "original values",
+        parts=pooled.parts,
+        smallest_class=pooled.smallest_class,
     )
 
 
@@ -230,13 +251,20 @@ def _not_protected(resolved: ResolvedPlan) -> tuple[str, ...]:
     items = ["The number of records."]
     if plan.names("kept"):
         items.append(f"Kept attributes, published as they are: {', '.join(plan.names('kept'))}.")
+    pooled = [name for pool in resolved.pools for name in pool.names]
     if plan.missing == "keep":
-        items.append("Which values are missing: nulls stay where they are.")
+        stay = "nulls stay where they are" if not pooled else "how many are, in every joint cluster"
+        items.append(f"Which values are missing: {stay}.")
     if plan.missing == "drop":
         items.append("That records with missing values were left out.")
-    clustered = [m.name for m in resolved.attributes if m.method.clustered]
+    clustered = [m for m in resolved.attributes if m.method.clustered and m.name not in pooled]
     if clustered:
-        items.append(f"Which records share a masked value: {', '.join(clustered)} (level 3).")
+        items.append(f"Which records share a masked value: {names_of(clustered)} (level 3).")
+    if pooled:
+        items.append(
+            "Which masked values a joint cluster has, though not which record has which: "
+            f"{', '.join(pooled)} (level 3)."
+        )
     for trimmed in (False, True):
         unmoved = [
             m.name for m in resolved.numeric if can_be_without_noise(m) and bool(m.trim) == trimmed

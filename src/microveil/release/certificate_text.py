@@ -64,8 +64,8 @@ def facts_of(certificate: Certificate) -> dict[str, str]:
         "guarantee": certificate.guarantee,
         "records per person": f"{certificate.records_per_person}",
         "missing values": certificate.missing,
-        "clustered jointly": "; ".join(
-            f"{', '.join(g.attributes)} (k = {g.k}, {g.smallest_class}-anonymous)"
+        "pooled": "; ".join(
+            f"{', '.join(g.attributes)} ({g.pooling} in joint clusters of {g.anonymity} or more)"
             for g in certificate.groups
         ),
         "derived": ", ".join(f"{d.name} = {d.expression}" for d in certificate.derived),

@@ -2,7 +2,8 @@
 
 import json
 import zipfile
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import polars as pl
@@ -12,7 +13,7 @@ from microveil.core.tables import UserTable
 from microveil.errors import FileError
 from microveil.plan.plan import Plan
 
-_TABLES = ("clusters.parquet", "losses.parquet", "rows.parquet")
+_TABLES = ("clusters.parquet", "losses.parquet", "rows.parquet", "joint.parquet")
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,6 +32,9 @@ class Detail:
         record changes, with fixed clusters and re-clustered.
     positions
         For every released record its position in the original table; None on Spark.
+    joint
+        For every group that was pooled, by the names of its attributes, the joint cluster of each
+        record, in the order of the original.
     plan, protected_sha256
         Of a detail read from a file: what was done, and the protected file it belongs to.
     """
@@ -40,6 +44,7 @@ class Detail:
     positions: Integers | None = None
     plan: Plan | None = None
     protected_sha256: str | None = None
+    joint: Mapping[str, Integers] = field(default_factory=dict)
 
     def about(self) -> str:
         """Say as JSON what a detail is, and which protected file it belongs to."""
@@ -58,7 +63,8 @@ class Detail:
             archive.writestr("about.json", self.about())
             archive.writestr("plan.toml", self.plan_text)
             rows = pl.DataFrame({"position": self.positions}).lazy()
-            tables = (self.clusters.lazy(), self.losses.lazy(), rows)
+            joint = pl.DataFrame(dict(self.joint)).lazy()
+            tables = (self.clusters.lazy(), self.losses.lazy(), rows, joint)
             for name, table in zip(_TABLES, tables, strict=True):
                 with archive.open(name, "w", force_zip64=True) as entry:
                     table.sink_parquet(entry)
@@ -68,9 +74,11 @@ class Detail:
         """Read a detail file."""
         try:
             with zipfile.ZipFile(path) as archive:
-                clusters, losses, rows = (pl.read_parquet(archive.read(name)) for name in _TABLES)
+                tables = (pl.read_parquet(archive.read(name)) for name in _TABLES)
+                clusters, losses, rows, groups = tables
                 plan = Plan.from_toml(archive.read("plan.toml").decode())
                 protected_sha256 = json.loads(archive.read("about.json"))["protected_sha256"]
         except (OSError, KeyError, ValueError, zipfile.BadZipFile, pl.exceptions.PolarsError):
             raise FileError(f"{path}: not a detail file that can be read") from None
-        return cls(clusters, losses, rows["position"].to_numpy(), plan, protected_sha256)
+        joint = {group.name: group.to_numpy() for group in groups}
+        return cls(clusters, losses, rows["position"].to_numpy(), plan, protected_sha256, joint)

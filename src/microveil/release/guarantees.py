@@ -9,6 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from microveil.core.accounting import reclustered_bound
 from microveil.core.attribute import AttributeSettings, CategorySettings
 from microveil.core.methods import GUARANTEES
+from microveil.core.pooling import Pool
 from microveil.plan.plan import Plan
 from microveil.release.resolve import ResolvedPlan
 
@@ -84,7 +85,12 @@ def rounded_up(bound: float) -> str:
 def _fixed_clusters(resolved: ResolvedPlan) -> Level:
     plan, clustered = resolved.plan, any(m.method.clustered for m in resolved.attributes)
     why_not = _unbounded(resolved)
-    fixed = f"With fixed clusters{_fixed_scales(resolved, ' and noise scales')}, c"
+    joint = (
+        " (joint ones among them)"
+        if not all(p.follows_masked_values for p in resolved.pools)
+        else ""
+    )
+    fixed = f"With fixed clusters{joint}{_fixed_scales(resolved, ' and noise scales')}, c"
     statement = (
         f"{fixed if clustered else 'C'}hanging {_whose_values(plan)} makes any set of masked "
         f"values at most exp({exactly(plan.epsilon)}) times more or less likely{_if_missing(plan)}."
@@ -109,7 +115,7 @@ def _unbounded(resolved: ResolvedPlan) -> str:
         "what was read from the data can tell two tables apart, so no differential privacy is "
         "claimed": claim_is_void,
     }
-    found = {why: _names(filter(holds, resolved.attributes)) for why, holds in reasons.items()}
+    found = {why: names_of(filter(holds, resolved.attributes)) for why, holds in reasons.items()}
     return " ".join(f"No bound for {names}: {why}." for why, names in found.items() if names)
 
 
@@ -141,8 +147,8 @@ def _re_clustered_in_words(
         return (
             f"Changing {_whose_values(plan)} and forming the clusters again"
             f"{_fixed_scales(resolved, ', with noise scales')}, makes any set of masked cluster "
-            f"values at most exp({exactly(plan.epsilon)}) times more or less likely"
-            f"{_if_missing(plan)}." + _caveats(resolved)
+            f"values{_before_pooling(resolved)} at most exp({exactly(plan.epsilon)}) times more or "
+            f"less likely{_if_missing(plan)}." + _caveats(resolved)
         )
     each = "; ".join(
         f"{m.name} ({m.method.name}) {_in_words(bounds[m.name])}" for m in resolved.attributes
@@ -150,7 +156,8 @@ def _re_clustered_in_words(
     return (
         f"If {_whose_values(plan)} change and the clusters are formed again, every cluster between "
         "an old and a new place shifts, and more can be lost than at level 1. Any set of masked "
-        f"cluster values then becomes{_fixed_scales(resolved, ', with noise scales')}, at most "
+        f"cluster values{_before_pooling(resolved)} then becomes"
+        f"{_fixed_scales(resolved, ', with noise scales')}, at most "
         f"exp(bound) times more or less likely{_if_missing(plan)}. Bounds, rounded up: "
         f"{each}; {_in_words(total)} in all." + _chosen(resolved) + _caveats(resolved)
     )
@@ -163,59 +170,101 @@ def _fixed_scales(resolved: ResolvedPlan, lead: str) -> str:
     return f"{lead} fixed as they were computed from this table"
 
 
+def _before_pooling(resolved: ResolvedPlan) -> str:
+    return ", as they are before pooling," if resolved.pools else ""
+
+
 def _as_released(resolved: ResolvedPlan) -> Level:
-    clustered = [m for m in resolved.attributes if m.method.clustered]
-    if not clustered:
+    pooled = {name for pool in resolved.pools for name in pool.names}
+    shown = [m for m in resolved.attributes if m.method.clustered and m.name not in pooled]
+    if not any(m.method.clustered for m in resolved.attributes):
         return _fixed_clusters(resolved).model_copy(
             update={
                 "level": 3,
                 "name": "as released",
                 "statement": "No attribute is clustered: every masked value has noise of its own, "
                 "and the statement of level 1 covers the confidential attributes as they are "
-                "released.",
+                "released." + _theorem(resolved),
             }
         )
-    statement = (
-        f"The table shows which records share a masked value in {_names(clustered)}, and noise "
-        "does not hide that. Someone who knows every other record can tell which cluster a "
-        f"person is in, {_beside(clustered)}whatever epsilon is. A masked value of one attribute "
-        f"is shared by {min(m.k for m in clustered)} records or more, but combinations of "
-        "attributes may be unique: someone who knows original values can link rows to people by "
-        "who shares values with whom, whatever epsilon is."
-        + _same_category(resolved)
-        + _joint(resolved)
+    statement = (_structure(shown) if shown else "") + _theorem(resolved)
+    return Level(
+        level=3, name="as released", enforced=False, epsilon=None, statement=statement.strip()
     )
-    return Level(level=3, name="as released", enforced=False, epsilon=None, statement=statement)
 
 
-def _beside(clustered: list[AttributeSettings]) -> str:
-    """Say what clusters of consecutive values tell besides; joint ones have no order."""
-    ranked = [m for m in clustered if m.group is None]
-    if not ranked:
-        return ""
-    where = f"in {_names(ranked)} " if len(ranked) < len(clustered) else ""
-    return f"and so {where}between which values of the clusters beside it the true value lies, "
+def _structure(shown: list[AttributeSettings]) -> str:
+    """Say what individual clusters show where they are not pooled."""
+    return (
+        f"The table shows which records share a masked value in {names_of(shown)}, and noise does "
+        "not hide that. Someone who knows every other record can tell which cluster a person is "
+        "in, and so between which values of the clusters beside it the true value lies, whatever "
+        f"epsilon is. A masked value of one attribute is shared by {min(m.k for m in shown)} "
+        "records or more, but combinations of attributes may be unique: someone who knows original "
+        "values can link rows to people by who shares values with whom, whatever epsilon is."
+        + _same_category(shown)
+    )
 
 
-def _same_category(resolved: ResolvedPlan) -> str:
-    names = _names(m for m in resolved.categorical if m.method.clustered and m.group is None)
+def _same_category(clustered: Iterable[AttributeSettings]) -> str:
+    names = names_of(m for m in clustered if isinstance(m, CategorySettings))
     if not names:
         return ""
     return f" In {names} a cluster between others of one category tells the category itself."
 
 
-def _joint(resolved: ResolvedPlan) -> str:
-    groups = enumerate(resolved.plan.joint_groups)
-    return "".join(
-        f" On {', '.join(group.attributes)} together the release is k-anonymous with "
-        f"k = {resolved.group(number)[0].k}: every combination of masked values is shared by as "
-        "many records or more, whatever epsilon is."
-        for number, group in groups
+def _theorem(resolved: ResolvedPlan) -> str:
+    """Say what pooling promises, on which conditions, and what stays visible."""
+    if not resolved.pools:
+        return ""
+    return (
+        "".join(map(_promise, resolved.pools))
+        + " This is a theorem about the way the release is made, not an estimate, and holds "
+        "whatever epsilon is. It presumes that rows are in random order, and that no column "
+        f"outside the group points to a row by itself{_pointers(resolved)}."
+        + _several_groups(resolved)
+        + " Not hidden is which masked values, or which averages, a joint cluster has: someone who "
+        "knows every other record can work out in which cluster of each attribute the remaining "
+        "one is, and so about where its value lies; and what all records of a joint cluster have "
+        "in common is disclosed for each of them."
+    )
+
+
+def _promise(pool: Pool) -> str:
+    names = ", ".join(pool.names)
+    if pool.pooling == "average":
+        done = "averaged", f", so that every combination is shared by {pool.anonymity} rows or more"
+    else:
+        blocks = [names_of(block) for block in pool.blocks if len(block) > 1]
+        done = "exchanged at random", "".join(f", those of {block} together" for block in blocks)
+    return (
+        f" Masked values of {names} were {done[0]} within joint clusters of {pool.anonymity} "
+        f"records or more{done[1]}. Whatever anyone knows of these attributes of everybody, the "
+        f"chance of picking a person's row by them is at most 1/{pool.anonymity}."
+    )
+
+
+def _pointers(resolved: ResolvedPlan) -> str:
+    """Name the columns that can point to a row although others are pooled."""
+    pooled = {name for pool in resolved.pools for name in pool.names}
+    kept = resolved.plan.names("kept")
+    masked = [m.name for m in resolved.attributes if m.name not in pooled]
+    can = [*([f"{', '.join(kept)} (kept)"] if kept else []),
+           *([f"{', '.join(masked)} (masked, not pooled)"] if masked else [])]  # fmt: skip
+    return f", as {' and '.join(can)} can" if can else ""
+
+
+def _several_groups(resolved: ResolvedPlan) -> str:
+    if len(resolved.pools) == 1:
+        return ""
+    return (
+        " Groups have joint clusters of their own: someone who knows attributes of several groups "
+        "can narrow a row down to the records that its joint clusters have in common."
     )
 
 
 def _chosen(resolved: ResolvedPlan) -> str:
-    names = _names(m for m in resolved.attributes if m.chosen_from_data)
+    names = names_of(m for m in resolved.attributes if m.chosen_from_data)
     if not names:
         return ""
     return (
@@ -231,7 +280,7 @@ def _caveats(resolved: ResolvedPlan) -> str:
 def _individual(resolved: ResolvedPlan) -> str:
     caveats = dict.fromkeys(m.method.promise.caveat for m in resolved.attributes)
     return "".join(
-        f" For {_names(m for m in resolved.attributes if m.method.promise.caveat == caveat)} "
+        f" For {names_of(m for m in resolved.attributes if m.method.promise.caveat == caveat)} "
         f"{caveat}"
         for caveat in caveats
         if caveat
@@ -242,22 +291,22 @@ def _exceptions(resolved: ResolvedPlan) -> str:
     text = ""
     from_data = [m for m in resolved.numeric if m.domain_source == "data"]
     if from_data:
-        voided = _names(filter(claim_is_void, from_data))
+        voided = names_of(filter(claim_is_void, from_data))
         text += (
-            f" For {_names(from_data)} it covers only values inside the range seen in the data, "
+            f" For {names_of(from_data)} it covers only values inside the range seen in the data, "
             "from which domain and noise grid were read"
         )
         text += f"; {voided} can claim no differential privacy." if voided else "."
     categories = [m for m in resolved.categorical if m.domain_source == "data"]
     if categories:
-        voided = _names(filter(claim_is_void, categories))
-        text += f" For {_names(categories)} it covers only categories seen in the data"
+        voided = names_of(filter(claim_is_void, categories))
+        text += f" For {names_of(categories)} it covers only categories seen in the data"
         text += f"; {voided} can claim no differential privacy." if voided else "."
     decimals = [m for m in resolved.numeric if m.grid_source == "data" and m not in from_data]
     if decimals:
         text += (
-            f" For {_names(decimals)} it covers only values that leave the noise grid as it is: it "
-            "was taken from the data, where the last decimal and the largest value decide it."
+            f" For {names_of(decimals)} it covers only values that leave the noise grid as it is: "
+            "it was taken from the data, where the last decimal and the largest value decide it."
         )
     return text
 
@@ -295,5 +344,6 @@ def exactly(number: float) -> str:
     return repr(number).removesuffix(".0")
 
 
-def _names(attributes: Iterable[AttributeSettings]) -> str:
+def names_of(attributes: Iterable[AttributeSettings]) -> str:
+    """Name attributes, with commas between."""
     return ", ".join(settings.name for settings in attributes)

@@ -13,13 +13,6 @@ def check_missing(plan: Plan, name: str, *, nulls: int, records: int, k: int) ->
             attribute=name,
             setting="missing",
         )
-    if nulls and plan.group_of(name) is not None:
-        raise DataError(
-            f"joint clusters need complete records, and {nulls:,} of {records:,} values are "
-            'missing; set missing = "drop", or take it out of its group',
-            attribute=name,
-            setting="missing",
-        )
     if records - nulls < k:
         raise DataError(
             f"k must be at most the number of records with a value, found {records - nulls:,} "

@@ -1,4 +1,4 @@
-"""The straight line: resolve → mask every attribute → derive → finish, on any engine."""
+"""The straight line: resolve → mask every attribute → pool → derive → finish, on any engine."""
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -6,12 +6,12 @@ from concurrent.futures import ThreadPoolExecutor
 import polars as pl
 
 from microveil.core.tables import UserTable
-from microveil.engines.base import Engine
+from microveil.engines.base import Engine, Pooled
 from microveil.engines.memory import MemoryEngine
-from microveil.errors import DataError, PlanError
+from microveil.errors import PlanError
 from microveil.formats import load
 from microveil.plan.plan import Plan
-from microveil.release.certificate import JointGroup, certify
+from microveil.release.certificate import certify
 from microveil.release.choose_k import resolve_and_choose
 from microveil.release.detail import Detail
 from microveil.release.release import Release
@@ -53,7 +53,7 @@ def protect(
     seed
         For experiments only: repeatable noise. The certificate then says «not for publication».
     progress
-        Called after every attribute.
+        Called after every attribute and every group that is pooled.
 
     Examples
     --------
@@ -116,18 +116,20 @@ def run_resolved(
 ) -> Release:
     """Mask what was resolved against the table of the same engine."""
     plan = resolved.plan
-    groups = [resolved.group(number) for number in range(len(plan.joint_groups))]
-    blocks = engine.cluster_jointly(groups, seed) if groups else []
     losses = _mask(engine, resolved, seed, progress)
-    joint = _check_anonymity(engine, resolved, blocks)
+    pooled = _pool(engine, resolved, seed, progress)
     engine.derive({name: plan.derived[name] for name in plan.derivation_order})
     rows = engine.finish(resolved.columns)
-    certificate = certify(resolved, records=engine.records, seeded=seed is not None, groups=joint)
+    certificate = certify(resolved, pooled, records=engine.records, seeded=seed is not None)
     return Release(
         rows=rows,
         certificate=certificate.arranged(rows.row_order),
         detail=Detail(
-            engine.clusters([a.name for a in resolved.attributes]), losses, rows.positions, plan
+            engine.clusters([a.name for a in resolved.attributes]),
+            losses,
+            rows.positions,
+            plan,
+            joint=dict(engine.joint_clusters),
         ),
         plan=plan,
         store=store,
@@ -139,29 +141,27 @@ def _mask(
     engine: Engine, resolved: ResolvedPlan, seed: int | None, progress: Progress | None
 ) -> pl.DataFrame:
     """Mask every attribute; return what a record can lose in each."""
-    losses, attributes = [], resolved.attributes
+    losses, attributes, steps = [], resolved.attributes, _steps(resolved)
     with ThreadPoolExecutor(engine.threads) as threads:
         rows = threads.map(lambda attribute: engine.mask(attribute, seed), attributes)
         for done, (attribute, row) in enumerate(zip(attributes, rows, strict=True), start=1):
             losses.append(row)
             if progress:
-                progress(f"masking {attribute.name}", done, len(attributes))
+                progress(f"masking {attribute.name}", done, steps)
     return pl.concat(losses)
 
 
-def _check_anonymity(
-    engine: Engine, resolved: ResolvedPlan, blocks: list[int]
-) -> tuple[JointGroup, ...]:
-    """Count the rarest combination of masked values in each group: k records or more."""
-    groups = []
-    for number, parts in enumerate(blocks):
-        members = resolved.group(number)
-        names, k = tuple(a.name for a in members), members[0].k
-        smallest = engine.smallest_class(names)
-        if smallest < k:
-            raise DataError(
-                f"group {', '.join(names)}: the release is {smallest}-anonymous instead of "
-                f"{k}-anonymous; nothing was released"
-            )
-        groups.append(JointGroup(attributes=names, k=k, blocks=parts, smallest_class=smallest))
-    return tuple(groups)
+def _pool(
+    engine: Engine, resolved: ResolvedPlan, seed: int | None, progress: Progress | None
+) -> list[Pooled]:
+    """Pool masked values, one group after the other."""
+    pooled = []
+    for done, pool in enumerate(resolved.pools, start=len(resolved.attributes) + 1):
+        pooled.append(engine.pool(pool, seed))
+        if progress:
+            progress(f"pooling {', '.join(pool.names)}", done, _steps(resolved))
+    return pooled
+
+
+def _steps(resolved: ResolvedPlan) -> int:
+    return len(resolved.attributes) + len(resolved.pools)

@@ -1,7 +1,9 @@
 """The plan meets the table: everything is checked here, before any work is done."""
 
 import warnings
+from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 
 from microveil.core.accounting import budget_shares
 from microveil.core.attribute import (
@@ -11,8 +13,10 @@ from microveil.core.attribute import (
     NumericSettings,
 )
 from microveil.core.methods import METHODS, methods_that
+from microveil.core.pooling import Pool
 from microveil.engines.base import Facts, Table
 from microveil.errors import DataError, PrivacyWarning
+from microveil.plan.groups import Group
 from microveil.plan.plan import Plan
 from microveil.release.resolve_categories import resolve_categories
 from microveil.release.resolve_numbers import check_numeric, declared_domain, resolve_numbers
@@ -37,9 +41,11 @@ class ResolvedPlan:
         """The attributes that hold categories."""
         return tuple(m for m in self.attributes if isinstance(m, CategorySettings))
 
-    def group(self, number: int) -> tuple[AttributeSettings, ...]:
-        """Return the attributes of a joint group."""
-        return tuple(m for m in self.attributes if m.group == number)
+    @cached_property
+    def pools(self) -> tuple[Pool, ...]:
+        """The groups of attributes that are pooled."""
+        by_name = {attribute.name: attribute for attribute in self.attributes}
+        return tuple(_pool(self.plan, group, by_name) for group in self.plan.pooled_groups)
 
 
 def resolve(plan: Plan, engine: Table) -> ResolvedPlan:
@@ -69,13 +75,35 @@ def resolve(plan: Plan, engine: Table) -> ResolvedPlan:
         _resolve_attribute(plan, name, share, engine, facts.get(name), notes)
         for name, share in zip(names, shares, strict=True)
     )
-    notes += [*_notes_on_persons(plan, attributes), *_notes_on_agreement(attributes)]
+    _check_anonymity(plan, engine.records)
+    notes += [*_notes_on_persons(plan, attributes), *_notes_on_agreement(plan, attributes)]
     for note in notes:
         warnings.warn(note, PrivacyWarning, stacklevel=3)
     if plan.from_data:
         notes.append(f"taken from the data when the plan was made: {', '.join(plan.from_data)}")
     released = tuple(n for n in engine.columns if plan.attributes[n].role != "identifier")
     return ResolvedPlan(plan, attributes, released, tuple(notes))
+
+
+def _pool(plan: Plan, group: Group, by_name: Mapping[str, AttributeSettings]) -> Pool:
+    together = {name: names for names in plan.together for name in names}
+    blocks = dict.fromkeys(together.get(name, (name,)) for name in group.attributes)
+    return Pool(
+        attributes=tuple(by_name[name] for name in group.attributes),
+        anonymity=group.anonymity or 0,
+        pooling=group.pooling or plan.pooling,
+        blocks=tuple(tuple(by_name[name] for name in names) for names in blocks),
+    )
+
+
+def _check_anonymity(plan: Plan, records: int) -> None:
+    most = max((group.anonymity or 0 for group in plan.pooled_groups), default=0)
+    if most > records:
+        raise DataError(
+            f"anonymity must be at most the number of records, found {records:,} records for "
+            f"anonymity = {most:,}; choose a smaller one",
+            setting="anonymity",
+        )
 
 
 def _check_columns(plan: Plan, engine: Table) -> None:
@@ -126,7 +154,6 @@ def _resolve_attribute(
         "method": method,
         "guarantee": plan.guarantee,
         "partition": plan.partition_of(name),
-        "group": plan.group_of(name),
         "k": method.least_k if wanted == "auto" else wanted,
         "k_chosen": wanted == "auto",
         "k_from_data": wanted == "auto" or "k" in plan.read_from_data(name),
@@ -151,13 +178,14 @@ def _notes_on_persons(plan: Plan, attributes: tuple[AttributeSettings, ...]) -> 
     ]
 
 
-def _notes_on_agreement(attributes: tuple[AttributeSettings, ...]) -> list[str]:
+def _notes_on_agreement(plan: Plan, attributes: tuple[AttributeSettings, ...]) -> list[str]:
+    pooled = {name for group in plan.pooled_groups for name in group.attributes}
     names = [
         m.name
         for m in attributes
         if isinstance(m, CategorySettings)
         and m.method.promise.publishes_agreement
-        and m.group is None
+        and m.name not in pooled
     ]
     if not names:
         return []
@@ -165,5 +193,5 @@ def _notes_on_agreement(attributes: tuple[AttributeSettings, ...]) -> list[str]:
     return [
         f"{', '.join(names)}: iDP publishes the category of every cluster whose records clearly "
         f"agree, so most records keep their true category; where that must be hidden, use {others}"
-        ", or cluster it jointly with other attributes"
+        ", or hide whose it is with anonymity = 10"
     ]

@@ -223,7 +223,7 @@ def _grid(
 
 
 def _post(plan: Plan, method: Method, *, partition: Partition, chosen: bool) -> Post:
-    if not method.clustered or partition == "joint":  # joint clusters have no order
+    if not method.clustered:
         return "none"
     if plan.post == "auto":
         chosen |= partition != "fixed"

@@ -198,10 +198,11 @@ def done(certificate: Certificate) -> list[str]:
             names = ", ".join(a.name for a in masked if (a.method, a.trim) == (name, trim))
             sentences.append(f"{names} ({name}): {what}{_trimmed(trim)}.")
     for group in certificate.groups:
+        done = "replaced by their average" if group.pooling == "average" else "exchanged at random"
         sentences.append(
-            f"{', '.join(group.attributes)} were clustered jointly: every combination of their "
-            f"masked values is shared by {group.smallest_class:,} records or more (k-anonymity "
-            f"with k = {group.k})."
+            f"Masked values of {', '.join(group.attributes)} were {done} within joint clusters of "
+            f"{group.anonymity:,} records or more: nobody picks a person's row by them with a "
+            f"better chance than 1 in {group.anonymity:,}."
         )
     if certificate.dropped:
         sentences.append(f"Left out: {', '.join(certificate.dropped)}.")

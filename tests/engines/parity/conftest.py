@@ -22,7 +22,7 @@ LACKS = {
         'partitions other than `"fixed"`',
         '`k = "auto"`',
         "isotonic post-processing",
-        "joint clusters",
+        "pooling",
         "positions of records in the private detail",
         "derived attributes that depend on other records, as `x - AVG(x)`",
     ),

@@ -339,7 +339,7 @@ SOME_ENGINES: dict[str, dict[str, Any]] = {
     'partitions other than `"fixed"`': {"partition": "noise-optimal", "k": 3},
     '`k = "auto"`': {"k": "auto"},
     "isotonic post-processing": {"post": "isotonic"},
-    "joint clusters": {"partition": "joint"},
+    "pooling": {"anonymity": 6},
 }
 
 

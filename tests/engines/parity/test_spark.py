@@ -130,8 +130,7 @@ def test_the_driver_sees_counts_and_totals_only(
         ({"partition": "least-squares"}, 'partition = "least-squares" is not for Spark'),
         ({"k": "auto"}, 'k = "auto" is not for Spark, use a number'),
         ({"post": "isotonic"}, 'post = "isotonic" is not for Spark, use "none"'),
-        ({"groups": [["x", "n"]], "attributes": {"x": DOMAIN, "n": DOMAIN}},
-         "joint clusters are not for Spark, remove groups"),
+        ({"anonymity": 5}, "pooling is not for Spark yet, set anonymity = 0"),
     ],
 )  # fmt: skip
 def test_what_spark_cannot_do_is_refused_before_any_work(

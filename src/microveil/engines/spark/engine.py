@@ -23,7 +23,8 @@ from microveil.core.attribute import AttributeSettings, CategorySettings, Numeri
 from microveil.core.grid import Integers
 from microveil.core.mask import mask_singly, total_losses
 from microveil.core.noise import SystemWords, open_words
-from microveil.engines.base import Released
+from microveil.core.pooling import Pool
+from microveil.engines.base import Pooled, Released
 from microveil.engines.detail_rows import cluster_rows, losses_of
 from microveil.engines.memory import no_finite_result
 from microveil.engines.spark import join, workers
@@ -63,17 +64,14 @@ class SparkEngine(SparkTable):
         """Refuse: all values in one place are too many."""
         raise PlanError('k = "auto" is not for Spark', attribute=attribute.name, setting="k")
 
-    def cluster_jointly(
-        self,
-        groups: Sequence[Sequence[AttributeSettings]],  # noqa: ARG002
-        seed: int | None,  # noqa: ARG002
-    ) -> list[int]:
+    def pool(self, pool: Pool, seed: int | None) -> Pooled:  # noqa: ARG002
         """Refuse: all records in one place are too many."""
-        raise PlanError("joint clusters are not for Spark", setting="groups")
+        raise PlanError("pooling is not for Spark", setting="anonymity")
 
-    def smallest_class(self, attributes: tuple[str, ...]) -> int:  # noqa: ARG002
-        """Refuse: there are no joint clusters."""
-        raise PlanError("joint clusters are not for Spark", setting="groups")
+    @property
+    def joint_clusters(self) -> Mapping[str, Integers]:
+        """None: there are no pools."""
+        return {}
 
     def mask(self, attribute: AttributeSettings, seed: int | None) -> pl.DataFrame:  # noqa: ARG002
         """Mask an attribute: for every record's key a masked value, written once.
@@ -268,9 +266,9 @@ def _check(frame: DataFrame, plan: Plan) -> None:
             f'plan: partition = "{plan.partition}" is not for Spark, use "fixed"{instead}',
             setting="partition",
         )
-    if plan.groups:
+    if plan.pooled_groups:
         raise PlanError(
-            f"plan: joint clusters are not for Spark, remove groups{instead}", setting="groups"
+            f"plan: pooling is not for Spark yet, set anonymity = 0{instead}", setting="anonymity"
         )
     if "auto" in (plan.k_of(name) for name in plan.confidential):
         raise PlanError(f'plan: k = "auto" is not for Spark, use a number{instead}', setting="k")
