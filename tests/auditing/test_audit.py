@@ -127,6 +127,13 @@ def test_broken_mechanisms_are_caught(broken: Mechanism) -> None:
     assert "BROKEN" in outcome.reading
 
 
+@pytest.mark.parametrize("broken", [halved, not_pulled_in])
+def test_broken_mechanisms_are_caught_on_trimmed_clusters(broken: Mechanism) -> None:
+    plan = PLAN.replace(k=5, trim=0.2)
+    outcome = audit(TABLE, plan, runs=20_000, releases=20, seed=4, mechanism=broken)
+    assert outcome.broken
+
+
 def test_noise_in_floating_point_is_caught_by_its_low_bits() -> None:
     random = np.random.default_rng(1)
 
