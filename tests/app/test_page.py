@@ -87,6 +87,7 @@ def test_another_method_asks_for_domains(page: AppTest) -> None:
 def test_every_partition(page: AppTest, partition: str) -> None:
     upload(page, people(300).select("age", "wages"))
     widget(page.selectbox, "Clusters").set_value(partition).run()
+    widget(page.select_slider, "Share of a cluster").set_value(0.1).run()
     page.button[0].click().run()
     assert (said(page, "error"), steps(page)[-1]) == ([], "6.")
 

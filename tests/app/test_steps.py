@@ -44,7 +44,7 @@ from microveil.report.shapes import shapes
 
 SCHEMA = people().schema
 SETTINGS = (
-    "epsilon", "method", "guarantee", "partition", "missing", "k", "anonymity", "pooling",
+    "epsilon", "method", "guarantee", "partition", "missing", "k", "trim", "anonymity", "pooling",
     "records_per_person", "domain_from_data",
 )  # fmt: skip
 
@@ -117,6 +117,7 @@ def test_a_wrong_cell_is_named(cells: dict[str, object], said: str) -> None:
         ({"anonymity": 1}, {}, False),
         ({"anonymity": 2_000}, {}, False),
         ({"guarantee": "re-clustered", "records_per_person": 2}, {}, False),
+        ({"trim": 0.5}, {}, False),
         ({"epsilon": -1.0}, {}, False),
         ({}, {"lower": "30"}, True),  # some are younger
         ({}, {"kind": "nominal"}, True),
@@ -225,9 +226,10 @@ def test_the_chart_of_the_sliders_is_by_k_or_without_clusters_by_epsilon() -> No
     assert len(by_epsilon["layer"]) == 3  # the plan's own ε is marked
 
 
-def test_the_outlook_is_what_evaluate_measures() -> None:
+@pytest.mark.parametrize("trim", [0.0, 0.2])
+def test_the_outlook_is_what_evaluate_measures(trim: float) -> None:
     table = people()
-    plan = people_plan(epsilon=5.0)
+    plan = people_plan(epsilon=5.0).replace(trim=trim)
     found = outlook(table, plan)
     runs = [protect(table, plan, seed=seed) for seed in range(20)]
     pairs = [
@@ -237,7 +239,7 @@ def test_the_outlook_is_what_evaluate_measures() -> None:
     measured = mean(mean_sse(*pair.complete_records()) for pair in pairs)
     assert found.error**2 / 7 == pytest.approx(measured, rel=0.25)
     assert found.attributes["attribute"].to_list()[:2] == ["age", "since"]
-    curve = frontier(table, people_plan(), 5.0)
+    curve = frontier(table, plan, 5.0)
     assert curve.filter(k=10)["error"].item() == pytest.approx(found.error, rel=1e-9)
 
 

@@ -86,10 +86,12 @@ def test_flags_for_what_follows_the_data(run: Run) -> None:
     command = "protect people.csv --plan plan.toml --overwrite -o out.csv"
     assert run(f"{command} --k auto")[0] == 0
     assert Certificate.read("out.certificate.json").attributes[0].k_from_data
-    code, _, err = run(f"{command} --partition noise-optimal --k 4 --post isotonic")
+    code, _, err = run(f"{command} --partition noise-optimal --k 4 --post isotonic --trim 0.25")
     assert (code, err) == (0, "")
     age = Certificate.read("out.certificate.json").attributes[0]
-    assert (age.partition, age.k, age.post) == ("noise-optimal", 4, "isotonic")
+    assert (age.partition, age.k, age.post, age.trim) == ("noise-optimal", 4, "isotonic", 0.25)
+    assert "trimmed" in run("certificate out.certificate.json")[1]
+    assert "trim must be 0 or more and below 0.5" in run(f"{command} --trim 0.5")[2]
     assert run(f"{command} --partition noise-optimal --guarantee re-clustered")[0] == 1
 
 

@@ -54,16 +54,21 @@ def cost(ranked: Integers, sizes: list[int], case: NumericSettings, *, noise: bo
         return float(within)
     scales = calibrate(summary, case).astype(float)
     ceiling = (case.upper - case.lower) / 2 / case.grid.step
-    return float(within + np.sum(summary.size * expected_squares_of_noise(scales, ceiling)))
+    counted = np.full(len(sizes), 1.0 if case.post == "none" else 0.3)
+    counted[[0, -1]] = 1.0
+    squares = expected_squares_of_noise(scales, ceiling)
+    return float(within + np.sum(summary.size * counted * squares))
 
 
 @pytest.mark.parametrize(
-    ("method", "trim"), [("iDP-LS", 0.0), ("iDP-CBLS", 0.0), ("iDP-CBLS", 0.2), ("iDP-CBLS", 0.4)]
-)
+    ("method", "trim", "post"),
+    [("iDP-LS", 0.0, "none"), ("iDP-CBLS", 0.0, "none"), ("iDP-CBLS", 0.2, "none"),
+     ("iDP-CBLS", 0.4, "isotonic"), ("iDP-LS", 0.0, "penalised-isotonic")],
+)  # fmt: skip
 @given(data=values, epsilon=st.sampled_from([0.05, 0.5, 5.0, 100.0]))
 @settings(max_examples=60)
 def test_noise_optimal_is_the_cheapest_of_all_partitions(
-    method: str, trim: float, data: list[int], epsilon: float
+    method: str, trim: float, post: str, data: list[int], epsilon: float
 ) -> None:
     from microveil.core.methods import METHODS
 
@@ -73,6 +78,7 @@ def test_noise_optimal_is_the_cheapest_of_all_partitions(
         epsilon_per_record=epsilon,
         cap=7,
         trim=trim,
+        post=post,
     )
     ranked = case.grid.to_units(np.sort(np.array(data, dtype=float)))
     every = list(compositions(len(data), 3, 7))
@@ -106,6 +112,7 @@ def one_by_one(
     ends: Reals,
     epsilon: float,
     ceiling: float,
+    inner: float,
 ) -> Integers:
     """Try every size of every cluster, one after the other; of equal costs the smallest wins."""
     n = len(ranked)
@@ -136,7 +143,8 @@ def one_by_one(
                 ratio, noise = ceiling / scale, 2 * scale * scale
                 if ratio < 40:
                     noise -= np.exp(-ratio) * (2 * scale * scale + 2 * scale * ceiling)
-                cost += size * noise
+                cost += size * inner * noise
+                cost += size * (1 - inner) * noise * (first == 0 or end == n)
             if least[first] + cost < least[end]:
                 least[end], start[end] = least[first] + cost, first
     sizes, end = [], n
@@ -168,6 +176,7 @@ def long_tables(draw: st.DrawFn) -> Integers:
     trim=st.sampled_from([0.0, 0.1, 0.25, 0.45]),
     epsilon=st.sampled_from([1e-4, 0.01, 0.1, 1.0, np.inf]),
     half_width=st.sampled_from([0.1, 1.0, np.inf]),
+    inner=st.sampled_from([0.3, 1.0]),
 )
 @settings(max_examples=400)
 def test_small_clusters_first_finds_what_trying_every_size_finds(
@@ -178,12 +187,13 @@ def test_small_clusters_first_finds_what_trying_every_size_finds(
     trim: float,
     epsilon: float,
     half_width: float,
+    inner: float,
 ) -> None:
     if len(ranked) < k:
         return
     ends = np.array([ranked[0], ranked[-1]], dtype=np.float64)
     ceiling = half_width * max(1.0, ends[1] - ends[0])
-    case = k, max(cap, 2 * k - 1), pulled_in, trim * pulled_in, ends, epsilon, ceiling
+    case = k, max(cap, 2 * k - 1), pulled_in, trim * pulled_in, ends, epsilon, ceiling, inner
     np.testing.assert_array_equal(cheapest_cuts(ranked, *case), one_by_one(ranked, *case))
 
 
@@ -195,13 +205,13 @@ def test_every_attribute_of_real_tables_is_cut_as_by_trying_every_size(
     for values in load(dataset, paper_data).attributes.to_numpy().T:
         ranked = np.sort(grid_of_observed(values).to_units(values))
         ends = np.array([ranked[0], ranked[-1]], dtype=np.float64)
-        for pulled_in, trim, ceiling in (
-            (True, 0.0, np.inf),
-            (True, 0.0, ends[1] / 2),
-            (True, 0.1, np.inf),
-            (False, 0.0, ends[1] / 2),
+        for pulled_in, trim, ceiling, inner in (
+            (True, 0.0, np.inf, 1.0),
+            (True, 0.0, ends[1] / 2, 1.0),
+            (True, 0.1, np.inf, 0.3),
+            (False, 0.0, ends[1] / 2, 0.3),
         ):
-            case = 3, 400, pulled_in, trim, ends, epsilon, ceiling
+            case = 3, 400, pulled_in, trim, ends, epsilon, ceiling, inner
             np.testing.assert_array_equal(cheapest_cuts(ranked, *case), one_by_one(ranked, *case))
 
 

@@ -22,6 +22,7 @@ OPEN = Confidential(resolution=2.0**-20)
     [
         ({"k": 5}, OPEN),
         ({"k": 25, "epsilon": 0.3}, OPEN),
+        ({"k": 25, "trim": 0.2}, OPEN),
         ({"k": "auto", "post": "none"}, OPEN),
         ({"partition": "noise-optimal", "k": 3, "post": "none"}, OPEN),
         ({"partition": "least-squares", "k": 6, "post": "none"}, OPEN),
@@ -54,6 +55,19 @@ def test_by_hand() -> None:
     assert row["within"] == pytest.approx(150 / 7 / variance, rel=1e-5)
     assert row["noise"] == pytest.approx(90.5 / 7 / variance, rel=1e-5)
     assert outcome.mean_sse == pytest.approx(240.5 / 7 / variance, rel=1e-5)
+
+
+def test_a_trimmed_cluster_by_hand() -> None:
+    # {1, 2, 4}: too small for a tenth. {5, 7, 11, 20} of a quarter each: 7 and 11, mean 9, squares
+    # 145 as above; up (20 − 7)/2 and down (11 − 5)/2, b = 6.5/2 for four records.
+    table = pl.DataFrame({"x": [7, 1, 20, 4, 5, 2, 11]})
+    plan = Plan(epsilon=2.0, k=3, trim=0.25, attributes={"x": "confidential"})
+    row = expected_error(table, plan).attributes.row(0, named=True)
+    variance = np.var([7, 1, 20, 4, 5, 2, 11], ddof=1)
+    assert row["within"] == pytest.approx(150 / 7 / variance, rel=1e-5)
+    assert row["noise"] == pytest.approx((6 + 4 * 2 * 3.25**2) / 7 / variance, rel=1e-5)
+    wide = expected_error(table, plan.replace(trim=0.1)).attributes.row(0, named=True)
+    assert wide["noise"] == pytest.approx(90.5 / 7 / variance, rel=1e-5)
 
 
 def test_constant_attributes_do_not_count_as_in_evaluate() -> None:

@@ -64,6 +64,9 @@ def test_a_wrong_plan_is_one_clear_message(settings: dict[str, Any], message: st
         ({"decimals": 2, "resolution": 0.5}, "resolution and decimals exclude each other"),
         ({"resolution": 0.5, "lower": 0, "upper": 1}, "resolution has no effect beside lower"),
         ({"method": "DP", "k": 5, "lower": 0, "upper": 1}, "method DP forms no clusters; remove k"),
+        ({"trim": 0.5}, "trim must be 0 or more and below 0.5"),
+        ({"trim": float("nan")}, "trim must be 0 or more and below 0.5"),
+        ({"trim": 0.1, "kind": "nominal"}, "trim is for numbers, but kind is nominal; remove it"),
         ({"uper": 5}, "unknown key 'uper'; did you mean 'upper'?"),
     ],
 )
@@ -97,6 +100,14 @@ ATTRIBUTES = {"age": "confidential", "name": "identifier"}
         ({"k": 2}, "age", "k"),
         ({"k": "auto", "guarantee": "re-clustered"}, "age", "k"),
         ({"k": "auto", "method": "DP-UM", "domain_from_data": True}, "age", "k"),
+        ({"trim": -0.1}, None, "trim"),
+        ({"trim": 0.5}, None, "trim"),
+        ({"trim": float("nan")}, None, "trim"),
+        (
+            {"attributes": {"age": {"role": "confidential", "trim": 0.1}}, "method": "iDP-LS"},
+            "age",
+            "trim",
+        ),
         ({"partition": "least-squares", "guarantee": "re-clustered"}, "age", "partition"),
         ({"partition": "joint"}, None, "partition"),
         ({"anonymity": 1}, None, "anonymity"),
@@ -322,3 +333,21 @@ def test_flags_do_not_hide_that_a_plan_has_no_attributes(tmp_path: Path, attribu
     path.write_text(f"epsilon = 1\n{attributes}\n")
     with pytest.raises(PlanError, match="plan: attributes"):
         plan_from_file(path, drop=["name"])
+
+
+def test_an_attributes_own_trim_goes_before_the_plans() -> None:
+    wide: dict[str, Any] = {"lower": 0, "upper": 1}
+    plan = Plan(
+        epsilon=1.0, trim=0.2,
+        attributes={
+            "a": "confidential", "b": Confidential(trim=0.1), "c": Confidential(trim=0),
+            "d": Confidential(method="iDP-LS", trim=0.0, **wide),
+            "e": Confidential(method="DP", **wide),
+            "f": Confidential(kind="nominal", categories=["x", "y"]),
+        },
+    )  # fmt: skip
+    assert [plan.trim_of(name) for name in "abcde"] == [0.2, 0.1, 0, 0, 0]
+    assert Plan.from_toml(plan.to_toml()) == plan
+    assert "trim = 0.2" in plan.to_toml()
+    assert Plan(epsilon=1.0, attributes=AGE).trim == 0
+    assert Plan.published(epsilon=1.0, attributes=AGE).trim == 0

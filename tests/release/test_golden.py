@@ -92,6 +92,8 @@ PLANS: dict[str, Plan] = {
     "cbls re-clustered": Plan(epsilon=2, guarantee="re-clustered", **KEEP),
     "cbls isotonic": Plan(epsilon=1, post="isotonic", **KEEP),
     "cbls least-squares": Plan(epsilon=3, partition="least-squares", **DROP),
+    "cbls trimmed": Plan(epsilon=2, k=8, trim=0.2, missing="keep", attributes=UNDECLARED),
+    "cbls trimmed re-clustered": Plan(epsilon=2, guarantee="re-clustered", trim=0.1, **KEEP),
     "cbls persons": Plan(epsilon=3, records_per_person=2, **KEEP),
     "recommended": Plan.recommended(epsilon=3, **KEEP),
     "recommended small": Plan.recommended(epsilon=0.2, **DROP),
@@ -124,7 +126,7 @@ PLANS: dict[str, Plan] = {
         **KEEP,
     ),
 }  # fmt: skip
-FROM_FILES = ("cbls", "cbls drop", "recommended", "ls re-clustered", "dp", "groups")
+FROM_FILES = ("cbls", "cbls drop", "cbls trimmed", "recommended", "ls re-clustered", "dp", "groups")
 
 
 def digest(frame: pl.DataFrame) -> str:

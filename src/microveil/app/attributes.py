@@ -20,7 +20,7 @@ COLUMNS = (
     "expression", "from data",
 )  # fmt: skip
 
-_OF_NUMBERS_ONLY = ("decimals", "resolution", "unit")
+_OF_NUMBERS_ONLY = ("decimals", "resolution", "unit", "trim")
 
 
 def rows_of(plan: Plan, schema: Mapping[str, pl.DataType]) -> list[Row]:

@@ -90,7 +90,7 @@ def _frontier(
     with caught_warnings():
         for candidate in candidates(base, table, [epsilon]):
             if candidate.method == plan.method and candidate.partition == "fixed":
-                resolved = resolve_and_choose(candidate, engine)
+                resolved = resolve_and_choose(candidate.replace(trim=plan.trim), engine)
                 error = _typical(expected_of(resolved, engine, clamped=True))
                 yield epsilon, candidate.k if clustered else None, error  # type: ignore[misc]
 

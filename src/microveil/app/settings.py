@@ -17,6 +17,7 @@ from microveil.plan.plan import Plan
 
 _EPSILONS = [0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 1.0, 1.5, 2.0, 3.0, 5.0, 7.0, 10.0]
 _KS = [1, 2, 3, 4, 5, 7, 10, 15, 20, 25, 30, 40, 50, 75, 100, 150, 200, 300, 500, 1000]
+_TRIMS = [0.0, 0.1, 0.15, 0.2, 0.25]
 _ANONYMITIES = [0, 2, 3, 5, 10, 15, 20, 25, 50, 100]
 _METHODS = {name: f"{name}: {method.label}" for name, method in METHODS.items()}
 _GUARANTEES = {name: guarantee.label for name, guarantee in GUARANTEES.items()}
@@ -91,6 +92,13 @@ def _controls(proposed: Plan, identity: str) -> dict[str, Any]:
         disabled=auto,
         key=key("k"),
     )
+    trim = st.select_slider(
+        "Share of a cluster left out at each end, against extreme values (iDP-CBLS only)",
+        sorted({*_TRIMS, proposed.trim}),
+        value=proposed.trim,
+        format_func="{:.0%}".format,
+        key=key("trim"),
+    )
     pooled = _pooling(proposed, key)
     persons = st.number_input(
         "Most records one person has", min_value=1, value=1, key=key("persons")
@@ -106,6 +114,7 @@ def _controls(proposed: Plan, identity: str) -> dict[str, Any]:
         "partition": partition,
         "missing": missing,
         "k": "auto" if auto else k,
+        "trim": trim,
         **pooled,
         "records_per_person": int(persons),
         "domain_from_data": read,

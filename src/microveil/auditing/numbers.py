@@ -1,7 +1,7 @@
 """Numbers under attack."""
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -111,7 +111,7 @@ class NumericTarget(Target[ClusterSummary]):
         ends, picks = np.cumsum(self.sizes), []
         reaches = self.settings.method.fixed(self.summary, self.settings.domain_units)
         for reach, ranks in ((reaches.up, ends - self.sizes), (reaches.down, ends - 1)):
-            loss = reach / self.summary.size / np.maximum(self.scales, 1)
+            loss = reach / self.summary.averaged / np.maximum(self.scales, 1)
             picks.append(self.record(int(ranks[np.argmax(loss)])))
         return picks
 
@@ -125,8 +125,8 @@ class NumericTarget(Target[ClusterSummary]):
         The runs are one long table of clusters to the mechanism. Isotonic regression would mix them
         and is left out: post-processing can only hide, and it is the masking that is attacked.
         """
-        repeated = ClusterSummary(
-            *(np.tile(getattr(summary, field.name), runs) for field in fields(summary))
+        repeated = replace(
+            summary, **{name: np.tile(values, runs) for name, values in vars(summary).items()}
         )
         plain = replace(self.settings, post="none")
         published = self.mechanism(repeated, np.tile(self.scales, runs), plain, source)

@@ -100,6 +100,10 @@ def protect(
     partition: Annotated[
         Partition | None, typer.Option(help="Where clusters end, by default fixed.")
     ] = None,
+    trim: Annotated[
+        float | None,
+        typer.Option(help="Share of a cluster to leave out at each end, by default 0; 0.1 say."),
+    ] = None,
     post: Annotated[
         Post | None, typer.Option(help="What becomes of masked values, by default auto.")
     ] = None,
@@ -161,8 +165,8 @@ def protect(
     )  # fmt: skip
     settings: dict[str, Any] = {
         "epsilon": epsilon, "method": method, "k": parse_k(k), "partition": partition,
-        "post": post, "anonymity": anonymity, "pooling": pooling, "guarantee": guarantee,
-        "missing": missing,
+        "trim": trim, "post": post, "anonymity": anonymity, "pooling": pooling,
+        "guarantee": guarantee, "missing": missing,
         "records_per_person": records_per_person, "domain_from_data": domain_from_data or None,
     }  # fmt: skip
     settings = {name: value for name, value in settings.items() if value is not None}

@@ -6,9 +6,8 @@ from typing import Literal, TypedDict
 
 from microveil.core.choices import GuaranteeName, Partition, Post
 from microveil.core.grid import Grid
-from microveil.core.methods import Method, methods_that
+from microveil.core.methods import Method
 from microveil.core.sensitivity import DomainUnits
-from microveil.errors import PlanError
 
 NumericKind = Literal["integer", "real"]
 CategoryKind = Literal["nominal", "ordinal"]
@@ -71,24 +70,7 @@ class NumericSettings(_Settings):
     grid: Grid
     grid_source: GridSource
     type_from_data: bool
-    trim: float = 0.0
-
-    def __post_init__(self) -> None:
-        """Check that what is trimmed is a share of each end, of clusters that pull their ends in.
-
-        Raises
-        ------
-        PlanError
-            If it is not.
-        """
-        if self.trim and not (0 < self.trim < 0.5 and self.method.pulls_in):
-            those = methods_that(lambda method: method.pulls_in)
-            raise PlanError(
-                f"trim must be 0, or for {those} a share between 0 and 0.5, got {self.trim:g} for "
-                f"{self.method.name}",
-                attribute=self.name,
-                setting="trim",
-            )
+    trim: float
 
     @property
     def domain_units(self) -> DomainUnits:

@@ -211,8 +211,10 @@ def _describe_numbers(
 ) -> Description:
     grid, method = settings.grid, settings.method
     reach = method.calibration(summary, settings.domain_units).largest
+    trimmed = {"left_out": summary.left_out} if isinstance(summary, TrimmedSummary) else {}
     return {
         "records": summary.size,
+        **trimmed,
         "smallest": grid.to_values(summary.smallest),
         "largest": grid.to_values(summary.largest),
         "centroid": grid.to_values(method.centroid(summary, 0)),

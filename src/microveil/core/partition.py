@@ -6,6 +6,12 @@ from microveil.core.attribute import AttributeSettings, NumericSettings
 from microveil.core.clusters import cluster_sizes
 from microveil.core.grid import Integers
 
+INNER_NOISE = 0.3
+"""How much of the noise of inner clusters isotonic regression leaves, at most: see docs/methods.md.
+
+Of the outermost ones nothing holds the first from below or the last from above.
+"""
+
 
 def cut(ranked: Integers, settings: AttributeSettings) -> Integers:
     """Cut ascending values into consecutive clusters; return their sizes.
@@ -13,7 +19,8 @@ def cut(ranked: Integers, settings: AttributeSettings) -> Integers:
     ``"fixed"``: clusters of k, the remainder in the last. ``"noise-optimal"``: of all partitions
     into clusters of k to `cap` records, one of least expected squared error: squares about the
     centroids used plus the noise at this ε, by dynamic programming in O(n·cap) time at worst and
-    O(n) memory. ``"least-squares"``: the same for plain means without noise and sizes from k to
+    O(n) memory. Where masked values are put back in order, `INNER_NOISE` says how much of the noise
+    counts. ``"least-squares"``: the same for plain means without noise and sizes from k to
     2k − 1, which is optimal microaggregation (Hansen and Mukherjee 2003).
 
     Guarantee
@@ -37,4 +44,5 @@ def cut(ranked: Integers, settings: AttributeSettings) -> Integers:
         np.array(domain, dtype=np.float64),
         settings.epsilon_per_record if with_noise else np.inf,
         half_width,
+        1.0 if settings.post == "none" else INNER_NOISE,
     )

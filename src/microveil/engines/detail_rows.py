@@ -10,6 +10,7 @@ CLUSTERS = {
     "attribute": pl.String,
     "cluster": pl.Int64,
     "records": pl.Int64,
+    "left_out": pl.Int64,
     "smallest": pl.Float64,
     "largest": pl.Float64,
     "centroid": pl.Float64,

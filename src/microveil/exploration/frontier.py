@@ -43,7 +43,7 @@ def starting_plan(
 def _varied(attribute: Confidential) -> Confidential:
     """Take from an attribute what is varied; a category keeps its own, which no error weighs."""
     if not attribute.is_category:
-        return attribute.model_copy(update={"method": None, "k": None})
+        return attribute.model_copy(update={"method": None, "k": None, "trim": None})
     if attribute.method is None and isinstance(attribute.k, int):
         k = max(attribute.k, *(method.least_k for method in METHODS.values()))
         return attribute.model_copy(update={"k": k})

@@ -21,6 +21,7 @@ def check_plan(plan: "Plan") -> None:
     for name in plan.confidential:
         _check_clusters(plan, name)
         _check_k(plan, name)
+        _check_trim(plan, name)
         _check_persons(plan, name)
         _check_domain(plan, name)
     _check_derived(plan)
@@ -181,6 +182,19 @@ def _check_k(plan: "Plan", name: str) -> None:
             f"k must be {method.least_k} or more for {method.name}, got {k}",
             attribute=name,
             setting="k",
+        )
+
+
+def _check_trim(plan: "Plan", name: str) -> None:
+    """Refuse to trim an attribute by a method that uses all values of a cluster as they are."""
+    method = _method(plan, name)
+    if plan.confidential[name].trim and not method.pulls_in:
+        others = methods_that(lambda other: other.pulls_in)
+        raise PlanError(
+            f"only {others} leaves out the ends of clusters, but its method is {method.name}; "
+            f"remove trim, or use {others}",
+            attribute=name,
+            setting="trim",
         )
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, Self, TypedDict,
 
 import numpy as np
 from pydantic import (
+    AfterValidator,
     BaseModel,
     ConfigDict,
     Field,
@@ -32,6 +33,19 @@ if TYPE_CHECKING:
 
 K = int | Literal["auto"]
 Bound = float | datetime | date | time
+
+
+def _check_trim(trim: float) -> float:
+    if not 0 <= trim < 0.5:
+        raise PlanError(
+            "trim must be 0 or more and below 0.5, the share of a cluster to leave out at each "
+            f"end, got {trim:g}; use 0.1 to 0.25, or 0 for the paper's pre-processing",
+            setting="trim",
+        )
+    return trim
+
+
+Trim = Annotated[float, AfterValidator(_check_trim)]
 
 
 class Part(BaseModel):
@@ -59,6 +73,7 @@ class ConfidentialSettings(TypedDict, total=False):
     taxonomy: Mapping[str, object] | str | Path | None
     method: MethodName | None
     k: K | None
+    trim: float | None
     weight: float
     decimals: int | None
     resolution: float | Literal["data"] | None
@@ -82,7 +97,7 @@ class Confidential(Part):
     taxonomy
         For a nominal attribute: a tree of categories as nested tables, or the path of a CSV file
         with the columns parent and child. Near categories then share clusters.
-    method, k
+    method, k, trim
         This attribute's own, instead of the plan's.
     weight
         Share of ε in proportion to the other attributes' weights.
@@ -106,6 +121,7 @@ class Confidential(Part):
     taxonomy: Tree | None = None
     method: MethodName | None = None
     k: K | None = None
+    trim: Trim | None = None
     weight: float = 1.0
     decimals: int | None = None
     resolution: float | Literal["data"] | None = None
@@ -211,7 +227,7 @@ class Confidential(Part):
                         f'{name} are for kind = "nominal" or "ordinal"; set kind', setting="kind"
                     )
             return self
-        for name in ("lower", "upper", "decimals", "resolution", "unit"):
+        for name in ("lower", "upper", "decimals", "resolution", "unit", "trim"):
             if getattr(self, name) is not None:
                 raise PlanError(
                     f"{name} is for numbers, but kind is {self.kind}; remove it", setting=name

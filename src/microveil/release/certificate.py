@@ -62,6 +62,13 @@ class MaskedAttribute(_Entry):
     k: Annotated[int | None, Field(description="records in a cluster; null where none are formed")]
     k_from_data: bool
     partition: Annotated[Partition | None, Field(description="null where no clusters are formed")]
+    trim: Annotated[
+        float | None,
+        Field(
+            description="share of a cluster's records, rounded down, that its mean leaves out at "
+            "each end; null where the ends of clusters are not pulled in, and for categories"
+        ),
+    ]
     post: Post
     epsilon: Annotated[float, Field(description="this attribute's share of epsilon")]
     lower: Annotated[float | str | None, Field(description="declared; null if not declared")]
@@ -223,10 +230,11 @@ def _entry(settings: AttributeSettings, plan: Plan) -> MaskedAttribute:
     if isinstance(settings, CategorySettings):
         declared_ones = len(settings.categories) if settings.domain_source == "declared" else None
         return MaskedAttribute(
-            **common, categories=declared_ones, unit=None, grid=None, grid_step=None
+            **common, trim=None, categories=declared_ones, unit=None, grid=None, grid_step=None
         )
     return MaskedAttribute(
         **common,
+        trim=settings.trim if method.pulls_in else None,
         categories=None,
         unit=settings.unit,
         grid=settings.grid_source,
@@ -257,12 +265,16 @@ def _not_protected(resolved: ResolvedPlan) -> tuple[str, ...]:
             "Which masked values a joint cluster has, though not which record has which: "
             f"{', '.join(pooled)} (level 3)."
         )
-    unmoved = [m.name for m in resolved.numeric if can_be_without_noise(m)]
-    if unmoved:
-        items.append(
-            "Values shared by all records of a cluster that one record cannot move: they are "
-            f"published without noise: {', '.join(unmoved)}."
-        )
+    for trimmed in (False, True):
+        unmoved = [
+            m.name for m in resolved.numeric if can_be_without_noise(m) and bool(m.trim) == trimmed
+        ]
+        but = ", but for some of those left out at its ends," if trimmed else ""
+        if unmoved:
+            items.append(
+                f"Values shared by all records of a cluster{but} that one record cannot move: they "
+                f"are published without noise: {', '.join(unmoved)}."
+            )
     unchanged = [m.name for m in resolved.categorical if can_be_without_noise(m)]
     if unchanged:
         items.append(

@@ -107,7 +107,8 @@ def clusters_of(attribute: MaskedAttribute) -> str:
         return "none"
     chosen = " (from the data)" if attribute.k_from_data else ""
     shape = "" if attribute.partition == "fixed" else f", {attribute.partition}"
-    return f"k = {attribute.k}{chosen}{shape}"
+    trimmed = f", trimmed by {attribute.trim:.3g}" if attribute.trim else ""
+    return f"k = {attribute.k}{chosen}{shape}{trimmed}"
 
 
 def domain_of(attribute: MaskedAttribute) -> str:

@@ -23,9 +23,10 @@ class Detail:
     Attributes
     ----------
     clusters
-        One row per cluster: attribute, cluster, records, smallest, largest, centroid, sensitivity,
-        scale. An attribute masked by DP, which forms no clusters, has one row. On Spark this is a
-        Spark DataFrame, of a file larger than memory a lazy one.
+        One row per cluster: attribute, cluster, records, how many are left out at each end where
+        clusters are trimmed, smallest, largest, centroid, sensitivity, scale. An attribute masked
+        by DP, which forms no clusters, has one row. On Spark this is a Spark DataFrame, of a file
+        larger than memory a lazy one.
     losses
         One row per attribute: epsilon per record, and the exact loss of this table when one
         record changes, with fixed clusters and re-clustered.

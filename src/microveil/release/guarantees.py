@@ -64,7 +64,7 @@ def level_2_bound(settings: AttributeSettings, records_per_person: int) -> float
 
 
 def can_be_without_noise(settings: AttributeSettings) -> bool:
-    """Whether a cluster whose records all agree may be published without noise."""
+    """Whether a cluster whose records agree so much that none moves it may go without noise."""
     if isinstance(settings, CategorySettings):
         return settings.method.promise.publishes_agreement
     return settings.guarantee in settings.method.without_noise

@@ -104,7 +104,7 @@ def resolve_numbers(
     )
     published = _published_range(name, kind, ends, column)
     return NumericSettings(
-        **common, kind=kind, records=records, cap=plan.cap,
+        **common, kind=kind, records=records, cap=plan.cap, trim=plan.trim_of(name),
         post=_post(plan, method, partition=common["partition"], chosen=common["k_chosen"]),
         lower=lower, upper=upper, domain_source=domain_source,
         published_lower=published[0], published_upper=published[1], decimals=attribute.decimals,

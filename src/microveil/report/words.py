@@ -192,11 +192,11 @@ def done(certificate: Certificate) -> list[str]:
         masked = [
             a for a in certificate.attributes if (a.kind in ("nominal", "ordinal")) == categories
         ]
-        for name in dict.fromkeys(a.method for a in masked):
+        for name, trim in dict.fromkeys((a.method, a.trim) for a in masked):
             method = METHODS[name]
             what = method.on_categories if categories else method.on_numbers
-            names = ", ".join(a.name for a in masked if a.method == name)
-            sentences.append(f"{names} ({name}): {what}.")
+            names = ", ".join(a.name for a in masked if (a.method, a.trim) == (name, trim))
+            sentences.append(f"{names} ({name}): {what}{_trimmed(trim)}.")
     for group in certificate.groups:
         done = "replaced by their average" if group.pooling == "average" else "exchanged at random"
         sentences.append(
@@ -209,6 +209,12 @@ def done(certificate: Certificate) -> list[str]:
     if certificate.kept:
         sentences.append(f"Published as they are: {', '.join(certificate.kept)}.")
     return sentences
+
+
+def _trimmed(trim: float | None) -> str:
+    if not trim:
+        return ""
+    return f"; means leave out {trim:.3g} of a cluster's records, rounded down, at each end"
 
 
 def repeated(certificate: Certificate | None, plan: Plan | None, seed: int | None) -> list[str]:

@@ -35,12 +35,16 @@ COLUMNS = {
     "nulls": [None if i % 3 == 0 else i for i in range(209)],
     "reals": RANDOM.uniform(0, 1000, 209),
 }
-CASES: dict[GuaranteeName, list[tuple[str, MethodName]]] = {
+CASES: dict[GuaranteeName, list[tuple[str, MethodName, float]]] = {
     "fixed-clusters": [
-        *((name, "iDP-CBLS") for name in COLUMNS),
-        ("skew", "iDP-LS"), ("reals", "DP-UM"), ("reals", "DP"),
+        *((name, "iDP-CBLS", 0.0) for name in COLUMNS),
+        ("ties", "iDP-CBLS", 0.2), ("skew", "iDP-CBLS", 0.4), ("reals", "iDP-CBLS", 0.15),
+        ("skew", "iDP-LS", 0.0), ("reals", "DP-UM", 0.0), ("reals", "DP", 0.0),
     ],
-    "re-clustered": [("ties", "iDP-CBLS"), ("nulls", "iDP-LS"), ("unique", "DP-UM")],
+    "re-clustered": [
+        ("ties", "iDP-CBLS", 0.0), ("reals", "iDP-CBLS", 0.2), ("nulls", "iDP-LS", 0.0),
+        ("unique", "DP-UM", 0.0),
+    ],
 }  # fmt: skip
 
 
@@ -55,17 +59,19 @@ def test_the_same_summaries_centroids_scales_losses_and_certificate(
     guarantee: GuaranteeName, run_elsewhere: RunOn, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(line, "VALUES_PER_TASK", 180)  # ranges of about sixty records
-    cases = {f"{name} {method}": (name, method) for name, method in CASES[guarantee]}
-    table = pl.DataFrame({case: COLUMNS[name] for case, (name, _) in cases.items()})
+    cases = {
+        f"{name} {method} {trim}": (name, method, trim) for name, method, trim in CASES[guarantee]
+    }
+    table = pl.DataFrame({case: COLUMNS[name] for case, (name, _, _) in cases.items()})
     plan = Plan(
         epsilon=0.7 * len(cases), k=5, guarantee=guarantee, missing="keep",
-        attributes={case: by(method) for case, (_, method) in cases.items()},
+        attributes={case: by(method, trim=trim) for case, (_, method, trim) in cases.items()},
     )  # fmt: skip
     ours = run_elsewhere(table, plan)
     assert_same(ours, run_in_memory(table, plan))
     assert ours.data.schema == table.schema
     assert ours.data.null_count().equals(table.null_count())
-    for case, (_, method) in cases.items():
+    for case, (_, method, _) in cases.items():
         counts = ours.data[case].drop_nulls().value_counts()["count"]
         assert method == "DP" or min(counts) >= 5
 
@@ -129,6 +135,16 @@ def test_methods_by_hand(run_on: RunOn) -> None:
         assert clusters["smallest"].to_list() == [1, 5]
         assert clusters["largest"].to_list() == [4, 20]
         assert clusters["records"].to_list() == [3, 4]
+
+
+def test_trimmed_clusters_by_hand(run_on: RunOn) -> None:
+    """Clusters {1, 2, 4}, too small to trim, and {5, 7, 11, 20} without 5 and 20."""
+    plan = Plan(epsilon=2, k=3, trim=0.25, attributes={"x": Confidential(lower=0, upper=32)})
+    clusters = run_on(table_of(VALUES), plan).clusters
+    assert clusters["centroid"].to_list() == pytest.approx([2, 9])
+    assert clusters["sensitivity"].to_list() == pytest.approx([6 / 3, 13 / 2])
+    assert clusters["scale"].to_list() == pytest.approx([1, 13 / 4])
+    assert clusters["left_out"].to_list() == [0, 1]
 
 
 def test_noise_has_the_right_scale_and_no_other(run_on: RunOn) -> None:

@@ -73,7 +73,7 @@ def _take(ranked, end, size, settings, sums, totals, kept, reach):  # type: igno
 
     `kept` are the sums of these, and `totals` those of the largest so many records.
     """
-    k, pulled_in, trim, ends, _, _ = settings
+    k, pulled_in, trim, ends = settings[:4]
     low, top = ranked[end - size :], ranked[end - 1 :]
     _extend(low, top, sums[0], sums[1])
     if trim:
@@ -93,8 +93,9 @@ def _take(ranked, end, size, settings, sums, totals, kept, reach):  # type: igno
 
 @_inlined
 def _cost(size, averaged, settings, sums, kept, reach, cost):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
-    """Add up squares about centroids and, size times, the expected square of the noise."""
-    (total, squares), (_, _, _, _, epsilon, ceiling) = sums, settings
+    """Add up squares about centroids and, as often as they count, expected squares of the noise."""
+    (total, squares), (epsilon, ceiling, inner) = sums, settings[4:]
+    times = size * inner
     scale, widest = reach, 0.0  # in its place
     for j in range(len(cost)):
         centroid = kept[j] / averaged
@@ -104,26 +105,44 @@ def _cost(size, averaged, settings, sums, kept, reach, cost):  # type: ignore[no
         widest = max(widest, scale[j])
     if 41 * widest < ceiling:
         for j in range(len(cost)):
-            cost[j] += size * (2 * scale[j] * scale[j])
+            cost[j] += times * (2 * scale[j] * scale[j])
         return
     for j in range(len(cost)):
         if scale[j] > 0:
-            ratio, noise = ceiling / scale[j], 2 * scale[j] * scale[j]
-            if ratio < 40:
-                noise -= np.exp(-ratio) * (2 * scale[j] * scale[j] + 2 * scale[j] * ceiling)
-            cost[j] += size * noise
+            cost[j] += times * _noise(scale[j], ceiling)
+
+
+@_inlined
+def _noise(scale, ceiling):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
+    """Return the expected square of Laplace noise that is cut off, of a scale above 0."""
+    ratio, noise = ceiling / scale, 2 * scale * scale
+    if ratio < 40:
+        noise -= np.exp(-ratio) * (2 * scale * scale + 2 * scale * ceiling)
+    return noise
+
+
+@_inlined
+def _count_ends(size, first, last, settings, scale, cost):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
+    """Count the noise of the first and the last cluster of all in full."""
+    ceiling, inner = settings[5:]
+    rest = size * (1 - inner)
+    if rest and first and scale[0] > 0:
+        cost[0] += rest * _noise(scale[0], ceiling)
+    at = len(cost) - 1
+    if rest and last and scale[at] > 0 and not (first and at == 0):
+        cost[at] += rest * _noise(scale[at], ceiling)
 
 
 @_inlined
 def _may_pay(size, averaged, settings, sums, kept, reach, before, least):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
     """Whether a cluster may cost less in all than what was found: a bound without divisions."""
-    (total, squares), (_, _, _, _, epsilon, ceiling) = sums, settings
-    part, rate, cut_off = 1 / averaged, 1 / averaged / epsilon, size * ceiling * ceiling
-    far, pays = ceiling * averaged * epsilon / 41, 0
+    (total, squares), (epsilon, ceiling, inner) = sums, settings[4:]
+    part, rate, times = 1 / averaged, 1 / averaged / epsilon, size * inner
+    far, cut_off, pays = ceiling * averaged * epsilon / 41, times * ceiling * ceiling, 0
     for j in range(len(before)):
         centroid, scale = kept[j] * part, reach[j] * rate
         within = squares[j] * (1 - SLACK) - (2 * total[j] - size * centroid) * centroid
-        noise = size * (2 * scale * scale)
+        noise = times * (2 * scale * scale)
         # Cutting off at R leaves 0.41 of the smaller of 2b² and R² at least, at R = √2·b.
         noise = noise if reach[j] < far else 0.4 * min(noise, cut_off)
         pays += before[j] + within + noise * (1 - SLACK) < least[j] * (1 + 1e-12)
@@ -177,17 +196,19 @@ def cheapest_cuts(
     ends: Reals,
     epsilon: float,
     ceiling: float,
+    inner: float,
 ) -> Integers:
     """Sizes of consecutive clusters of k to `cap` records that cost least in all.
 
     A cluster costs the squares of its records about the centroid used, plus its size times the
-    expected square of its noise, cut off at `ceiling`; without noise if ε is infinite. Sums run
-    from the last record of a cluster, so that they stay small and lose no digits. Of sizes that
-    cost the same, the smallest is chosen, from the last cluster to the first.
+    expected square of its noise, cut off at `ceiling`; without noise if ε is infinite. The noise of
+    all clusters but the first and the last counts for `inner` of that, a share. Sums run from the
+    last record of a cluster, so that they stay small and lose no digits. Of sizes that cost the
+    same, the smallest is chosen, from the last cluster to the first.
 
     Small clusters are tried first, and larger ones only where a bound says that they may pay.
     """
-    n, settings = len(ranked), (k, pulled_in, trim, ends, epsilon, ceiling)
+    n, settings = len(ranked), (k, pulled_in, trim, ends, epsilon, ceiling, inner)
     least, sizes = np.full(n + 1, np.inf), np.zeros(n + 1, np.int64)
     least[0] = 0.0
     near, kept, reach = np.empty((ENDS, ENDS)), np.empty(ENDS), np.empty(ENDS)
@@ -204,6 +225,7 @@ def cheapest_cuts(
             averaged = _take(ranked, end + a, size, settings, sums, history, kept, reach)
             if averaged:
                 _cost(size, averaged, settings, sums, kept, reach, out)
+                _count_ends(size, size >= end, beyond > n, settings, reach, out)
         _choose(near[: cap + 1], k, best, chosen, end, least, sizes)
         floor = least[max(0, end - cap) : end].min()
         for size in range(ENDS, min(cap + 1, beyond)):
@@ -216,6 +238,7 @@ def cheapest_cuts(
             before = least[end + a - size : beyond - size]
             if averaged and _may_pay(size, averaged, settings, sums, kept, reach, before, found):
                 _cost(size, averaged, settings, sums, kept, reach, out)
+                _count_ends(size, size >= end, beyond > n, settings, reach, out)
                 _keep_better(size, before, out, best[a:], chosen[a:])
         if np.any(best < least[end:beyond]):
             _choose(near[: cap + 1], k, best, chosen, end, least, sizes)

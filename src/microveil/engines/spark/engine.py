@@ -114,7 +114,8 @@ class SparkEngine(SparkTable):
         self, attribute: AttributeSettings, place: str
     ) -> tuple[DataFrame, tuple[float, float | None]]:
         ranked = self._rank(attribute, place)
-        cut = workers.Cut(_offsets(ranked), attribute.k, attribute.clusters - 1)
+        trim = attribute.trim if isinstance(attribute, NumericSettings) else 0.0
+        cut = workers.Cut(_offsets(ranked), attribute.k, attribute.clusters - 1, trim)
         clusters = _Clusters(ranked, cut)
         work = self._work(attribute, clusters)
         if self._seed is None:
@@ -134,12 +135,13 @@ class SparkEngine(SparkTable):
 
     def _work(self, attribute: AttributeSettings, clusters: "_Clusters") -> workers.Work:
         """Return what the workers do to clusters."""
-        summarised: Any = workers.numbers_of
+        summarised: Any
         totals = None
         if isinstance(attribute, CategorySettings):
             counts = self.counts(attribute.name, attribute.categories)
             summarised = partial(workers.categories_of, counts=counts, k=attribute.k)
         else:
+            summarised = partial(workers.numbers_of, trim=attribute.trim)
             totals = _totals(clusters, attribute)
         return partial(
             workers.mask_clusters,
@@ -282,6 +284,7 @@ class _Clusters:
     def __init__(self, ranked: DataFrame, cut: workers.Cut) -> None:
         self._ranked = ranked
         self._whole = partial(workers.whole_clusters, cut=cut)
+        self._joined = partial(workers.join_pieces, trim=cut.trim)
         pieces = _map(ranked, partial(workers.pieces_of_clusters, cut=cut), workers.CLUSTERS)
         self._pieces = pieces.repartition("cluster")
 
@@ -289,12 +292,12 @@ class _Clusters:
     def frame(self) -> DataFrame:
         """One row for each."""
         whole = _map(self._ranked, self._whole, workers.CLUSTERS)
-        return whole.union(_map(self._pieces, workers.join_pieces, workers.CLUSTERS))
+        return whole.union(_map(self._pieces, self._joined, workers.CLUSTERS))
 
     def map(self, work: workers.Work, schema: pa.Schema) -> DataFrame:
         """Do the work on all of them, where they are cut or put together."""
         whole = _map(self._ranked, _each(work, after=self._whole), schema)
-        return whole.union(_map(self._pieces, _each(work, after=workers.join_pieces), schema))
+        return whole.union(_map(self._pieces, _each(work, after=self._joined), schema))
 
 
 def _each(

@@ -20,6 +20,7 @@ from microveil.core.clusters import (
     NOTHING_BEFORE,
     ClusterSummary,
     PartialSummary,
+    TrimmedSummary,
     singletons,
     summarise,
 )
@@ -44,12 +45,14 @@ Work = Callable[[pa.RecordBatch], pa.RecordBatch]
 class Cut(NamedTuple):
     """How ranked records are cut: clusters of k, the remainder in the last.
 
-    `offsets` say how many records come before each range of ranks.
+    `offsets` say how many records come before each range of ranks. `trim` is the share of a cluster
+    that is left out at each end.
     """
 
     offsets: Integers
     k: int
     last: int
+    trim: float
 
 
 _SUMMARY = (
@@ -57,6 +60,7 @@ _SUMMARY = (
     "third_largest",
 )  # fmt: skip
 
+_TRIMMED = ("left_out", "inner_total", "below", "lowest", "highest", "above")
 _BESIDE = ("before", "after")
 
 
@@ -68,12 +72,16 @@ RANKED = pa.schema(
 """A range of ranks: its records' values and keys, ascending and packed."""
 
 CLUSTERS = pa.schema(
-    fields(pa.int64(), "cluster", *_SUMMARY, *_BESIDE) + fields(pa.binary(), "members", "units")
+    fields(pa.int64(), "cluster", *_SUMMARY, *_TRIMMED, *_BESIDE)
+    + fields(pa.binary(), "members", "units")
 )
-"""A cluster with its records' keys, packed; `units` is null but in a piece of a cluster."""
+"""A cluster with its records' keys, packed.
+
+`units` is null but in a piece of a cluster, what tells of trimming where nothing is trimmed.
+"""
 
 DESCRIBED = pa.schema(
-    fields(pa.int64(), "cluster", "records")
+    fields(pa.int64(), "cluster", "records", "left_out")
     + fields(pa.float64(), "smallest", "largest", "centroid", "sensitivity", "scale")
     + fields(pa.string(), "category")
     + fields(pa.int64(), "lead")
@@ -131,7 +139,7 @@ def whole_clusters(batches: Batches, cut: Cut) -> Iterator[pa.RecordBatch]:
             inner = slice(part.start[1], part.end[-2])
             yield _clusters(
                 part.cluster[part.start[1:-1]],
-                summarise(part.units[inner], part.size[1:-1]),
+                summarise(part.units[inner], part.size[1:-1], cut.trim),
                 before=part.units[part.start[1:-1] - 1],
                 after=part.units[part.end[1:-1]],
                 members=pack(part.keys[inner], part.size[1:-1]),
@@ -164,7 +172,7 @@ def pieces_of_clusters(batches: Batches, cut: Cut) -> Iterator[pa.RecordBatch]:
         )
 
 
-def join_pieces(batches: Batches) -> Iterator[pa.RecordBatch]:
+def join_pieces(batches: Batches, trim: float) -> Iterator[pa.RecordBatch]:
     """Put clusters together whose pieces, and words about their neighbours, all arrive here."""
     table = together(batches)
     if table is None:
@@ -180,12 +188,14 @@ def join_pieces(batches: Batches) -> Iterator[pa.RecordBatch]:
     ahead, behind = np.full(len(found), NOTHING_BEFORE), np.full(len(found), NOTHING_AFTER)
     np.maximum.at(ahead, at[known], before[known])
     np.minimum.at(behind, at[known], after[known])
-    yield _clusters(found, summarise(units[order], size), ahead, behind, pack(keys[order], size))
+    summary = summarise(units[order], size, trim)
+    yield _clusters(found, summary, ahead, behind, pack(keys[order], size))
 
 
 def sum_totals(clusters: pa.RecordBatch, settings: NumericSettings) -> pa.RecordBatch:
     """Add up what the noise of each cluster depends on in all others."""
-    totals = totals_of(settings.method, numbers_of(clusters), settings.domain_units)
+    summary = numbers_of(clusters, settings.trim)
+    totals = totals_of(settings.method, summary, settings.domain_units)
     return batch_of(TOTALS, records=[totals.records], up=[totals.up], down=[totals.down])
 
 
@@ -214,9 +224,10 @@ def mask_clusters(
     )
 
 
-def numbers_of(clusters: pa.RecordBatch) -> PartialSummary:
-    """Summarise clusters of numbers, with the values ranked next to each of them."""
-    return PartialSummary(*(longs(clusters[name]) for name in (*_SUMMARY, *_BESIDE)))
+def numbers_of(clusters: pa.RecordBatch, trim: float) -> ClusterSummary:
+    """Summarise clusters of numbers, trimmed or with the values ranked next to each of them."""
+    kind, names = (TrimmedSummary, _TRIMMED) if trim else (PartialSummary, _BESIDE)
+    return kind(*(longs(clusters[name]) for name in (*_SUMMARY, *names)))
 
 
 def categories_of(clusters: pa.RecordBatch, counts: Integers, k: int) -> CategorySummary:
@@ -290,8 +301,6 @@ def _clusters(
     members: pa.BinaryArray,
     units: pa.BinaryArray | None = None,
 ) -> pa.RecordBatch:
-    summaries = {name: getattr(summary, name) for name in _SUMMARY}
     pieces = {} if units is None else {"units": units}
-    return batch_of(
-        CLUSTERS, cluster=number, before=before, after=after, members=members, **summaries, **pieces
-    )
+    beside = {"before": before, "after": after}
+    return batch_of(CLUSTERS, cluster=number, members=members, **vars(summary), **beside, **pieces)
