@@ -156,7 +156,7 @@ def _check_clusters(plan: "Plan", name: str) -> None:
         others = methods_that(lambda other: other.promise.survives_data)
         raise PlanError(
             f'{setting} = "{value}" looks at the data, which voids the claim of {method.name}; use '
-            f"it with {others}, or choose a number for k",
+            f"it with {others}, or {'a number for k' if setting == 'k' else 'partition = "fixed"'}",
             attribute=name,
             setting=setting,
         )
