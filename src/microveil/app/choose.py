@@ -10,7 +10,7 @@ from microveil.errors import MicroveilError
 from microveil.formats import Table
 from microveil.plan.plan import Plan
 from microveil.plan.propose import propose_plan
-from microveil.plan.sample import people, people_plan
+from microveil.plan.sample import people, recommended_people_plan
 
 LARGEST_UPLOAD = 4_000
 """In megabytes."""
@@ -36,7 +36,7 @@ def choose() -> Chosen | None:
 
 
 def _sample() -> Chosen:
-    return Chosen("sample", "people.csv", Table(people()), people_plan())
+    return Chosen("sample", "people.csv", Table(people()), recommended_people_plan())
 
 
 def _uploaded() -> Chosen | None:

@@ -74,7 +74,11 @@ def _controls(proposed: Plan, identity: str) -> dict[str, Any]:
         "Guarantee", _GUARANTEES, format_func=_GUARANTEES.__getitem__, key=key("guarantee")
     )
     partition = left.selectbox(
-        "Clusters", _PARTITIONS, format_func=_PARTITIONS.__getitem__, key=key("partition")
+        "Clusters",
+        _PARTITIONS,
+        index=list(_PARTITIONS).index(proposed.partition),
+        format_func=_PARTITIONS.__getitem__,
+        key=key("partition"),
     )
     missing = right.selectbox(
         "Missing values",

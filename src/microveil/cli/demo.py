@@ -8,7 +8,7 @@ from microveil.cli.terminal import show_before_and_after, show_rows
 from microveil.errors import FileError
 from microveil.formats import moved_into_place
 from microveil.formats.paths import check_place
-from microveil.plan.sample import people, people_plan
+from microveil.plan.sample import people, recommended_people_plan
 from microveil.release.certificate_text import show_release
 from microveil.release.protect import Progress, protect
 
@@ -21,7 +21,7 @@ def run_demo(
     progress: Progress | None = None,
 ) -> list[RenderableType]:
     """Write the sample, its plan and its release to a directory; return what to show."""
-    before, plan = people(), people_plan(epsilon)
+    before, plan = people(), recommended_people_plan(epsilon)
     try:
         directory.mkdir(parents=True, exist_ok=True)
     except OSError as error:

@@ -154,9 +154,10 @@ def _check_clusters(plan: "Plan", name: str) -> None:
         )
     if not method.promise.survives_data:
         others = methods_that(lambda other: other.promise.survives_data)
+        instead = "a number for k" if setting == "k" else 'partition = "fixed"'
         raise PlanError(
             f'{setting} = "{value}" looks at the data, which voids the claim of {method.name}; use '
-            f"it with {others}, or choose a number for k",
+            f"it with {others}, or {instead}",
             attribute=name,
             setting=setting,
         )

@@ -113,6 +113,13 @@ class PlanChanges(PlanOptions, total=False):
     attributes: AttributesGiven
 
 
+RECOMMENDED: PlanOptions = {
+    "partition": "noise-optimal", "k": 3, "trim": 0.1, "post": "penalised-isotonic",
+    "anonymity": 10, "pooling": "exchange",
+}  # fmt: skip
+"""The settings of `Plan.recommended`, for iDP methods with fixed clusters."""
+
+
 class Plan(Part):
     """What is done to each attribute of a table, for which ε.
 
@@ -310,20 +317,19 @@ class Plan(Part):
 
     @classmethod
     def recommended(cls, **settings: Unpack[PlanSettings]) -> "Plan":
-        """Make a plan of least error at level 1: noise-optimal clusters, penalised isotonic values.
+        """Make a plan of little error whose release is safe to link: what microveil proposes.
 
+        Noise-optimal clusters and penalised isotonic values have the least error at level 1.
         Clusters of ten records or more are trimmed by a tenth at each end, so that a few extreme
-        values move no mean far, also where no domain is declared.
+        values move no mean far, also where no domain is declared. Masked values are exchanged
+        within joint clusters of ten records.
 
         Guarantee
         ---------
-        ε is that of level 1. Clusters follow the data, so level 2 has no bound, and they may be as
-        small as k = 3, so level 3 protects less than with larger clusters; a larger k costs error.
+        ε is that of level 1. Clusters follow the data, so level 2 has no bound. Nobody picks a
+        person's row by the confidential attributes with a better chance than 1 in 10 (level 3).
         """
-        plan: PlanSettings = {
-            "partition": "noise-optimal", "k": 3, "trim": 0.1, "post": "penalised-isotonic",
-            **settings,
-        }  # fmt: skip
+        plan: PlanSettings = {**RECOMMENDED, **settings}
         return cls(**plan)
 
     @classmethod

@@ -24,6 +24,7 @@ from microveil.core.grid import (
 )
 from microveil.core.methods import METHODS
 from microveil.errors import DataError
+from microveil.plan.plan import RECOMMENDED
 from microveil.plan.toml import commented
 
 FROM_DATA = "(from the data)"
@@ -108,16 +109,24 @@ def _marked(proposals: dict[str, _Proposal]) -> list[str]:
 def _add_settings(
     document: tomlkit.TOMLDocument, confidential: pl.DataFrame, marked: list[str]
 ) -> None:
-    counts = [column.len() - column.null_count() for column in confidential]
-    k = max(3, min([10, *counts]))
+    proposed = RECOMMENDED
+    anonymity = max(2, min(proposed["anonymity"], confidential.height))
     with_nulls = sum(column.null_count() > 0 for column in confidential)
     others = ", ".join(f'"{name}"' for name, method in METHODS.items() if method.needs_domain)
-    few = f" {FROM_DATA}: few records" if k < 10 else ""
+    few = f" {FROM_DATA}: few records" if anonymity < proposed["anonymity"] else ""
     settings: dict[str, tuple[object, str]] = {
         "epsilon": (1.0, "privacy budget of a person, shared by the confidential attributes; "
                     "smaller protects more"),
-        "method": (DEFAULT_METHOD, f"or {others}: those need lower and upper everywhere"),
-        "k": (k, f"records in a cluster{few}"),
+        "method": (DEFAULT_METHOD, f"or {others}: those need lower and upper everywhere; DP-UM "
+                   'also partition = "fixed"'),
+        "anonymity": (anonymity, "nobody picks a person's row by these attributes with a better "
+                      f"chance than 1 in as many; 0 does not pool{few}"),
+        "pooling": (proposed["pooling"], "masked values change places at random within joint "
+                    'clusters; "average" makes these alike'),
+        "k": (proposed["k"], "the least number of records in a cluster of one attribute"),
+        "partition": (proposed["partition"], 'clusters of least expected error; "fixed": of k'),
+        "trim": (proposed["trim"], "share of a cluster left out at each end, for heavy tails"),
+        "post": (proposed["post"], "masked values are put back in order"),
         "records_per_person": (1, "the most records one person has in the table"),
     }  # fmt: skip
     if with_nulls:
@@ -128,7 +137,7 @@ def _add_settings(
         settings["missing"] = ("keep", comment)
     for name, (value, comment) in settings.items():
         document.add(name, commented(value, comment))
-    marked = [*marked, *(["missing"] if with_nulls else []), *(["k"] if few else [])]
+    marked = [*marked, *(["missing"] if with_nulls else []), *(["anonymity"] if few else [])]
     if marked:
         said = "The certificate will say of these that they were taken from the data."
         document.add(tomlkit.comment(said))

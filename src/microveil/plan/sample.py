@@ -5,7 +5,7 @@ from datetime import date
 import numpy as np
 import polars as pl
 
-from microveil.plan.plan import Plan
+from microveil.plan.plan import AttributesGiven, Plan
 from microveil.plan.roles import Confidential, Derived
 from microveil.plan.taxonomy import leaf_paths
 
@@ -80,22 +80,26 @@ def _sometimes_missing(
 
 
 def people_plan(epsilon: float = 1.0) -> Plan:
+    """Make a plan for the sample that masks it as the paper does."""
+    return Plan(epsilon=epsilon, missing="keep", attributes=_ROLES)
+
+
+def recommended_people_plan(epsilon: float = 1.0) -> Plan:
     """Make the plan that `microveil demo` uses for the sample."""
-    return Plan(
-        epsilon=epsilon,
-        missing="keep",
-        attributes={
-            "person": "identifier",
-            "region": "kept",
-            "age": Confidential(lower=0, upper=120),
-            "education": Confidential(kind="ordinal", categories=EDUCATION, method="DP-UM", k=50),
-            "occupation": Confidential(kind="nominal", taxonomy=OCCUPATIONS, method="DP-UM", k=50),
-            "since": Confidential(lower=date(1930, 1, 1), upper=date(2025, 1, 1)),
-            "children": Confidential(lower=0, upper=20),
-            "hours": Confidential(lower=0, upper=100, decimals=1),
-            "wages": Confidential(lower=0, upper=1_000_000),
-            "other": Confidential(lower=0, upper=1_000_000),
-            "weight": Confidential(lower=20, upper=300, decimals=1),
-            "income": Derived(expression="wages + other"),
-        },
-    )
+    return Plan.recommended(epsilon=epsilon, missing="keep", attributes=_ROLES)
+
+
+_ROLES: AttributesGiven = {
+    "person": "identifier",
+    "region": "kept",
+    "age": Confidential(lower=0, upper=120),
+    "education": Confidential(kind="ordinal", categories=EDUCATION, method="DP-UM", k=50),
+    "occupation": Confidential(kind="nominal", taxonomy=OCCUPATIONS, method="DP-UM", k=50),
+    "since": Confidential(lower=date(1930, 1, 1), upper=date(2025, 1, 1)),
+    "children": Confidential(lower=0, upper=20),
+    "hours": Confidential(lower=0, upper=100, decimals=1),
+    "wages": Confidential(lower=0, upper=1_000_000),
+    "other": Confidential(lower=0, upper=1_000_000),
+    "weight": Confidential(lower=20, upper=300, decimals=1),
+    "income": Derived(expression="wages + other"),
+}

@@ -39,9 +39,18 @@ def show_release(certificate: Certificate) -> RenderableType:
     ]
     return Text(
         f"{certificate.records:,} records, {len(certificate.attributes)} attributes masked. Fixed "
-        f"clusters: {bounds[0]}; re-clustered: {bounds[1]}; as released: {bounds[2]} (the "
-        "certificate says on which conditions)."
+        f"clusters: {bounds[0]}; re-clustered: {bounds[1]}; as released: {bounds[2]}"
+        f"{_chance(certificate)} (the certificate says on which conditions)."
     )
+
+
+def _chance(certificate: Certificate) -> str:
+    """Say how well rows are hidden where every attribute is pooled."""
+    pooled = sum(len(group.attributes) for group in certificate.groups)
+    if pooled < len(certificate.attributes):
+        return ""
+    least = min(group.anonymity for group in certificate.groups)
+    return f", but a person's row is picked with a chance of at most 1 in {least}"
 
 
 def show_stamp(certificate: Certificate) -> RenderableType | None:
