@@ -19,8 +19,9 @@ import polars as pl
 from bench.paper import load
 from microveil import Plan, PrivacyWarning, protect
 from microveil.charts.base import alt
+from microveil.charts.curves import Place
 from microveil.charts.render import to_svg
-from microveil.charts.risk_map import Place, risk_map
+from microveil.charts.risk_map import risk_map
 from microveil.core.choices import Pooling
 from microveil.core.grid import Reals
 from microveil.core.mdav import mdav, standardise

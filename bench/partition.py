@@ -21,7 +21,8 @@ def main() -> None:
 
 def measure(records: int, epsilon: float) -> None:
     """Cut skewed values of an attribute that has all of ε."""
-    plan = Plan.recommended(epsilon=epsilon, attributes={"x": Confidential(lower=0, upper=10**7)})
+    roles = {"x": Confidential(lower=0, upper=10**7)}
+    plan = Plan.recommended(epsilon=epsilon, anonymity=0, attributes=roles)
     values = np.random.default_rng(1).lognormal(10, 1, records).clip(0, 10**7)
     engine = MemoryEngine(pl.DataFrame({"x": values}))
     (settings,) = resolve(plan, engine).numeric

@@ -36,7 +36,7 @@ def main() -> None:
         for label, settings in LEVERS.items():
             plans = [Plan(epsilon=e, attributes=attributes, **settings) for e in EPSILONS]
             print(_row(label, [log_mean_sse(table, plan) for plan in plans]))
-        plans = [Plan.recommended(epsilon=e, attributes=attributes) for e in EPSILONS]
+        plans = [Plan.recommended(epsilon=e, anonymity=0, attributes=attributes) for e in EPSILONS]
         print(_row("all: Plan.recommended", [log_mean_sse(table, plan) for plan in plans]))
 
 

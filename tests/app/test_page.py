@@ -57,10 +57,15 @@ def test_the_sample_from_start_to_end(page: AppTest) -> None:
 
 def test_expected_error_follows_the_sliders(page: AppTest) -> None:
     page.radio[0].set_value(SAMPLE).run()
+    pooled = float(page.metric[0].value)
+    widget(page.select_slider, "Anonymity").set_value(0).run()
+    widget(page.selectbox, "Clusters").set_value("fixed").run()
+    widget(page.select_slider, "k").set_value(10).run()
     first = float(page.metric[0].value)
     widget(page.select_slider, "ε").set_value(0.1).run()
     second = float(page.metric[0].value)
     widget(page.select_slider, "k").set_value(50).run()
+    assert first < pooled
     assert 2 * first < float(page.metric[0].value) < second
 
 

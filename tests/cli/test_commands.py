@@ -33,7 +33,6 @@ def test_from_a_file_to_a_release_in_three_commands(run: Run) -> None:
     lines = err.splitlines()
     assert code == 0
     assert all(line.startswith("warning: ") for line in lines)
-    assert any("education, occupation: iDP publishes the category" in line for line in lines)
     assert any("attribute 'weight': its noise grid was taken from the data" in x for x in lines)
     assert any("attribute 'education': its categories were read from the" in x for x in lines)
     assert "safe.certificate.json" in out

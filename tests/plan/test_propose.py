@@ -5,6 +5,7 @@ import polars as pl
 import pytest
 
 from microveil import DataError, Plan, protect
+from microveil.plan.plan import RECOMMENDED
 from microveil.plan.propose import propose_plan
 from microveil.plan.sample import people
 
@@ -13,8 +14,8 @@ from microveil.plan.sample import people
 def test_a_proposal_is_a_plan_that_works_unedited() -> None:
     table = people()
     plan = Plan.from_toml(propose_plan(table, "people.csv"))
-    with pytest.warns(match="region, education, occupation: iDP publishes the category"):
-        release = protect(table, plan)
+    assert {name: getattr(plan, name) for name in RECOMMENDED} == RECOMMENDED
+    release = protect(table, plan)
     assert plan.missing == "keep"
     assert plan.names("identifier") == ("person",)
     assert plan.confidential["education"].kind == "nominal"
@@ -95,11 +96,11 @@ def test_numbers_that_are_not_finite_are_left_to_protect() -> None:
     assert set(Plan.from_toml(propose_plan(table, "t.csv")).confidential) == {"x", "y"}
 
 
-def test_few_records_get_a_smaller_k() -> None:
+def test_few_records_get_a_smaller_anonymity() -> None:
     table = pl.DataFrame({"x": [1, 1, 2, 2, 5]})
     text = propose_plan(table, "t.csv")
-    assert Plan.from_toml(text).k == 5
-    assert "k = 5  # records in a cluster (from the data)" in text
+    assert Plan.from_toml(text).anonymity == 5
+    assert "0 does not pool (from the data): few records" in text
 
 
 def test_text_of_few_categories_is_nominal_and_of_many_is_dropped() -> None:

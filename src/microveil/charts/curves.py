@@ -1,4 +1,4 @@
-"""Curves of a frontier, which the chart and the terminal draw alike."""
+"""Curves of a frontier and places on a map, which charts and the terminal draw alike."""
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
@@ -27,6 +27,32 @@ class Curve:
     def errors(self) -> list[float]:
         """Everything that is drawn."""
         return [*self.points.values(), *self.beside.values()]
+
+
+LINKAGES = (0, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1)
+"""Shares of rows linked that are written beside a map."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """A release on the map.
+
+    Attributes
+    ----------
+    name
+        What is written beside it.
+    family
+        What the legend says; places of one family look alike.
+    error
+        Mean SSE, above 0.
+    linkage
+        The share of rows that the most successful attack links.
+    """
+
+    name: str
+    family: str
+    error: float
+    linkage: float
 
 
 def places(curves: Iterable[Curve]) -> list[float]:

@@ -1,37 +1,17 @@
-"""The risk–utility map: what releases lose against how many rows can be linked."""
+"""The risk–utility map: what releases lose, and how many rows can be linked.
+
+Importing this imports Altair.
+"""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import cycle, islice
 
 from microveil.charts.base import alt, chart_of, layers, tooltip
-from microveil.charts.curves import ticks
+from microveil.charts.curves import LINKAGES, Place, ticks
 from microveil.charts.palette import BLACK, CURVES, GREY
 
 _SHAPES = ("circle", "square", "triangle-up", "diamond", "triangle-down", "cross")
 _HIGH = 340
-
-
-@dataclass(frozen=True)
-class Place:
-    """A release on the map.
-
-    Attributes
-    ----------
-    name
-        What is written beside it.
-    family
-        What the legend says; places of one family look alike.
-    error
-        Mean SSE, above 0.
-    linkage
-        The share of rows that the most successful attack links.
-    """
-
-    name: str
-    family: str
-    error: float
-    linkage: float
 
 
 def risk_map(
@@ -69,7 +49,7 @@ def risk_map(
         type="quantitative",
         title="rows linked by the most successful attack",
         scale=alt.Scale(type="symlog", constant=0.02, domain=[0, 1]),
-        axis=alt.Axis(values=[0, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1], format="~%"),
+        axis=alt.Axis(values=list(LINKAGES), format="~%"),
     )
     families = list(dict.fromkeys(place.family for place in places))
     rows = [vars(place) for place in places]

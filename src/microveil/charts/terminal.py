@@ -1,4 +1,4 @@
-"""The frontier in a terminal."""
+"""The frontier and the risk–utility map in a terminal."""
 
 from collections.abc import Sequence
 from itertools import pairwise
@@ -8,12 +8,14 @@ import numpy as np
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from microveil.charts.curves import Curve, names_beside, places, ticks
+from microveil.charts.curves import LINKAGES, Curve, Place, names_beside, places, ticks
 from microveil.charts.palette import CURVES
 
 _MARKS = "●▲■◆▼★✚"
 _ROWS = 15
 _OF_PLACE, _OF_BESIDE = 5, 10
+_MAP = 62
+_LINEAR = 0.02  # below this share of rows linked, the map's axis is linear
 
 Cells = dict[tuple[int, int], tuple[str, str]]
 """By row and column a character and its colour."""
@@ -44,6 +46,37 @@ def frontier(curves: Sequence[Curve], *, across: str, up: str) -> RenderableType
     lines = _body(cells, {row(mark): f"{mark:g}" for mark in marks}, width)
     lines += _axis(columns, across, columns_of, width)
     return Group(_legend(curves, up), Text("\n", no_wrap=True, overflow="crop").join(lines))
+
+
+def risk_map(drawn: Sequence[Place], *, limit: float, chosen: Place | None) -> RenderableType:
+    """Draw releases by error across and linkage up; the one chosen has its mark in brackets."""
+    if not drawn:
+        return Text("No map: nothing was measured.")
+    marks = ticks([place.error for place in drawn])
+    families = list(dict.fromkeys(place.family for place in drawn))
+    styles = {f: (_MARKS[i % len(_MARKS)], CURVES[i % len(CURVES)]) for i, f in enumerate(families)}
+
+    def column(error: float) -> int:
+        return 2 + round(log(error / marks[0]) / log(marks[-1] / marks[0]) * (_MAP - 5))
+
+    def row(share: float) -> int:
+        return round((1 - log(1 + share / _LINEAR) / log(1 + 1 / _LINEAR)) * (_ROWS - 1))
+
+    cells: Cells = {(row(limit), c): ("╌", "dim") for c in range(_MAP)}
+    placed: set[tuple[int, int]] = set()
+    for place in drawn:
+        spot = row(place.linkage), column(place.error)
+        _mark(cells, placed, [spot], styles[place.family])
+        if place == chosen:
+            cells[spot[0], spot[1] - 1] = cells[spot[0], spot[1] + 1] = ("|", "bold")
+    title = Text("Rows linked by the most successful attack, by mean SSE\n", style="bold")
+    for family, (mark, colour) in styles.items():
+        title.append(f"{mark}\N{NO-BREAK SPACE}", style=colour)
+        title.append(f"{family.replace(' ', chr(160))}  ", style="not bold")
+    labels = {row(share): f"{share:.0%}" for share in LINKAGES}
+    lines = _body(cells, labels, _MAP)
+    lines += _axis({mark: column(mark) for mark in marks}, "mean SSE", {}, _MAP)[:2]
+    return Group(title, Text("\n", no_wrap=True, overflow="crop").join(lines))
 
 
 def _styles(curves: Sequence[Curve]) -> list[tuple[str, str]]:

@@ -1,5 +1,6 @@
 """The command line: commands call the library and hold no logic."""
 
+import math
 import os
 import signal
 import sys
@@ -314,6 +315,15 @@ def explore(
         list[float] | None,
         typer.Option(help="A privacy budget to try, by default 0.01, 0.1 and 1."),
     ] = None,
+    max_linkage: Annotated[
+        float, typer.Option(help="The largest share of rows that an attack may link.")
+    ] = 0.1,
+    max_error: Annotated[
+        float | None, typer.Option(help="The largest mean SSE, by default any.")
+    ] = None,
+    min_anonymity: Annotated[
+        int, typer.Option(help="The least number of records in a joint cluster, 0 for none.")
+    ] = 0,
     runs: Annotated[int, typer.Option(help="How often the measured points are run.")] = 3,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="The recommended plan to write.")
@@ -343,10 +353,16 @@ def explore(
             None if plan is None else Plan.read(plan),
             epsilons=epsilon or (0.01, 0.1, 1.0),
             target=target,
+            max_linkage=max_linkage,
+            max_error=math.inf if max_error is None else max_error,
+            min_anonymity=min_anonymity,
             runs=runs,
             progress=progress,
         )
-    contents = {".toml": found.plan.to_toml, ".svg": found.to_svg}
+    if output is not None and found.plan is None:
+        _say(found, quiet=quiet)
+        raise PlanError(f"{found.headline}, so {output} was not written")
+    contents = {".toml": found.plan.to_toml if found.plan else str, ".svg": found.to_svg}
     if wanted:
         with moved_into_place(list(wanted)) as temporary:
             for path, ending in zip(temporary, wanted.values(), strict=True):

@@ -1,5 +1,6 @@
 """Explore what a table would lose at which ε, by which method, and recommend a plan."""
 
+import math
 import warnings
 from collections.abc import Sequence
 from dataclasses import replace
@@ -14,16 +15,16 @@ from microveil.evaluation.expected import expected_of
 from microveil.evaluation.learning import check_number_of_classes, open_target
 from microveil.exploration.advice import advise
 from microveil.exploration.engine import RepeatedEngine
-from microveil.exploration.frontier import candidates, chosen, starting_plan
+from microveil.exploration.frontier import candidates, chosen, pooled, starting_plan
 from microveil.exploration.measure import Measurer
-from microveil.exploration.result import Exploration, Point
+from microveil.exploration.result import LINKAGE_LIMIT, Exploration, Limits, Point
 from microveil.formats import Table, load, source_of
 from microveil.plan.plan import Plan
 from microveil.release.choose_k import resolve_and_choose
 from microveil.release.protect import Progress
 from microveil.release.store import LocalStore
 
-__all__ = ["Exploration", "Point", "explore"]
+__all__ = ["Exploration", "Limits", "Point", "explore"]
 
 
 def explore(
@@ -32,24 +33,29 @@ def explore(
     *,
     epsilons: Sequence[float] = (0.01, 0.1, 1.0),
     target: Any = None,  # noqa: ANN401 - a name, or classes of any kind
+    max_linkage: float = LINKAGE_LIMIT,
+    max_error: float = math.inf,
+    min_anonymity: int = 0,
     runs: int = 3,
     seed: int = 0,
     progress: Progress | None = None,
 ) -> Exploration:
-    """Compare methods, partitions, k and ε on a table, and recommend one point.
+    """Compare methods, partitions, k, ε and pooling on a table, and recommend one point.
 
-    Every point has its expected error, for which no noise is drawn. For each ε two points are also
-    run and measured: clusters of the best k, and `Plan.recommended`, both with iDP-CBLS. What
-    comes out is a function of the data that ε does not cover: keep it private. No run is released.
+    Every point has its expected error, for which no noise is drawn. For each ε some points are also
+    run, measured and attacked: clusters of the best k, noise-optimal ones, both with iDP-CBLS, and
+    the better of them with masked values pooled. What comes out is a function of the data that ε
+    does not cover: keep it private. No run is released.
 
     Parameters
     ----------
     data
         As for `protect`.
     plan
-        Roles, domains and what else is to stay; method, ε, k, partition and post are varied, also
-        where a numeric attribute has its own. Expected error is that of numbers, dates and times;
-        categories are masked along with them, in clusters of the k that is tried, and measured.
+        Roles, domains, groups and what else is to stay; method, ε, k, partition, trim, post,
+        anonymity and pooling are varied, also where a numeric attribute has its own. Expected error
+        is that of numbers, dates and times; categories are masked along with them, in clusters of
+        the k that is tried, and measured.
         Since no error weighs them, a method and k of their own stay. By default the roles that
         `microveil plan` proposes, with the target dropped. DP, DP-UM and iDP-LS are left out unless
         every attribute they would mask has a declared domain.
@@ -58,8 +64,12 @@ def explore(
     target
         The name of a column that is not confidential and holds classes to learn, or the classes
         themselves, one for each record.
+    max_linkage, max_error, min_anonymity
+        What the recommended plan must keep to: the share of rows that the most successful attack
+        links, its measured mean SSE, and how many records its joint clusters have. A plan that does
+        not is never recommended; if none does, nothing is.
     runs
-        How often each of the measured points is run.
+        How often each of the measured points is run; the first run is attacked.
     seed
         Of the runs and of the models.
     progress
@@ -69,8 +79,8 @@ def explore(
     --------
     >>> from microveil.plan.sample import people, people_plan
     >>> found = explore(people(200), people_plan(), epsilons=[0.1, 1.0], runs=1)
-    >>> found.plan.method, found.plan.partition, found.plan.epsilon
-    ('iDP-CBLS', 'noise-optimal', 1.0)
+    >>> found.plan.partition, found.plan.epsilon, found.plan.anonymity
+    ('noise-optimal', 1.0, 10)
     >>> found.to_frame().columns[:5]
     ['method', 'partition', 'k', 'epsilon', 'expected']
     """
@@ -81,6 +91,7 @@ def explore(
     loaded, name = _load(data, plan)
     table = open_table(loaded.data)
     _check_target(table, target, plan)
+    limits = Limits(max_linkage, max_error, min_anonymity)
     base = starting_plan(table, name, plan, target)
     budgets = sorted({float(epsilon) for epsilon in epsilons})
     engine = RepeatedEngine(loaded.data, inferred=loaded.meta.inferred)
@@ -89,23 +100,47 @@ def explore(
     )  # fmt: skip
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", PrivacyWarning)  # nothing is released; protect warns
-        points = _explore(engine, candidates(base, table, budgets), measurer, progress)
-    return advise(base, points, None if target is None else _name(target))
+        points = _explore(engine, base, candidates(base, table, budgets), limits, progress)
+        points = _measure(engine, points, measurer, progress)
+    return advise(base, points, limits, None if target is None else _name(target))
 
 
 def _explore(
-    engine: RepeatedEngine, plans: list[Plan], measurer: Measurer, progress: Progress | None
+    engine: RepeatedEngine,
+    base: Plan,
+    plans: list[Plan],
+    limits: Limits,
+    progress: Progress | None,
 ) -> list[Point]:
-    points, resolved = [], []
+    """Return what is expected of every plan, and of the best of each ε with values pooled."""
+    points = []
     for done, plan in enumerate(plans, start=1):
-        resolved.append(resolve_and_choose(plan, engine))
-        expected = expected_of(resolved[-1], engine, clamped=True)
-        points.append(Point(plan, expected.mean_sse))
+        points.append(_expected(engine, plan))
         if progress:
             progress("expected error", done, len(plans))
-    to_run = chosen(points)
-    for done, place in enumerate(to_run, start=1):
-        points[place] = replace(points[place], found=measurer.measure(resolved[place]))
+    for epsilon in dict.fromkeys(point.epsilon for point in points):
+        best = min((points[i] for i in chosen(points) if points[i].epsilon == epsilon),
+                   key=lambda point: point.expected)  # fmt: skip
+        variants = pooled(base, best.plan, engine.records, limits)
+        points += [_expected(engine, plan) for plan in variants]
+    return points
+
+
+def _expected(engine: RepeatedEngine, plan: Plan) -> Point:
+    resolved = resolve_and_choose(plan, engine)
+    expected = expected_of(resolved, engine, clamped=True)
+    return Point(plan, expected.mean_sse)
+
+
+def _measure(
+    engine: RepeatedEngine, points: list[Point], measurer: Measurer, progress: Progress | None
+) -> list[Point]:
+    """Run and measure the best points without pooling, and all with it."""
+    alone = [point for point in points if not point.pooled]
+    to_run = [alone[i] for i in chosen(alone)] + [point for point in points if point.pooled]
+    for done, point in enumerate(to_run, start=1):
+        found = measurer.measure(resolve_and_choose(point.plan, engine))
+        points[points.index(point)] = replace(point, found=found)
         if progress:
             progress("running and measuring", done, len(to_run))
     return points

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 
 from microveil.core.methods import methods_that
 from microveil.evaluation.result import percent
-from microveil.exploration.result import Exploration, Measured, Point
+from microveil.exploration.result import Exploration, Limits, Measured, Point
 from microveil.plan.plan import Plan
 from microveil.release.guarantees import exactly
 
@@ -18,20 +18,33 @@ SPREAD_LOST = 0.1
 """The largest error without a target, as a share of that of publishing only the means."""
 
 
-def advise(base: Plan, points: Sequence[Point], target: str | None) -> Exploration:
-    """Recommend the smallest ε that is good enough, with the settings of least measured error."""
-    good, rule = _rule(target)
+Pair = tuple[Point, Measured]
+
+
+def advise(base: Plan, points: Sequence[Point], limits: Limits, target: str | None) -> Exploration:
+    """Recommend the smallest ε that is good enough, with the settings of least measured error.
+
+    Nothing that breaks a limit is recommended. Values are pooled as in the plan given, unless only
+    the other way keeps to the limits.
+    """
+    rule = _rule(target)
     measured = [(point, point.found) for point in points if point.found is not None]
-    good_enough = [(point, found) for point, found in measured if good(found)]
-    largest = max(point.epsilon for point in points)
+    within = [pair for pair in measured if not limits.broken_by(*pair)]
+    if not within:
+        return _nothing(points, limits, measured, target)
+    as_given = [p for p in within if not p[0].pooled or p[0].plan.pooling == base.pooling]
+    within = as_given or within
+    enough = _learns if target else _keeps_spread(measured)
+    good_enough = [pair for pair in within if enough(*pair)]
+    largest = max(point.epsilon for point, _ in within)
     smallest = min((point.epsilon for point, _ in good_enough), default=largest)
-    eligible = [pair for pair in good_enough or measured if pair[0].epsilon == smallest]
+    eligible = [pair for pair in good_enough or within if pair[0].epsilon == smallest]
     best, found = min(eligible, key=lambda pair: pair[1].mean_sse)
     headline = f"{_settings(best)}: {_figures(found, target)}"
     why = (
         f"It is the smallest ε tried {rule}"
         if good_enough
-        else f"No ε was tried {rule}, so this is the largest"
+        else f"No ε was tried {rule}, so this is the largest that keeps to the limits"
     )
     parts = [
         f"{headline}.",
@@ -40,36 +53,72 @@ def advise(base: Plan, points: Sequence[Point], target: str | None) -> Explorati
         *_doubts(found),
         *_on_categories(found),
         "Linkable is the share of records that the most successful of three attacks links, by "
-        "someone who knows everybody's original values.",
+        f"someone who knows everybody's original values; at most {percent(limits.max_linkage)} was "
+        "asked for.",
         _covered(best.plan),
+        *_hidden(best),
         "The choice looked at the data, which ε does not cover: keep these figures private, and "
         "leave from_data in the plan, so that the certificate says so.",
     ]
     plan = best.plan.replace(from_data=_from_data(base, points))
-    return Exploration(tuple(points), best, plan, headline, " ".join(parts))
+    return Exploration(tuple(points), limits, best, plan, headline, " ".join(parts))
 
 
-def _rule(target: str | None) -> tuple[Callable[[Measured], bool], str]:
+def _nothing(
+    points: Sequence[Point], limits: Limits, measured: Sequence[Pair], target: str | None
+) -> Exploration:
+    """Say that nothing keeps to the limits, and what comes nearest."""
+    nearest, found = min(measured, key=lambda pair: (len(limits.broken_by(*pair)), pair[1].linkage))
+    headline = "Nothing that was measured keeps to the limits"
+    broken = " and ".join(limits.broken_by(nearest, found))
+    said = (
+        f"{headline}, so nothing is recommended. Nearest is {_settings(nearest)}: "
+        f"{_figures(found, target)}; it breaks them by {broken}. Loosen a limit, try other "
+        "budgets, or protect fewer attributes."
+    )
+    return Exploration(tuple(points), limits, None, None, headline, said)
+
+
+def _rule(target: str | None) -> str:
     if target is None:
-        return _keeps_spread, (
-            f"whose error is at most {percent(SPREAD_LOST)} of that of publishing only the mean of "
-            "each attribute of numbers"
+        return (
+            f"at which masking loses at most {percent(SPREAD_LOST)} of what publishing only the "
+            "mean of each attribute of numbers would"
         )
-    return _learns, f"whose F-measure is within {percent(LEARNING_LOSS)} of the original's"
+    return f"whose F-measure is within {percent(LEARNING_LOSS)} of the original's"
 
 
-def _learns(found: Measured) -> bool:
+def _learns(_: Point, found: Measured) -> bool:
     return (found.f_measure or 0.0) >= (1 - LEARNING_LOSS) * (found.f_original or 0.0)
 
 
-def _keeps_spread(found: Measured) -> bool:
-    """Compare with the mean SSE of publishing only means, which is 1/m for m attributes."""
-    return found.mean_sse * found.attributes <= SPREAD_LOST
+def _keeps_spread(measured: Sequence[Pair]) -> Callable[[Point, Measured], bool]:
+    """Compare masking with publishing only means, whose mean SSE is 1/m for m attributes.
+
+    What pooling adds is the price of not being linked, and no budget would lower it.
+    """
+
+    def keeps(point: Point, found: Measured) -> bool:
+        alone = (other for masked, other in measured if masked.plan == point.masking)
+        masking = next(alone, found)
+        return masking.mean_sse * masking.attributes <= SPREAD_LOST
+
+    return keeps
 
 
 def _settings(point: Point) -> str:
     clusters = f"k = {point.k}" if point.partition == "fixed" else point.partition
-    return f"{point.method}, {clusters}, ε = {exactly(point.epsilon)}"
+    pooled = f", {point.pooled}" if point.pooled else ", not pooled"
+    return f"{point.method}, {clusters}{pooled}, ε = {exactly(point.epsilon)}"
+
+
+def _hidden(point: Point) -> list[str]:
+    if not point.anonymity:
+        return []
+    return [
+        "Nobody picks a person's row by the confidential attributes with a better chance than 1 in "
+        f"{point.anonymity} (level 3)."
+    ]
 
 
 def _figures(found: Measured, target: str | None) -> str:
@@ -130,7 +179,7 @@ def _covered(plan: Plan) -> str:
 
 
 def _from_data(base: Plan, points: Sequence[Point]) -> tuple[str, ...]:
-    chosen = ["partition", "k"]
+    chosen = ["partition", "k", "trim", "anonymity", "pooling"]
     if len({point.epsilon for point in points}) > 1:
         chosen.insert(0, "epsilon")
     return tuple(dict.fromkeys([*base.from_data, *chosen]))

@@ -4,22 +4,35 @@ import textwrap
 
 from microveil.charts.base import alt
 from microveil.charts.frontier import frontier_and_beside
+from microveil.charts.risk_map import risk_map
 from microveil.core.choices import DEFAULT_METHOD
-from microveil.exploration.curves import EXPECTED, curves
+from microveil.exploration.curves import EXPECTED, curves, place_of, places
 from microveil.exploration.result import Exploration
 
-_TITLE = f"Error of {DEFAULT_METHOD} by cluster size and ε"
+_TITLE = f"Error and linkage, and error of {DEFAULT_METHOD} by cluster size and ε"
+_WIDE = 520
 _LETTERS = 110  # in a line of the caption
 
 
 def chart(exploration: Exploration) -> "alt.TopLevelMixin":
     """Draw the frontier, with the recommendation above it."""
-    sentences = (f"Recommended: {exploration.headline}", f"{EXPECTED}.")
+    chosen = f"Recommended: {exploration.headline}" if exploration.plan else exploration.headline
+    sentences = (chosen, f"{EXPECTED}.")
     caption = [line for sentence in sentences for line in textwrap.wrap(sentence, _LETTERS)]
+    recommended = exploration.recommended
+    map_of_all = risk_map(
+        places(exploration.points),
+        limit=exploration.limits.max_linkage,
+        description="Error and worst linkage of what was measured",
+        chosen=place_of(recommended) if recommended else None,
+    ).properties(width=_WIDE)
     drawn = frontier_and_beside(
         curves(exploration.points),
         across="k, records in a cluster (expected)",
         up="mean SSE",
         description=f"{_TITLE}. {sentences[0]}",
     )
-    return drawn.properties(title=alt.TitleParams(_TITLE, subtitle=caption))
+    both = alt.vconcat(map_of_all, drawn).resolve_scale(color="independent", shape="independent")
+    title = alt.TitleParams(_TITLE, subtitle=caption)
+    whole: alt.VConcatChart = both.properties(description=f"{_TITLE}. {sentences[0]}", title=title)
+    return whole

@@ -1,8 +1,8 @@
-"""The frontier of an exploration as curves: mean SSE of iDP-CBLS against k, one for each ε."""
+"""An exploration as curves, mean SSE of iDP-CBLS against k for each ε, and as a map."""
 
 from collections.abc import Sequence
 
-from microveil.charts.curves import Curve
+from microveil.charts.curves import Curve, Place
 from microveil.core.choices import DEFAULT_METHOD
 from microveil.exploration.result import Point
 
@@ -11,9 +11,23 @@ EXPECTED = "Expected error cuts off noise at half the domain and ignores isotoni
 
 def curves(points: Sequence[Point]) -> list[Curve]:
     """Collect the curves; a point without error has no logarithm and is left out."""
-    drawn = [point for point in points if point.method == DEFAULT_METHOD]
+    drawn = [point for point in points if point.method == DEFAULT_METHOD and not point.pooled]
     epsilons = dict.fromkeys(point.epsilon for point in drawn)
     return [_curve(e, [p for p in drawn if p.epsilon == e]) for e in epsilons]
+
+
+def places(points: Sequence[Point]) -> list[Place]:
+    """Place what was measured on the risk–utility map."""
+    return [place_of(point) for point in points if point.found and point.found.mean_sse > 0]
+
+
+def place_of(point: Point) -> Place:
+    """Place a measured point on the map."""
+    found = point.found
+    assert found is not None  # noqa: S101 - only what was measured has a place
+    family = f"{point.plan.pooling}" if point.pooled else "not pooled"
+    number = f"{point.plan.anonymity}, " if point.pooled else ""
+    return Place(f"{number}ε = {point.epsilon:g}", family, found.mean_sse, found.linkage)
 
 
 def _curve(epsilon: float, points: list[Point]) -> Curve:

@@ -46,11 +46,9 @@ class RepeatedEngine(MemoryEngine):
 
     def rank(self, attribute: AttributeSettings) -> tuple[Order, Integers]:
         """Return the order of ascending units, which the caller may change, and these units."""
-        units: Hashable = (
-            attribute.categories if isinstance(attribute, CategorySettings) else attribute.grid
-        )
         sort = super().rank
-        order, ranked = self._once(("rank", attribute.name, units), lambda: sort(attribute))
+        key = ("rank", attribute.name, _units_of(attribute))
+        order, ranked = self._once(key, lambda: sort(attribute))
         return order.copy(), ranked
 
     def cluster_jointly(
@@ -60,7 +58,8 @@ class RepeatedEngine(MemoryEngine):
         cluster = super().cluster_jointly
         if masked:
             return cluster(pool, seed, masked=True)
-        key = ("joint", pool.names, pool.anonymity, seed)
+        units = tuple((a.name, _units_of(a)) for a in pool.attributes)
+        key = ("joint", units, pool.anonymity, seed)
         return self._once(key, lambda: cluster(pool, seed, masked=False))
 
     def _once(self, key: Hashable, compute: Callable[[], T]) -> T:
@@ -68,3 +67,8 @@ class RepeatedEngine(MemoryEngine):
             self._known[key] = compute()
         value: T = self._known[key]
         return value
+
+
+def _units_of(attribute: AttributeSettings) -> Hashable:
+    """Return what decides in which units an attribute is."""
+    return attribute.categories if isinstance(attribute, CategorySettings) else attribute.grid

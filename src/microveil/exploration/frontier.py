@@ -1,21 +1,22 @@
-"""The points of the frontier: every combination of method, partition, k and ε worth a look."""
+"""The points of the frontier: combinations of method, partition, k, ε and pooling worth a look."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 import narwhals as nw
 
-from microveil.core.choices import DEFAULT_METHOD, MethodName
+from microveil.core.choices import DEFAULT_METHOD, MethodName, Pooling
 from microveil.core.methods import GUARANTEES, METHODS
 from microveil.errors import DataError
-from microveil.exploration.result import Point
+from microveil.exploration.result import Limits, Point
 from microveil.plan.plan import Plan
 from microveil.plan.propose import propose_plan
 from microveil.plan.roles import Confidential, Identifier
 
 _K = (3, 5, 10, 25, 50, 100, 200)
+_ANONYMITIES = (5, 10, 25)
 _STAYS = (
-    "cap", "anonymity", "pooling", "groups", "together", "guarantee", "missing",
+    "cap", "guarantee", "missing",
     "records_per_person", "domain_from_data", "from_data", "attributes",
 )  # fmt: skip
 
@@ -59,7 +60,7 @@ def _proposed(table: nw.DataFrame[Any], name: str, target: str | None) -> Plan:
 
 
 def candidates(base: Plan, table: nw.DataFrame[Any], epsilons: Sequence[float]) -> list[Plan]:
-    """List the plans to compare."""
+    """List the plans to compare, without pooling."""
     with_domains = all(a.has_domain for a in base.confidential.values() if a.method is None)
     methods = [m.name for m in METHODS.values() if with_domains or not m.needs_domain]
     ks = _sizes(base, table)
@@ -76,7 +77,25 @@ def _of_method(base: Plan, name: MethodName, epsilon: float, ks: list[int]) -> I
     for k in ks:
         yield Plan.published(**common, k=k)
     if method.promise.survives_data and GUARANTEES[base.guarantee].allows_chosen_clusters:
-        yield Plan.recommended(**common)
+        alone = {**common, "anonymity": 0}
+        yield Plan.recommended(**alone)
+        if method.pulls_in:
+            yield Plan.recommended(**alone, trim=0.0)
+
+
+def pooled(base: Plan, masking: Plan, records: int, limits: Limits) -> Iterator[Plan]:
+    """Pool what a plan masks, in the groups of another one: with several anonymities, both ways."""
+    wanted = {*_ANONYMITIES, base.anonymity, limits.min_anonymity}
+    kinds: list[Pooling] = ["exchange"] if base.together else ["exchange", "average"]
+    seen = []
+    for pooling in kinds:
+        for anonymity in sorted(number for number in wanted if 2 <= number <= records):
+            plan = masking.replace(
+                anonymity=anonymity, pooling=pooling, groups=base.groups, together=base.together
+            )
+            if anonymity >= limits.min_anonymity and plan.pooled_groups not in seen:
+                seen.append(plan.pooled_groups)
+                yield plan
 
 
 def _sizes(base: Plan, table: nw.DataFrame[Any]) -> list[int]:
@@ -89,9 +108,10 @@ def _sizes(base: Plan, table: nw.DataFrame[Any]) -> list[int]:
 
 
 def chosen(points: Sequence[Point]) -> list[int]:
-    """Choose which points are measured: for each ε, those of the best k and noise-optimal.
+    """Choose which of the points without pooling are measured: for each ε, the best two.
 
-    Only of the default method, iDP-CBLS, which has the least noise.
+    Those of the best k and noise-optimal, only of the default method, iDP-CBLS, which has the least
+    noise.
     """
     best: dict[tuple[float, str | None], int] = {}
     for place, point in enumerate(points):

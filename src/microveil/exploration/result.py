@@ -1,5 +1,6 @@
 """What an exploration found: the points of the frontier, and the one recommended."""
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -7,7 +8,11 @@ import polars as pl
 
 from microveil.core.choices import MethodName
 from microveil.core.methods import METHODS
+from microveil.errors import PlanError
 from microveil.plan.plan import Plan
+
+LINKAGE_LIMIT = 0.1
+"""The largest share of rows linked that is thought safe."""
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -33,12 +38,77 @@ class Measured:
 
 
 @dataclass(frozen=True)
+class Limits:
+    """What a plan must keep to.
+
+    Attributes
+    ----------
+    max_linkage
+        The largest share of rows that the most successful attack may link.
+    max_error
+        The largest mean SSE.
+    min_anonymity
+        The least number of records in a joint cluster of every confidential attribute.
+    """
+
+    max_linkage: float = LINKAGE_LIMIT
+    max_error: float = math.inf
+    min_anonymity: int = 0
+
+    def __post_init__(self) -> None:
+        """Refuse limits that mean nothing.
+
+        Raises
+        ------
+        PlanError
+            With what was expected.
+        """
+        if not 0 < self.max_linkage <= 1:
+            raise PlanError(
+                f"max_linkage must be a share above 0 and up to 1, got {self.max_linkage:g}"
+            )
+        if not self.max_error > 0:
+            raise PlanError(f"max_error must be above 0, got {self.max_error:g}")
+        if self.min_anonymity < 0 or self.min_anonymity == 1:
+            raise PlanError(f"min_anonymity must be 0, 2 or more, got {self.min_anonymity}")
+
+    def broken_by(self, point: "Point", found: Measured) -> list[str]:
+        """Say which of them a measured point breaks."""
+        broken = []
+        if found.linkage > self.max_linkage:
+            broken.append(f"linkage {found.linkage:.1%} above {self.max_linkage:.1%}")
+        if found.mean_sse > self.max_error:
+            broken.append(f"mean SSE {found.mean_sse:.2g} above {self.max_error:.2g}")
+        if point.anonymity < self.min_anonymity:
+            broken.append(f"anonymity {point.anonymity} below {self.min_anonymity}")
+        return broken
+
+
+@dataclass(frozen=True)
 class Point:
     """One point of the frontier: a plan, its expected mean SSE, and what was measured if it was."""
 
     plan: Plan
     expected: float
     found: Measured | None = None
+
+    @property
+    def anonymity(self) -> int:
+        """Records in the smallest joint cluster; 0 unless every attribute is pooled."""
+        groups = self.plan.pooled_groups
+        if sum(len(group.attributes) for group in groups) < len(self.plan.confidential):
+            return 0
+        return min(group.anonymity or 0 for group in groups)
+
+    @property
+    def masking(self) -> Plan:
+        """The plan without pooling."""
+        return self.plan.replace(anonymity=0, pooling="exchange", groups=(), together=())
+
+    @property
+    def pooled(self) -> str:
+        """How masked values are pooled, in a word."""
+        return f"{self.plan.pooling} {self.plan.anonymity}" if self.plan.pooled_groups else ""
 
     @property
     def epsilon(self) -> float:
@@ -62,9 +132,9 @@ class Point:
         return k if METHODS[self.method].clustered and isinstance(k, int) else None
 
     @property
-    def family(self) -> tuple[float, str, str]:
-        """What a point has in common with those that differ in k alone."""
-        return self.epsilon, self.method, self.partition or ""
+    def family(self) -> tuple[float, str, str, str]:
+        """What a point has in common with those that differ in k or trim alone."""
+        return self.epsilon, self.method, self.partition or "", self.pooled
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,10 +145,12 @@ class Exploration:
     ----------
     points
         Every point of the frontier.
+    limits
+        What a recommended plan keeps to.
     recommended
-        The point that the rule chose.
+        The point that the rule chose; None if nothing that was measured keeps to the limits.
     plan
-        Its plan, with what was chosen from the data noted for the certificate.
+        Its plan, with what was chosen from the data noted for the certificate; or None.
     headline
         The recommended point in one line.
     recommendation
@@ -86,8 +158,9 @@ class Exploration:
     """
 
     points: tuple[Point, ...]
-    recommended: Point
-    plan: Plan
+    limits: Limits
+    recommended: Point | None
+    plan: Plan | None
     headline: str
     recommendation: str
 
@@ -95,12 +168,14 @@ class Exploration:
         """Return one row per point; what was not measured is null."""
         schema = {
             "method": pl.String, "partition": pl.String, "k": pl.Int64, "epsilon": pl.Float64,
+            "trim": pl.Float64, "anonymity": pl.Int64, "pooling": pl.String,
             "expected": pl.Float64, "measured": pl.Float64, "linkage": pl.Float64,
             "f_measure": pl.Float64, "unchanged": pl.Float64,
         }  # fmt: skip
         rows = [
             (
-                p.method, p.partition, p.k, p.epsilon, p.expected, p.found and p.found.mean_sse,
+                p.method, p.partition, p.k, p.epsilon, p.plan.trim, p.plan.anonymity,
+                p.plan.pooling if p.pooled else None, p.expected, p.found and p.found.mean_sse,
                 p.found and p.found.linkage, p.found and p.found.f_measure,
                 p.found and p.found.unchanged,
             )
@@ -109,7 +184,10 @@ class Exploration:
         return pl.DataFrame(rows, schema=schema, orient="row")
 
     def to_svg(self) -> str:
-        """Draw mean SSE of iDP-CBLS against k, for each ε, as SVG; needs ``microveil[report]``."""
+        """Draw the risk–utility map, and mean SSE of iDP-CBLS against k, for each ε, as SVG.
+
+        Needs ``microveil[report]``.
+        """
         from microveil.charts.render import to_svg
         from microveil.exploration.chart import chart
 

@@ -8,10 +8,10 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from microveil.charts.terminal import frontier
+from microveil.charts.terminal import frontier, risk_map
 from microveil.core.choices import DEFAULT_METHOD
 from microveil.evaluation.result import percent
-from microveil.exploration.curves import EXPECTED, curves
+from microveil.exploration.curves import EXPECTED, curves, place_of, places
 from microveil.exploration.result import Exploration, Measured, Point
 
 
@@ -24,29 +24,35 @@ def show(exploration: Exploration) -> RenderableType:
             across="k (expected)",
             up=f"Mean SSE of {DEFAULT_METHOD} by k, the records in a cluster",
         ),
+        Text(""),
+        risk_map(
+            places(exploration.points),
+            limit=exploration.limits.max_linkage,
+            chosen=place_of(exploration.recommended) if exploration.recommended else None,
+        ),
         Text("\nRecommended", style="bold"),
         Padding(Text(exploration.recommendation), (0, 0, 0, 2)),
     )
 
 
 def _table(exploration: Exploration) -> Table:
-    title = f"Mean SSE at the best k. {EXPECTED}.\n"
+    title = f"Mean SSE at the best k; k ≥ 3: noise-optimal clusters. {EXPECTED}.\n"
     also = _also_measured(exploration)
     apart = 1 if len(also) < 2 else 0  # so that all columns fit 80 characters
     table = Table(
         title=title, title_justify="left", header_style="bold", box=SIMPLE, show_edge=False,
         padding=(0, apart, 0, 0),
     )  # fmt: skip
-    for name in ("ε", "method", "partition"):
+    for name in ("ε", "method", "clusters", "pooled"):
         table.add_column(name)
-    for name in ("k", "expected", "measured", "linkable", *also):
+    for name in ("expected", "measured", "linkable", *also):
         table.add_column(name, justify="right")
-    best: dict[tuple[float, str, str], Point] = {}
+    best: dict[tuple[float, str, str, str], Point] = {}
     for point in exploration.points:
         best.setdefault(point.family, point)
         best[point.family] = min(best[point.family], point, key=lambda p: p.expected)
     last = None
-    for point in best.values():
+    for point in sorted(best.values(), key=lambda point: point.epsilon):
         if last not in (None, point.epsilon):
             table.add_section()
         style = "bold" if point is exploration.recommended else ""
@@ -70,8 +76,8 @@ def _cells(point: Point, also: dict[str, Callable[[Measured], str]]) -> list[str
     cells = [
         f"{point.epsilon:g}",
         point.method,
-        point.partition or "–",
-        "–" if point.k is None else f"{point.k}" if point.partition == "fixed" else f"{point.k}+",
+        _clusters(point),
+        point.pooled or "–",
         f"{point.expected:.3g}",
     ]
     found = point.found
@@ -79,6 +85,14 @@ def _cells(point: Point, also: dict[str, Callable[[Measured], str]]) -> list[str
         return cells + [""] * (2 + len(also))
     written = (write(found) for write in also.values())
     return [*cells, f"{found.mean_sse:.3g}", _briefly(found.linkage), *written]
+
+
+def _clusters(point: Point) -> str:
+    if point.k is None:
+        return "–"
+    if point.partition == "fixed":
+        return f"k = {point.k}"
+    return f"k ≥ {point.k}"
 
 
 def _briefly(share: float) -> str:
