@@ -171,7 +171,7 @@ def make_release(setting: Setting, k: int | None, attributes: pl.DataFrame, seed
 def _plan(setting: Setting, k: int | None, domains: dict[str, Confidential]) -> Plan:
     epsilon = setting.epsilon or _NO_NOISE
     if setting.method == MICROVEIL:
-        return Plan.recommended(epsilon=epsilon, attributes=domains)
+        return Plan.recommended(epsilon=epsilon, anonymity=0, attributes=domains)
     method = "iDP-CBLS" if setting.method == NOISELESS else setting.method
     return Plan.published(
         epsilon=epsilon,
