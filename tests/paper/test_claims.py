@@ -149,7 +149,7 @@ def test_microveil_is_set_beside_the_best_of_cluster_based_sensitivity(
     """iDP-CBLS has 20 | 0.5 | 0.05 at its best k, microveil 5 | 0.1 | 0.04, and twice for α = 3."""
     document, verdicts = write_claims(as_published, diagnosis)
     section = document.split("## Past the paper\n")[1]
-    assert "no\nbound at level 2" in section
+    assert "no bound at level 2" in section
     for dataset in ("Census", "Wine Quality"):
         assert (
             f"- {dataset}, ε = 0.01 | 0.1 | 1: mean SSE 25.0% and 50.0% | 20.0% and 40.0% | "

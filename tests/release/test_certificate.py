@@ -20,6 +20,8 @@ from microveil import (
     protect,
 )
 from microveil.core.choices import MethodName
+from microveil.release.certificate_text import clusters_of
+from microveil.report.words import done
 
 VALUES = [15_485_863 + 7919 * i for i in range(12)]  # no digit string of these may be published
 DOMAIN = Confidential(lower=0, upper=10**9)
@@ -295,6 +297,43 @@ def test_what_is_not_protected_is_listed() -> None:
     only_dp = " ".join(certificate(method="DP").not_protected)
     assert "share a masked value" not in only_dp
     assert "without noise" not in only_dp
+
+
+@pytest.mark.filterwarnings("ignore::microveil.PrivacyWarning")
+def test_what_is_trimmed_is_said() -> None:
+    table = pl.DataFrame({"x": range(30), "y": range(30), "z": range(30), "c": ["a", "b"] * 15})
+    attributes: dict[str, Any] = {
+        "x": "confidential", "y": Confidential(trim=0),
+        "z": Confidential(method="iDP-LS", lower=0, upper=50),
+        "c": Confidential(kind="nominal", categories=["a", "b"]),
+    }  # fmt: skip
+    certificate = protect(table, Plan(epsilon=1.0, trim=0.2, attributes=attributes)).certificate
+    assert [a.trim for a in certificate.attributes] == [0.2, 0.0, None, None]
+    assert certificate.levels[1].epsilon is not None
+    assert clusters_of(certificate.attributes[0]) == "k = 10, trimmed by 0.2"
+    assert clusters_of(certificate.attributes[1]) == "k = 10"
+    unmoved = [item for item in certificate.not_protected if "without noise" in item]
+    assert unmoved == [
+        "Values shared by all records of a cluster that one record cannot move: they are published "
+        "without noise: y.",
+        "Values shared by all records of a cluster, but for some of those left out at its ends, "
+        "that one record cannot move: they are published without noise: x.",
+    ]
+    trimmed, plain = done(certificate)[:2]
+    assert trimmed.startswith("x (iDP-CBLS): ")
+    assert "means leave out 0.2 of a cluster's records, rounded down, at each end" in trimmed
+    assert "leave out" not in plain
+
+
+def test_values_that_all_but_those_left_out_share_go_without_noise() -> None:
+    table = pl.DataFrame({"x": [1, 2] + [7] * 8 + [9, 9, 30]})
+    plan = Plan(epsilon=1.0, k=13, trim=0.25, attributes={"x": "confidential"})
+    assert protect(table, plan).detail.clusters["scale"].to_list() == [
+        pytest.approx(2 / 7, rel=1e-4)
+    ]
+    fewer = table.with_columns(x=pl.Series([1, 2] + [7] * 9 + [9, 30]))
+    assert protect(fewer, plan).data["x"].to_list() == [7] * 13
+    assert protect(fewer, plan.replace(trim=0.1)).detail.clusters["scale"].item() > 0
 
 
 def test_a_seeded_release_is_stamped() -> None:
