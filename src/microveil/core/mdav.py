@@ -12,12 +12,19 @@ import numpy as np
 from microveil.core.grid import Integers, Reals
 from microveil.errors import DataError, PlanError
 
-BLOCK = 50_000
-"""The most records MDAV runs over at once.
 
-Its time grows with their square, while smaller blocks add to the squares within clusters; what they
-add and what they save is measured in bench/pooling.py.
-"""
+def block_size(attributes: int) -> int:
+    """Return how many records MDAV runs over at once, at most.
+
+    Its time grows with their square, while smaller blocks add to the squares within clusters, more
+    so with many attributes; what they add and what they save is measured in bench/pooling.py.
+
+    Examples
+    --------
+    >>> block_size(4), block_size(10), block_size(40)
+    (8000, 20000, 32000)
+    """
+    return min(2_000 * attributes, 32_000)
 
 
 def standardise(columns: Reals) -> Reals:
@@ -111,9 +118,11 @@ def cut_blocks(points: Reals, order: Integers, most: int) -> list[Integers]:
 
 
 def joint_clusters(
-    points: Reals, k: int, order: Integers | None = None, most: int = BLOCK
+    points: Reals, k: int, order: Integers | None = None, most: int | None = None
 ) -> tuple[Integers, int]:
     """Partition records by MDAV, past `most` records within blocks of at most that many.
+
+    By default `most` follows from the number of attributes, as `block_size` says.
 
     Ties go to the record that comes first in the given order, or else in the table. Blocks never
     have fewer than k records: `most` counts as 2k if it is less. Beside the points, a few whole
@@ -137,6 +146,7 @@ def joint_clusters(
     """
     _check(points, k)
     order = np.arange(len(points)) if order is None else order
+    most = block_size(points.shape[1]) if most is None else most
     blocks = cut_blocks(points, order, max(most, 2 * k))
     with ThreadPoolExecutor(os.cpu_count()) as threads:
         partitions = threads.map(lambda records: mdav(points[records], k), blocks)
