@@ -89,7 +89,8 @@ def _frontier(
     engine = RepeatedEngine(records)
     with caught_warnings():
         for candidate in candidates(base, table, [epsilon]):
-            if candidate.method == plan.method and candidate.partition == "fixed":
+            same = candidate.method == plan.method and candidate.partition == "fixed"
+            if same and not candidate.trim:
                 resolved = resolve_and_choose(candidate.replace(trim=plan.trim), engine)
                 error = _typical(expected_of(resolved, engine, clamped=True))
                 yield epsilon, candidate.k if clustered else None, error  # type: ignore[misc]
