@@ -64,12 +64,13 @@ def risk_map(drawn: Sequence[Place], *, limit: float, chosen: Place | None) -> R
 
     cells: Cells = {(row(limit), c): ("╌", "dim") for c in range(_MAP)}
     placed: set[tuple[int, int]] = set()
+    if chosen is not None:
+        for side, bracket in ((-1, "["), (1, "]")):
+            spot = row(chosen.linkage), column(chosen.error) + side
+            _mark(cells, placed, [spot], (bracket, "bold"))
     for place in sorted(drawn, key=lambda place: place != chosen):  # the chosen one stays in place
         spot = row(place.linkage), column(place.error)
         _mark(cells, placed, [spot], (shapes[place.family], colours[place.colour]))
-        if place == chosen:
-            _mark(cells, placed, [(spot[0], spot[1] - 1)], ("[", "bold"))
-            _mark(cells, placed, [(spot[0], spot[1] + 1)], ("]", "bold"))
     title = Text("Rows linked by the most successful attack, by mean SSE\n", style="bold")
     title.append_text(_map_legend(shapes, colours))
     title.append_text(_entry("\n╌ ", "dim", f"limit {100 * limit:.3g}%"))

@@ -1,5 +1,6 @@
 """The points of the frontier: combinations of method, partition, k, ε and pooling worth a look."""
 
+import math
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -92,7 +93,7 @@ def pooled(base: Plan, masking: Plan, records: int, limits: Limits) -> list[Plan
     Where groups have their own, some come to the same; the plan's own settings stand for those.
     """
     least = max(0 if base.groups else 2, limits.min_anonymity)
-    numbers = (base.anonymity, *_ANONYMITIES, limits.min_anonymity or base.anonymity)
+    numbers = (base.anonymity, *_anonymities(limits), limits.min_anonymity or base.anonymity)
     wanted = [number for number in numbers if least <= number <= records]
     others: list[Pooling] = [] if base.together else ["exchange", "average"]
     plans: list[Plan] = []
@@ -105,6 +106,16 @@ def pooled(base: Plan, masking: Plan, records: int, limits: Limits) -> list[Plan
             if groups and all(groups != other.pooled_groups for other in plans):
                 plans.append(plan)
     return sorted(plans, key=lambda plan: (plan.pooling != base.pooling, plan.anonymity))
+
+
+def _anonymities(limits: Limits) -> list[int]:
+    """Take some numbers, and larger ones where these need not keep linkage below its limit.
+
+    Pooled among n records, a person's row is picked with a chance of 1/n at most; how many are
+    linked in one release varies about that.
+    """
+    enough = math.ceil(1 / limits.max_linkage)
+    return [*_ANONYMITIES, *(n for n in (enough, 2 * enough) if n > _ANONYMITIES[-1])]
 
 
 def _sizes(base: Plan, table: nw.DataFrame[Any]) -> list[int]:

@@ -34,7 +34,9 @@ def show(exploration: Exploration) -> RenderableType:
 
 
 def _table(exploration: Exploration) -> Table:
-    title = f"Mean SSE at the best k; k ≥ 3: noise-optimal clusters. {EXPECTED}.\n"
+    chosen = any(point.partition == "noise-optimal" for point in exploration.points)
+    optimal = "; k ≥ 3: noise-optimal clusters" if chosen else ""
+    title = f"Mean SSE at the best k{optimal}. {EXPECTED}.\n"
     also = _also_measured(exploration)
     apart = 1 if len(also) < 2 else 0  # so that all columns fit 80 characters
     table = Table(
