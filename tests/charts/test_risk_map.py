@@ -50,6 +50,12 @@ def test_every_release_is_a_point_and_the_limit_a_line_that_says_what_it_is() ->
     assert {"ε = 1", "ε = 0.1", "not pooled", "exchange"} <= set(texts(root))  # the legends
 
 
+def test_without_series_a_family_has_one_entry_in_the_legend() -> None:
+    places = [Place("a", "exchange", 0.1, 0.1), Place("b", "average", 0.2, 0.1)]
+    assert texts(svg_of(places)).count("exchange") == 1
+    assert printed(places)[1] == "● exchange  ▲ average  "
+
+
 def test_a_line_joins_the_releases_of_one_family_and_series() -> None:
     assert roles(svg_of(PLACES)).count("line mark") == 2
     assert roles(svg_of([ALONE])).count("line mark") == 0

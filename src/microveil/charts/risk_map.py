@@ -79,11 +79,11 @@ def _row(place: Place) -> dict[str, Any]:
 
 
 def _limit(limit: float, y: "alt.Y") -> "list[alt.Chart]":
-    """Draw the limit, and say at its right end what it is."""
+    """Draw the limit, and say at its left end, where few releases are, what it is."""
     base = chart_of([{"linkage": limit, "said": f"limit {100 * limit:.3g}%"}]).encode(y=y)
-    said = base.mark_text(align="right", dy=-6, color="#555555", fontSize=10)
-    right = said.encode(x=alt.value("width"), text=alt.Text("said", type="nominal"))
-    return [base.mark_rule(strokeDash=[4, 4], color=GREY), right]
+    said = base.mark_text(align="left", dx=4, dy=-6, color="#555555", fontSize=10)
+    left = said.encode(x=alt.value(0), text=alt.Text("said", type="nominal"))
+    return [base.mark_rule(strokeDash=[4, 4], color=GREY), left]
 
 
 def _points(places: Sequence[Place], x: "alt.X", y: "alt.Y") -> "alt.Chart":
@@ -125,7 +125,8 @@ def _names(places: list[Place], x: "alt.X", y: "alt.Y", **aside: Any) -> "alt.Ch
 
 
 def _colour(places: Sequence[Place]) -> Any:  # noqa: ANN401 - a channel of Altair
-    return _by(alt.Color, "colour", [place.colour for place in places], CURVES)
+    field = "colour" if any(place.series for place in places) else "family"
+    return _by(alt.Color, field, [getattr(place, field) for place in places], CURVES)
 
 
 def _by(channel: type, field: str, values: Sequence[str], styles: Sequence[str]) -> Any:  # noqa: ANN401

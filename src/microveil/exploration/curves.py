@@ -22,22 +22,24 @@ def map_of(exploration: Exploration) -> tuple[list[Place], Place | None]:
 
     A point without error has no logarithm and is left out.
     """
+    several = len({point.epsilon for point in exploration.points}) > 1
     chosen = [exploration.recommended] if exploration.recommended else []
-    return _places(exploration.points), next(iter(_places(chosen)), None)
+    recommended = next(iter(_places(chosen, several=several)), None)
+    return _places(exploration.points, several=several), recommended
 
 
-def _places(points: Sequence[Point]) -> list[Place]:
-    return [_place(p, p.found) for p in points if p.found and p.found.mean_sse > 0]
+def _places(points: Sequence[Point], *, several: bool) -> list[Place]:
+    return [_place(p, p.found, several=several) for p in points if p.found and p.found.mean_sse > 0]
 
 
-def _place(point: Point, found: Measured) -> Place:
+def _place(point: Point, found: Measured, *, several: bool) -> Place:
     budget = f"ε = {point.epsilon:g}"
     return Place(
         name=f"{point.pooled or clusters_of(point)}, {budget}",
         family=point.pooling or "not pooled",
         error=found.mean_sse,
         linkage=found.linkage,
-        series=budget,
+        series=budget if several else "",
         joined=bool(point.pooled),
     )
 
