@@ -14,8 +14,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
-from scipy.optimize import linear_sum_assignment
 
+from bench.pooling import linked_by_joint_clusters
 from microveil import (
     Confidential,
     DataError,
@@ -29,8 +29,6 @@ from microveil import (
     protect_file,
 )
 from microveil.core.choices import Pooling
-from microveil.core.grid import Reals
-from microveil.core.mdav import mdav, standardise
 from microveil.engines.memory import MemoryEngine
 from microveil.evaluation import linkage
 
@@ -191,22 +189,6 @@ def test_someone_who_knows_several_groups_does_better_than_one_in_k() -> None:
         for name, chosen in (("one", one), ("two", two))
     }
     assert worst["two"] > 0.15 > 0.1 > worst["one"]
-
-
-def linked_by_joint_clusters(original: Reals, masked: Reals, k: int) -> float:
-    """Link as someone who forms the joint clusters anew, and finds out which rows are whose.
-
-    Rows go to joint clusters one to one, at the least total distance from their means; in each,
-    people are given rows at random. The rows are in the order of the people.
-    """
-    label = mdav(standardise(original), k)
-    size = np.bincount(label)
-    means = np.column_stack([np.bincount(label, column) / size for column in original.T])
-    places = np.repeat(np.arange(len(size)), size)
-    scale = original.std(axis=0)
-    away = (masked[:, None, :] - means[places][None, :, :]) / scale
-    rows, taken = linear_sum_assignment(np.sum(away**2, axis=2))
-    return float(np.sum((places[taken] == label[rows]) / size[label[rows]]) / len(original))
 
 
 @pytest.mark.parametrize("pooling", ["exchange", "average"])
