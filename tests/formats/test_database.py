@@ -230,7 +230,7 @@ def test_addresses_that_are_none() -> None:
         "jdbc:postgresql://u:s3cret@localhost/x", "jdbc:oracle:thin:u/s3cret@//localhost:1521/x",
         "u:s3cret@localhost/x", "postgresql:u:s3cret@localhost/x",
     ):  # fmt: skip
-        with pytest.raises(FileError, match="expected a file, or to read from a database") as error:
+        with pytest.raises(FileError, match="expected a file, or for a database text") as error:
             Source(location)
         assert "s3cret" not in str(error.value)
     assert Source("C:/data/a@b.csv").path is not None

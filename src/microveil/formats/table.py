@@ -101,9 +101,7 @@ class Source:
 
 def refuse_address(location: str | Path) -> None:
     """Refuse an address where a file is expected, without repeating it."""
-    expected = (
-        f"expected a file, or to read from a database text that begins with {_DATABASES[0]}, "
-    )
+    expected = f"expected a file, or for a database text that begins with {_DATABASES[0]}, "
     scheme = _SCHEME.match(str(location))
     if scheme:
         space = "a space before " if str(location)[0].isspace() else ""
