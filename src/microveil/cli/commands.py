@@ -208,12 +208,15 @@ def certificate(
 
     _check_report(html, overwrite=overwrite, source=file)
     read = Certificate.read(file)
+    beside = read.file is not None and (protected := file.parent / read.file.name).exists()
+    if read.file is not None and beside and sha256_of(protected) != read.file.sha256:
+        raise MicroveilError(
+            f"{protected}: the file is not the one this certificate was written for: they are of "
+            "different releases, or the file was changed; protect again, or keep what belongs "
+            "together"
+        )
     _say(show_certificate(read))
-    if read.file is not None and (protected := file.parent / read.file.name).exists():
-        if sha256_of(protected) != read.file.sha256:
-            raise MicroveilError(
-                f"{protected}: the file is not the one this certificate was written for"
-            )
+    if beside:
         _say(f"{protected}: matches the certificate.")
     if html is not None:
         from microveil.report import certificate_page
