@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -10,6 +11,7 @@ import polars as pl
 import pytest
 
 import microveil
+from tests.conftest import Run
 
 NOBODY = "65534"
 UNPRIVILEGED = [
@@ -61,3 +63,47 @@ def test_loops_are_compiled_where_numba_finds_no_place_for_a_cache(
         return number / 2
 
     assert half(3) == 1.5
+
+
+INTERRUPTED = """
+import sys, time
+import microveil.formats.excel as excel
+
+def slow(*_):
+    print("writing", flush=True)
+    time.sleep(60)
+
+excel._fill = slow
+from microveil.cli.commands import main
+sys.argv = "microveil protect in.csv -o out.xlsx --epsilon 1".split()
+main()
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such signals")
+@pytest.mark.parametrize("how", ["SIGHUP", "SIGKILL"])
+def test_a_killed_run_leaves_nothing_or_the_next_removes_it(how: str, run: Run) -> None:
+    pl.DataFrame({"x": range(20)}).write_csv("in.csv")
+    with subprocess.Popen([sys.executable, "-c", INTERRUPTED], stdout=subprocess.PIPE) as process:  # noqa: S603
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"writing\n"
+        (scratch,) = Path().glob(".*")
+        assert scratch.stat().st_mode & 0o777 == 0o700
+        process.send_signal(getattr(signal, how))
+        process.send_signal(getattr(signal, how))  # as from a shell and its terminal
+    if how == "SIGKILL":
+        assert scratch.exists()
+        assert run("protect in.csv -o other.csv --epsilon 1")[0] == 0
+    else:
+        assert process.returncode == 128 + signal.SIGHUP
+    assert not [path for path in Path().iterdir() if path.suffix not in (".csv", ".json")]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such signals")
+def test_a_run_under_nohup_goes_on(run: Run) -> None:
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        run("--version")
+        assert signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGHUP, before)
