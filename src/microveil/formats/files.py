@@ -13,6 +13,7 @@ import polars as pl
 from microveil.core.tables import UserTable
 from microveil.errors import FileError, FileWarning, require
 from microveil.formats import columnar, csv, database, excel
+from microveil.formats.forked import check_threads
 from microveil.formats.paths import check_place, check_readable, is_disk_error
 from microveil.formats.statistical import read as statistical_read
 from microveil.formats.statistical import write as statistical_write
@@ -71,6 +72,7 @@ def load(data: UserTable, *, verbatim: Collection[str] = ()) -> Table:
     Numbers in `verbatim` columns that were text in the source and would be written differently
     stay text.
     """
+    check_threads()
     if isinstance(data, Table):
         return data
     source = source_of(data)

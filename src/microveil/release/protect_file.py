@@ -9,6 +9,7 @@ from microveil.engines.columnwise import ColumnwiseEngine
 from microveil.errors import FileError
 from microveil.formats import Source, TableMeta, scratch_directory
 from microveil.formats.csv import look_at, read_columnwise
+from microveil.formats.forked import check_threads
 from microveil.formats.machine import memory_of_this_machine
 from microveil.formats.paths import check_readable
 from microveil.plan.plan import Plan
@@ -77,6 +78,7 @@ def protect_file(
         As for `Release.write`; the output is Parquet or CSV as well.
     """
     check_plan(plan)
+    check_threads()
     source = source if isinstance(source, Source) else Source(source)
     store = LocalStore(TableMeta(source.path))
     places = store.places(output, detail=detail)
