@@ -29,6 +29,7 @@ def files() -> set[str]:
 def test_from_a_file_to_a_release_in_three_commands(run: Run) -> None:
     people().write_csv("people.csv")
     assert run("plan people.csv -o plan.toml")[0] == 0
+    assert Path("plan.toml").stat().st_mode & 0o777 == 0o600  # it lists categories seen
     code, out, err = run("protect people.csv --plan plan.toml -o safe.parquet")
     lines = err.splitlines()
     assert code == 0

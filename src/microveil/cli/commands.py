@@ -80,7 +80,7 @@ def plan(
     from microveil.plan.propose import propose_plan
 
     check_output(output, overwrite=overwrite, source=data.path, suffixes=(".toml",))
-    write_text(output, propose_plan(read_table(data), data.name))
+    write_text(output, propose_plan(read_table(data), data.name), private=True)
     _say(f"Wrote {output}. Read it, edit it, then: microveil protect {data.path or 'DATA'} "
          f"--plan {output} -o protected.parquet", quiet=quiet)  # fmt: skip
 
@@ -369,6 +369,7 @@ def explore(
     if wanted:
         with moved_into_place(list(wanted)) as temporary:
             for path, ending in zip(temporary, wanted.values(), strict=True):
+                path.touch(mode=0o600)  # they depend on the data
                 path.write_text(contents[ending](), encoding="utf-8")
     _say(found, quiet=quiet)
     for path in wanted:
