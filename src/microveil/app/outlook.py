@@ -7,9 +7,9 @@ from typing import NamedTuple
 import narwhals as nw
 import polars as pl
 
-from microveil.app.upload import caught_warnings
 from microveil.core.methods import METHODS
 from microveil.engines.memory import MemoryEngine
+from microveil.errors import noted
 from microveil.evaluation.expected import ExpectedError, expected_error, expected_of
 from microveil.exploration.engine import RepeatedEngine
 from microveil.exploration.frontier import candidates, starting_plan
@@ -39,7 +39,7 @@ class Outlook(NamedTuple):
 
 def check(table: pl.DataFrame, plan: Plan) -> list[str]:
     """Check the whole table against the plan; return what weakens the guarantee."""
-    with caught_warnings() as notes:
+    with noted() as notes:
         resolve(plan, MemoryEngine(table))
     return notes
 
@@ -70,7 +70,7 @@ def outlook(records: pl.DataFrame, plan: Plan) -> Outlook:
     >>> round(found.error, 2)
     0.25
     """
-    with caught_warnings():
+    with noted():
         found = expected_error(records, plan, clamped=True)
     return Outlook(_typical(found), found.attributes, records.height)
 
@@ -87,7 +87,7 @@ def _frontier(
     base = starting_plan(table, "the table", plan, None)
     clustered = METHODS[plan.method].clustered
     engine = RepeatedEngine(records)
-    with caught_warnings():
+    with noted():
         for candidate in candidates(base, table, [epsilon]):
             if candidate.method == plan.method and candidate.partition == "fixed":
                 resolved = resolve_and_choose(candidate.replace(trim=plan.trim), engine)

@@ -10,10 +10,9 @@ from microveil.app.compare import compare
 from microveil.app.downloads import HAS_REPORT, files_of, report_of
 from microveil.app.markup import items, message, readings
 from microveil.app.session import Chosen, Outcome, remember
-from microveil.app.upload import caught_warnings
 from microveil.app.words import Part, headline, readings_of, remarks
 from microveil.charts.shares import Shares
-from microveil.errors import MicroveilError
+from microveil.errors import MicroveilError, noted
 from microveil.evaluation import Evaluation, evaluate
 from microveil.formats import FORMATS, WRITABLE
 from microveil.plan.plan import Plan
@@ -54,7 +53,7 @@ def _protect(chosen: Chosen, plan: Plan, place: DeltaGenerator) -> Outcome:
     def show(_what: str, done: int, total: int) -> None:
         bar.progress(done / total, text=f"Masked {done} of {total} attributes")
 
-    with caught_warnings():  # which the check has shown
+    with noted():  # which the check has shown
         release = protect(table, plan, progress=show)
     bar.empty()
     return Outcome(table, release)
@@ -86,7 +85,7 @@ def judge(outcome: Outcome) -> Evaluation:
 
 
 def _evaluate(outcome: Outcome) -> Evaluation:
-    with caught_warnings():
+    with noted():
         known = outcome.plan.names("kept")
         return evaluate(outcome.original, outcome.release, quasi_identifiers=known)
 
