@@ -11,6 +11,7 @@ from microveil.core.methods import METHODS
 from microveil.engines.memory import MemoryEngine
 from microveil.errors import noted
 from microveil.evaluation.expected import ExpectedError, expected_error, expected_of
+from microveil.exploration import Exploration, explore
 from microveil.exploration.engine import RepeatedEngine
 from microveil.exploration.frontier import candidates, starting_plan
 from microveil.plan.plan import Plan
@@ -89,10 +90,17 @@ def _frontier(
     engine = RepeatedEngine(records)
     with noted():
         for candidate in candidates(base, table, [epsilon]):
-            if candidate.method == plan.method and candidate.partition == "fixed":
+            same = candidate.method == plan.method and candidate.partition == "fixed"
+            if same and not candidate.trim:
                 resolved = resolve_and_choose(candidate.replace(trim=plan.trim), engine)
                 error = _typical(expected_of(resolved, engine, clamped=True))
                 yield epsilon, candidate.k if clustered else None, error  # type: ignore[misc]
+
+
+def others(records: pl.DataFrame, plan: Plan) -> Exploration:
+    """Compare other plans at the same ε on some records, by running and attacking the best."""
+    with noted():
+        return explore(records, plan, epsilons=[plan.epsilon], runs=1)
 
 
 def _typical(found: ExpectedError) -> float:

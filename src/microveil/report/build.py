@@ -10,6 +10,7 @@ from typing import Any
 
 from microveil.core.tables import UserTable
 from microveil.evaluation import evaluate
+from microveil.evaluation.grades import RULES
 from microveil.evaluation.result import MEASURES, Evaluation, figures_to_show
 from microveil.formats import Table, check_output, moved_into_place, source_of
 from microveil.plan.plan import Plan
@@ -20,7 +21,7 @@ from microveil.release.guarantees import rounded_up
 from microveil.release.release import Release, certificate_beside
 from microveil.report.drawings import Drawings
 from microveil.report.page import render
-from microveil.report.words import RULES, cards, done, repeated
+from microveil.report.words import cards, done, repeated, scenario_rows, verdict_on
 
 
 def report(
@@ -33,6 +34,8 @@ def report(
     aligned: bool = False,
     target: Any = None,  # noqa: ANN401 - a name, or classes of any kind
     quasi_identifiers: Sequence[str] = (),
+    known: Sequence[str] = (),
+    people: float = 1.0,
 ) -> str:
     """Return the private report of a release: one HTML page that needs nothing else.
 
@@ -50,7 +53,7 @@ def report(
         run.
     certificate
         That of the release; by default its own, or the one beside the protected file.
-    detail, aligned, target, quasi_identifiers
+    detail, aligned, target, quasi_identifiers, known, people
         As for `evaluate`, if that is run.
 
     Examples
@@ -71,6 +74,8 @@ def report(
             aligned=aligned,
             target=target,
             quasi_identifiers=quasi_identifiers,
+            known=known,
+            people=people,
         )
     certificate = certificate or _certificate_of(release)
     seed = release.seed if isinstance(release, Release) else None
@@ -157,6 +162,8 @@ def _page(
         "not_computed": [f"{missing.label}: {missing.reason}"
                          for missing in evaluation.not_computed],
         "rules": RULES,
+        "verdict": verdict_on(evaluation, certificate),
+        "scenarios": scenario_rows(evaluation),
         "again": repeated(certificate, pair.plan, seed),
         "command": _command(certificate, pair.plan, seed, original),
         "plan": pair.plan.to_toml() if pair.plan else "",
