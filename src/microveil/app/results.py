@@ -11,10 +11,9 @@ from microveil.app.compare import compare
 from microveil.app.downloads import HAS_REPORT, files_of, report_of
 from microveil.app.markup import graded, items, message, readings, shares, verdict
 from microveil.app.session import Chosen, Outcome, remember
-from microveil.app.upload import caught_warnings
 from microveil.app.words import readings_of, remarks
 from microveil.charts.shares import Shares
-from microveil.errors import MicroveilError
+from microveil.errors import MicroveilError, noted
 from microveil.evaluation import Evaluation, also_known, evaluate
 from microveil.evaluation.grades import PUBLISH, RULES, how_risky, how_useful, passes, said_of
 from microveil.evaluation.next_step import Change, next_step_after
@@ -56,7 +55,7 @@ def _protect(chosen: Chosen, plan: Plan, place: DeltaGenerator) -> Outcome:
     def show(_what: str, done: int, total: int) -> None:
         bar.progress(done / total, text=f"Masked {done} of {total} attributes")
 
-    with caught_warnings():  # which the check has shown
+    with noted():  # which the check has shown
         release = protect(table, plan, progress=show)
     bar.empty()
     return Outcome(table, release)
@@ -108,12 +107,12 @@ def _intruder(plan: Plan) -> tuple[list[str], float]:
 
 
 def _evaluate(outcome: Outcome) -> Evaluation:
-    with caught_warnings():
+    with noted():
         return evaluate(outcome.original, outcome.release)
 
 
 def _next_step(evaluation: Evaluation) -> Change | None:
-    with caught_warnings():
+    with noted():
         return next_step_after(evaluation)
 
 

@@ -225,12 +225,15 @@ def certificate(
 
     _check_report(html, overwrite=overwrite, source=file)
     read = Certificate.read(file)
+    beside = read.file is not None and (protected := file.parent / read.file.name).exists()
+    if read.file is not None and beside and sha256_of(protected) != read.file.sha256:
+        raise MicroveilError(
+            f"{protected}: the file is not the one this certificate was written for: they are of "
+            "different releases, or the file was changed; protect again, or keep what belongs "
+            "together"
+        )
     _say(show_certificate(read))
-    if read.file is not None and (protected := file.parent / read.file.name).exists():
-        if sha256_of(protected) != read.file.sha256:
-            raise MicroveilError(
-                f"{protected}: the file is not the one this certificate was written for"
-            )
+    if beside:
         _say(f"{protected}: matches the certificate.")
     if html is not None:
         from microveil.report import certificate_page
@@ -497,12 +500,24 @@ def _say(what: RenderableType, *, quiet: bool = False) -> None:
         Console(soft_wrap=isinstance(what, str), highlight=False, markup=False).print(what)
 
 
+_ENDINGS = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
+
+
+def _end(number: int, _: object) -> None:
+    """End as Ctrl+C does, removing temporary files; further signals must not interrupt that."""
+    for other in _ENDINGS:
+        signal.signal(other, signal.SIG_IGN)
+    sys.exit(128 + number)
+
+
 def main() -> None:
     """Run the command line; a user's mistake is one line and exit code 1."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="replace")
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))  # and clean up
+    for number in _ENDINGS:
+        if signal.getsignal(number) is not signal.SIG_IGN:  # as nohup has it
+            signal.signal(number, _end)
     try:
         with _warnings_shown():
             app()

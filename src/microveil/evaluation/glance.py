@@ -3,7 +3,6 @@
 Nothing else need be in memory, so that a table of any size is looked at in seconds.
 """
 
-import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -16,7 +15,7 @@ from microveil.core.grid import Integers, Reals
 from microveil.core.tables import UserTable
 from microveil.engines.dtypes import category_values, numbers
 from microveil.engines.memory import open_table
-from microveil.errors import DataError, MicroveilError
+from microveil.errors import DataError, MicroveilError, noted
 from microveil.evaluation import linkage, risk
 from microveil.evaluation.known import EVERYTHING, Kind
 from microveil.evaluation.linkage import Linked
@@ -107,7 +106,7 @@ class Glance:
         table = _rows(self.original, self.positions[rows])
         whole = Table(table, TableMeta(inferred=self.inferred))
         try:
-            with warnings.catch_warnings(action="ignore"):
+            with noted():
                 release = protect(whole, plan, seed=int(random.integers(2**32)))
             return _pair(table, release)
         except MicroveilError:

@@ -20,7 +20,7 @@ from microveil.evaluation.utility import standard_deviations
 from microveil.formats import load, sha256_of, source_of
 from microveil.plan.plan import Plan
 from microveil.release.detail import Detail
-from microveil.release.release import Release
+from microveil.release.release import Release, certificate_beside
 
 Booleans = NDArray[np.bool_]
 
@@ -230,8 +230,10 @@ def _open_release(
     if isinstance(detail, str | Path):
         detail = Detail.read(detail)
     source = source_of(release)
-    if detail is not None and source is not None and source.path is not None:
-        _check_hash(source.path, detail)
+    if source is not None and source.path is not None:
+        certificate_beside(source.path)
+        if detail is not None:
+            _check_hash(source.path, detail)
     plan = detail.plan if detail else None
     return _Opened(_open(release, plan), detail, plan)
 

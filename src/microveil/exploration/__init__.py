@@ -1,7 +1,6 @@
 """Explore what a table would lose at which ε, by which method, and recommend a plan."""
 
 import math
-import warnings
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -10,7 +9,7 @@ import narwhals as nw
 
 from microveil.core.tables import UserTable
 from microveil.engines.memory import open_table
-from microveil.errors import DataError, PlanError, PrivacyWarning
+from microveil.errors import DataError, PlanError, noted
 from microveil.evaluation.expected import expected_of
 from microveil.evaluation.grades import LOW_LINKAGE
 from microveil.evaluation.learning import check_number_of_classes, open_target
@@ -104,8 +103,7 @@ def explore(
     measurer = Measurer(
         table, engine, LocalStore(loaded.meta), target, runs=runs, seed=seed
     )  # fmt: skip
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", PrivacyWarning)  # nothing is released; protect warns
+    with noted():  # nothing is released; protect warns
         tried = _expect(engine, base, candidates(base, table, budgets), limits, progress)
         points = _measure(tried, measurer, progress)
     return advise(base, points, limits, None if target is None else _name(target))

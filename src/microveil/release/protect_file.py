@@ -10,6 +10,7 @@ from microveil.engines.columnwise import ColumnwiseEngine
 from microveil.errors import FileError
 from microveil.formats import Source, TableMeta, scratch_directory
 from microveil.formats.csv import look_at, read_columnwise
+from microveil.formats.forked import check_threads
 from microveil.formats.machine import memory_of_this_machine
 from microveil.formats.paths import check_readable
 from microveil.plan.plan import Plan
@@ -85,6 +86,7 @@ def protect_file(
         lazy and are gone afterwards.
     """
     check_plan(plan)
+    check_threads()
     source = source if isinstance(source, Source) else Source(source)
     store = LocalStore(TableMeta(source.path))
     places = store.places(output, detail=detail)

@@ -9,18 +9,16 @@ from pathlib import Path
 from typing import Any
 
 from microveil.core.tables import UserTable
-from microveil.errors import FileError
 from microveil.evaluation import evaluate
 from microveil.evaluation.grades import RULES
 from microveil.evaluation.result import MEASURES, Evaluation, figures_to_show
-from microveil.formats import Table, check_output, moved_into_place, sha256_of, source_of
+from microveil.formats import Table, check_output, moved_into_place, source_of
 from microveil.plan.plan import Plan
 from microveil.release.certificate import SEEDED, Certificate
 from microveil.release.certificate_text import clusters_of, domain_of, facts_of
 from microveil.release.detail import Detail
 from microveil.release.guarantees import rounded_up
-from microveil.release.release import Release
-from microveil.release.store import places_of
+from microveil.release.release import Release, certificate_beside
 from microveil.report.drawings import Drawings
 from microveil.report.page import render
 from microveil.report.words import cards, done, repeated, scenario_rows, verdict_on
@@ -212,15 +210,7 @@ def _certificate_of(release: Release | UserTable) -> Certificate | None:
     if isinstance(release, Release):
         return release.certificate
     source = source_of(release)
-    if source is None or source.path is None:
-        return None
-    beside = places_of(source.path, detail=False).certificate
-    if not beside.is_file():
-        return None
-    certificate = Certificate.read(beside)
-    if certificate.file is None or certificate.file.sha256 != sha256_of(source.path):
-        raise FileError(f"{source.path}: the file is not the one {beside.name} was written for")
-    return certificate
+    return None if source is None or source.path is None else certificate_beside(source.path)
 
 
 def _name_of(original: UserTable) -> str:
