@@ -8,6 +8,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 import microveil.app
+from microveil.evaluation.grades import PUBLISH
 from microveil.plan.sample import people
 
 PAGE = Path(microveil.app.__file__).with_name("page.py")
@@ -51,8 +52,24 @@ def test_the_sample_from_start_to_end(page: AppTest) -> None:
     assert not page.exception
     assert said(page, "error") == []
     assert downloads(page)[:3] == ["Protected file", "Certificate", "Plan"]
+    (found,) = said(page, "verdict")
+    assert "The release passes." in found
+    assert PUBLISH in [caption.value for caption in page.caption]
+    assert len(said(page, "grade")) == 2
     widget(page.checkbox, "I also want").check().run()
     assert downloads(page)[3] == "Private detail"
+
+
+def test_a_release_that_fails_is_not_for_publication(page: AppTest) -> None:
+    upload(page, people(300).select("age", "wages", "region").drop_nulls())
+    widget(page.select_slider, "Anonymity").set_value(0).run()
+    page.button[0].click().run()
+    (found,) = said(page, "verdict")
+    assert "does not pass" in found
+    assert "add anonymity = 10" in found
+    assert PUBLISH not in [caption.value for caption in page.caption]
+    widget(page.multiselect, "Also try").set_value(["age"]).run()
+    assert any("knows age" in e.proto.body for e in page.get("html"))
 
 
 def test_expected_error_follows_the_sliders(page: AppTest) -> None:

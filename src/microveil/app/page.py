@@ -7,7 +7,7 @@ import streamlit as st
 from microveil.app.choose import choose
 from microveil.app.edit import attributes
 from microveil.app.markup import message
-from microveil.app.results import download, judge, offer_report, run
+from microveil.app.results import conclude, download, judge, run
 from microveil.app.settings import settings
 from microveil.errors import MicroveilError, defect
 
@@ -37,11 +37,10 @@ def page() -> None:
     if outcome is None:
         return
     place = st.container()
-    own = download(source, outcome)  # before the figures, which take a while for large tables
+    offered = download(source, outcome)  # before the figures, which take a while for large tables
     with place:
         evaluation = judge(outcome)
-    with own:
-        offer_report(outcome, evaluation)
+    conclude(outcome, evaluation, offered)
 
 
 def main() -> None:

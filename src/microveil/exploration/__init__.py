@@ -1,7 +1,6 @@
 """Explore what a table would lose at which ε, by which method, and recommend a plan."""
 
 import math
-import warnings
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -10,14 +9,15 @@ import narwhals as nw
 
 from microveil.core.tables import UserTable
 from microveil.engines.memory import open_table
-from microveil.errors import DataError, PlanError, PrivacyWarning
+from microveil.errors import DataError, PlanError, noted
 from microveil.evaluation.expected import expected_of
+from microveil.evaluation.grades import LOW_LINKAGE
 from microveil.evaluation.learning import check_number_of_classes, open_target
 from microveil.exploration.advice import advise
 from microveil.exploration.engine import RepeatedEngine
 from microveil.exploration.frontier import candidates, chosen, pooled, starting_plan
 from microveil.exploration.measure import Measurer
-from microveil.exploration.result import LINKAGE_LIMIT, Exploration, Limits, Point
+from microveil.exploration.result import Exploration, Limits, Point
 from microveil.formats import Table, load, source_of
 from microveil.plan.plan import Plan
 from microveil.release.choose_k import resolve_and_choose
@@ -37,7 +37,7 @@ def explore(
     *,
     epsilons: Sequence[float] = (0.01, 0.1, 1.0),
     target: Any = None,  # noqa: ANN401 - a name, or classes of any kind
-    max_linkage: float = LINKAGE_LIMIT,
+    max_linkage: float = LOW_LINKAGE,
     max_error: float = math.inf,
     min_anonymity: int = 0,
     runs: int = 3,
@@ -103,8 +103,7 @@ def explore(
     measurer = Measurer(
         table, engine, LocalStore(loaded.meta), target, runs=runs, seed=seed
     )  # fmt: skip
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", PrivacyWarning)  # nothing is released; protect warns
+    with noted():  # nothing is released; protect warns
         tried = _expect(engine, base, candidates(base, table, budgets), limits, progress)
         points = _measure(tried, measurer, progress)
     return advise(base, points, limits, None if target is None else _name(target))

@@ -9,10 +9,8 @@ import polars as pl
 from microveil.core.choices import MethodName
 from microveil.core.methods import METHODS
 from microveil.errors import PlanError
+from microveil.evaluation.grades import LOW_LINKAGE
 from microveil.plan.plan import Plan
-
-LINKAGE_LIMIT = 0.1
-"""The largest share of rows linked that is thought safe."""
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -51,7 +49,7 @@ class Limits:
         The least number of records in a joint cluster of every confidential attribute.
     """
 
-    max_linkage: float = LINKAGE_LIMIT
+    max_linkage: float = LOW_LINKAGE
     max_error: float = math.inf
     min_anonymity: int = 0
 

@@ -2,7 +2,6 @@
 
 import codecs
 import csv
-import warnings
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -14,7 +13,7 @@ from typing import IO, TYPE_CHECKING
 
 import polars as pl
 
-from microveil.errors import FileError, FileWarning
+from microveil.errors import FileError, FileWarning, warn
 from microveil.formats.paths import is_disk_error, why
 from microveil.formats.table import Dialect, Source, Table, TableMeta, check_names
 
@@ -182,7 +181,7 @@ def _detect_encoding(path: Path, file: IO[bytes]) -> str:
         return "utf-8"
     if not _decodes(_Text(path, file, _FALLBACK)):
         raise FileError(f"{path}: neither UTF-8 nor {_FALLBACK} text; give its encoding")
-    warnings.warn(
+    warn(
         f"{path}: not UTF-8, so it was read as {_FALLBACK}; if letters look wrong, give its "
         "encoding",
         FileWarning,
@@ -294,7 +293,7 @@ def _detect_decimal(strings: pl.DataFrame, delimiter: str, path: Path) -> str:
     if not with_point and not thousands:
         return ","
     why = "others have a decimal point" if with_point else "they may separate thousands"
-    warnings.warn(
+    warn(
         f"{path}: column {with_comma[0].name!r} has numbers with commas, but {why}, so it was read "
         "as text; give the decimal mark",
         FileWarning,

@@ -9,12 +9,13 @@ import numba
 import numpy as np
 
 from microveil.core.grid import Integers, Reals
+from microveil.core.kernels.compiled import compiled
 
 ENDS = 64  # ends looked at together; their costs stay in the fastest cache
 CHECKED = 16  # sizes between two looks at whether any larger cluster can pay
 SLACK = 1e-9  # more than all rounding errors of a cost
 
-_compiled = numba.njit(cache=True, nogil=True, fastmath={"nnan", "nsz"})
+_compiled = compiled(fastmath={"nnan", "nsz"})
 _inlined = numba.njit(nogil=True, inline="always")  # a call for 64 ends costs as much as its loop
 
 
