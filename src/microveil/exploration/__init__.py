@@ -48,8 +48,9 @@ def explore(
 
     Every point has its expected error, for which no noise is drawn. For each ε some points are also
     run, measured and attacked: clusters of the best k, noise-optimal ones, both with iDP-CBLS, and
-    the better of them with masked values pooled. What comes out is a function of the data that ε
-    does not cover: keep it private. No run is released.
+    the better of them with masked values pooled among 5, 10 and 25 records, as many as the plan
+    says, and as many as the limits need. What comes out is a function of the data that ε does not
+    cover: keep it private. No run is released.
 
     Parameters
     ----------
