@@ -144,10 +144,14 @@ def _number(bound: Bound | None, otherwise: float) -> float:
 
 def order_beside(protected: Path) -> tuple[Path | None, bool]:
     """Find what tells the order of rows beside a protected file: its detail, or its certificate."""
-    certificate, detail = certificate_beside(protected), places_of(protected, detail=True).detail
-    if detail and detail.is_file():
-        return detail, False
-    return None, certificate is not None and certificate.row_order == "as in the original"
+    paths = places_of(protected, detail=True)
+    if paths.detail and paths.detail.is_file():
+        return paths.detail, False
+    if not paths.certificate.is_file():
+        return None, False
+    certificate = Certificate.read(paths.certificate)
+    kept = certificate.file is not None and certificate.file.name == protected.name
+    return None, kept and certificate.row_order == "as in the original"
 
 
 def certificate_beside(protected: Path) -> Certificate | None:
