@@ -63,7 +63,7 @@ def test_the_sample_from_start_to_end(page: AppTest) -> None:
 def test_a_release_that_fails_is_not_for_publication(page: AppTest) -> None:
     upload(page, people(300).select("age", "wages", "region").drop_nulls())
     widget(page.select_slider, "Anonymity").set_value(0).run()
-    page.button[0].click().run()
+    widget(page.button, "Protect").click().run()
     (found,) = said(page, "verdict")
     assert "does not pass" in found
     assert "add anonymity = 10" in found
