@@ -82,7 +82,7 @@ def test_what_is_measured_is_what_evaluate_measures(found: Exploration) -> None:
     shares = [measured.value("utility.unchanged", name) for name in ("school", "job")]
     assert row["unchanged"] == pytest.approx(np.mean(shares))
     assert row["measured"] == pytest.approx(measured.value("utility.mean_sse"))
-    attacks = ("linkage.nearest", "linkage.one_to_one", "linkage.structure")
+    attacks = ("linkage.nearest", "linkage.one_to_one")  # pooling bounds the third
     assert row["linkage"] == max(measured.value(attack) for attack in attacks)
     scores = [measured.value("learning.f_measure", f"old = {label}") for label in ("no", "yes")]
     assert row["f_measure"] == pytest.approx(np.mean(scores))

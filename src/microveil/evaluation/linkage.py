@@ -7,6 +7,7 @@ picked at random out of n.
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -628,11 +629,16 @@ class _Attribute:
 
 def _smoothed(table: Reals, reach: float) -> Reals:
     """Spread what is in a place over those nearby; the last one is for missing values."""
-    known = len(table) - 1
+    return np.vstack([_spread(len(table) - 1, reach) @ table[:-1], table[-1:]])
+
+
+@lru_cache(maxsize=8)
+def _spread(known: int, reach: float) -> Reals:
+    """How much of each place goes to each; attributes of one round share it."""
     middles = (np.arange(known) + 0.5) / known
-    kernel = np.exp(-0.5 * ((middles[:, np.newaxis] - middles) / reach) ** 2)
+    kernel: Reals = np.exp(-0.5 * ((middles[:, np.newaxis] - middles) / reach) ** 2)
     kernel /= kernel.sum(axis=0)
-    return np.vstack([kernel @ table[:-1], table[-1:]])
+    return kernel
 
 
 def _attribute(values: Reals, masked: Reals, nominal: bool) -> _Attribute:
@@ -680,7 +686,10 @@ def _solve(scene: _Scene) -> Integers:
             kernels.score(attribute.odds(), attribute.places, attribute.labels, candidates, scores)
         if turn == _ROUNDS - 1:
             break
-        kernels.match_softly(scores, candidates, rows, _BALANCING, people == rows)
+        if _is_small(scene):
+            kernels.match_all_softly(scores, _BALANCING, people == rows)
+        else:
+            kernels.match_softly(scores, candidates, rows, _BALANCING, people == rows)
         progress = min(1.0, 1.25 * turn / _ROUNDS)
         for attribute in (a for a in attributes if a.shared):
             counts = np.zeros_like(attribute.density)

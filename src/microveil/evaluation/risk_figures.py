@@ -45,20 +45,28 @@ def disclosure_figures(pair: Pair, *, rank_percent: float, deviations: float) ->
 
 
 def linkages_of(
-    pair: Pair, *, sample: int | None, seed: int, scenario: Scenario = EVERYTHING
+    pair: Pair,
+    *,
+    sample: int | None,
+    seed: int,
+    scenario: Scenario = EVERYTHING,
+    by_structure: bool = True,
 ) -> tuple[Linked, ...]:
-    """Link records by what is known of people, as three intruders would."""
+    """Link records by what is known of people, as three intruders would.
+
+    The third one, who looks at who shares values with whom, takes by far the most time.
+    """
     known = what_is_known(pair, scenario)
     tables = (known.original, known.masked)
     given: dict[str, Any] = {
         "nominal": known.columns("nominal"), "exact": known.columns("exact"),
         "people": scenario.people, "seed": seed,
     }  # fmt: skip
-    return (
+    by_distance = (
         linkage.nearest(*tables, sample=sample, **given),
         linkage.one_to_one(*tables, **given),
-        linkage.structure(*tables, **given),
     )
+    return (*by_distance, linkage.structure(*tables, **given)) if by_structure else by_distance
 
 
 def linkage_figures(

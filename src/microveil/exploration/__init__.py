@@ -74,7 +74,8 @@ def explore(
         links, its measured mean SSE, and how many records its joint clusters have. A plan that does
         not is never recommended; if none does, nothing is.
     runs
-        How often each of the measured points is run; the first run is attacked.
+        How often each of the measured points is run; the first run is attacked, where values are
+        pooled by distance only.
     seed
         Of the runs and of the models.
     progress

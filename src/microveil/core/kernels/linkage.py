@@ -37,20 +37,49 @@ def match_softly(
         best = scores[i].max()
         for j in range(width):
             scores[i, j] = np.exp(scores[i, j] - best)
-    total = np.empty(rows)
+    total, free = np.empty(rows), np.empty(rows, np.float32)
     for _ in range(rounds):
         total[:] = 0.0
         for i in range(people):
             for j in range(width):
                 total[candidates[i, j]] += scores[i, j]
+        for row in range(rows):
+            free[row] = 1 / np.maximum(total[row], 1e-30 if everybody else 1.0)
         for i in range(people):
-            own = 0.0
+            own = np.float32(0.0)
             for j in range(width):
-                taken = total[candidates[i, j]]
-                scores[i, j] /= max(taken, 1e-30) if everybody else max(taken, 1.0)
+                scores[i, j] *= free[candidates[i, j]]
                 own += scores[i, j]
+            share = np.float32(1 / max(own, 1e-30))
             for j in range(width):
-                scores[i, j] /= max(own, 1e-30)
+                scores[i, j] *= share
+
+
+@compiled(fastmath={"reassoc", "contract"})
+def match_all_softly(scores: Weights, rounds: int, everybody: bool) -> None:
+    """Do as `match_softly` does where every person may be given any row, in this order."""
+    people, rows = scores.shape
+    for i in range(people):
+        best = scores[i].max()
+        for j in range(rows):
+            scores[i, j] = np.exp(scores[i, j] - best)
+    least = np.float32(1e-30 if everybody else 1.0)
+    total, free = np.empty(rows, np.float32), np.empty(rows, np.float32)
+    for _ in range(rounds):
+        total[:] = 0.0
+        for i in range(people):
+            for j in range(rows):
+                total[j] += scores[i, j]
+        for j in range(rows):
+            free[j] = 1 / max(total[j], least)
+        for i in range(people):
+            own = np.float32(0.0)
+            for j in range(rows):
+                scores[i, j] *= free[j]
+                own += scores[i, j]
+            share = np.float32(1 / max(own, np.float32(1e-30)))
+            for j in range(rows):
+                scores[i, j] *= share
 
 
 @compiled()
