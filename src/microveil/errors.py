@@ -62,7 +62,7 @@ class FileWarning(UserWarning):
     """Something had to be assumed to read a file, or is lost because a file cannot hold it."""
 
 
-def defect(error: Exception) -> str:
+def defect(error: BaseException) -> str:
     """Say where microveil failed, without the error's own message, which could contain data."""
     at = error.__traceback__
     while at and at.tb_next:

@@ -39,6 +39,7 @@ from microveil.engines.detail_rows import cluster_rows, loss_row
 from microveil.engines.dtypes import (
     category_values,
     column_like,
+    column_of,
     describe,
     listed_categories,
     numbers,
@@ -52,6 +53,13 @@ Order = NDArray[Any]
 """Positions of values in rank order, in 32 bits where that is enough."""
 
 _MOST_THREADS = 8  # each holds a few columns of temporary values
+_NO_RESULT = (
+    pl.exceptions.PolarsError,
+    pl.exceptions.PanicException,
+    ArithmeticError,
+    TypeError,
+    ValueError,
+)
 _PYTHON: dict[str, type] = {"text": str, "whole numbers": int, "true/false values": bool}
 
 
@@ -313,8 +321,10 @@ class MemoryEngine:
 
     def _smallest_class(self, attributes: tuple[str, ...]) -> int:
         """Count the records of the rarest combination of masked values."""
-        masked = pl.DataFrame({name: self._released(name).to_polars() for name in attributes})
-        return int(masked.group_by(*attributes).len()["len"].min())  # type: ignore[arg-type]
+        masked = [self._released(name).to_polars() for name in attributes]
+        numbered = pl.DataFrame({str(place): column for place, column in enumerate(masked)})
+        sizes = numbered.group_by(numbered.columns).len("records")["records"]
+        return int(sizes.min())  # type: ignore[arg-type]
 
     @property
     def joint_clusters(self) -> Mapping[str, Integers]:
@@ -347,9 +357,9 @@ class MemoryEngine:
             undefined = int((known & ~valid).sum())
             if not undefined:
                 self._keep(attribute, result)
-        except (pl.exceptions.PolarsError, ArithmeticError, TypeError, ValueError) as error:
-            if isinstance(error, DataError):
-                raise
+        except DataError:
+            raise
+        except _NO_RESULT:
             raise DataError(
                 "its expression cannot be computed from these column types, or does not give "
                 f"{self.columns[attribute].type_name}; change it",
@@ -360,14 +370,17 @@ class MemoryEngine:
 
     def finish(self, attributes: Sequence[str]) -> Released:
         """Return the masked table with these columns, of the kind and types that came in."""
-        columns = [own_categories(self._released(n), self._declared.get(n, ())) for n in attributes]
+        columns = [
+            own_categories(self._released(name), self._declared.get(name, ())).alias(name)
+            for name in attributes
+        ]
         return ReleasedInMemory(self._frame.select(*columns).to_native(), self._positions)
 
     def discard(self) -> None:
         """Nothing is stored."""
 
     def _column(self, attribute: str) -> nw.Series[Any]:
-        return self._frame[attribute]
+        return column_of(self._frame, attribute)
 
     def _keep(self, attribute: str, masked: pl.Series) -> None:
         self._masked[attribute] = column_like(self._column(attribute), masked)

@@ -83,8 +83,8 @@ def _column(result: "pa.Table", field: "pa.Field", *, verbatim: bool) -> pl.Seri
         words = [None if value is None else str(value) for value in values.to_pylist()]
         return pl.Series(field.name, words, dtype=pl.String)
     if kind == "numeric":
-        text = pl.Series(field.name, values.cast("string").to_pylist(), dtype=pl.String)
-        return typed(text, verbatim=verbatim)
+        text = pl.Series(values.cast("string").to_pylist(), dtype=pl.String)
+        return typed(text, verbatim=verbatim).alias(field.name)
     if hasattr(field.type, "storage_type"):
         values = values.cast(field.type.storage_type)
     return pl.Series(field.name, values)

@@ -51,10 +51,10 @@ def read(source: Source, _verbatim: Collection[str]) -> Table:
         cells = workbook.load_sheet(sheet, schema_sample_rows=None).to_polars()
     except fastexcel.FastExcelError:
         raise FileError(f"{path}: the sheet {sheet!r} cannot be read") from None
+    cells.columns = [str(place) for place in range(cells.width)]  # Polars takes ^x$ for a pattern
+    cells = _without_empty_rows(cells.select(map(_typed, cells)), path)
     cells.columns = list(names)
-    return Table(
-        _without_empty_rows(cells.select(map(_typed, cells)), path), TableMeta(path, inferred=True)
-    )
+    return Table(cells, TableMeta(path, inferred=True))
 
 
 def _typed(column: pl.Series) -> pl.Series:
@@ -96,7 +96,9 @@ def write(frame: pl.DataFrame, path: Path, _meta: TableMeta) -> list[str]:
             f"an Excel sheet holds {_MOST_ROWS:,} records of {_MOST_COLUMNS:,} columns, found "
             f"{frame.height:,} of {frame.width:,}; write Parquet or CSV"
         )
-    columns = [_storable(column) for column in frame]
+    columns = [
+        _storable(column.alias("column"), column.name).alias(column.name) for column in frame
+    ]
     try:
         with TemporaryDirectory(dir=path.parent, prefix=".") as directory:
             options = {"constant_memory": True, "tmpdir": directory}
@@ -118,18 +120,18 @@ def _fill(workbook: Any, frame: pl.DataFrame) -> None:  # noqa: ANN401 - of xlsx
                 writers[place](row, place, value)
 
 
-def _storable(column: pl.Series) -> pl.Series:
-    check_whole_numbers(column, "Excel")
+def _storable(column: pl.Series, name: str) -> pl.Series:
+    check_whole_numbers(column, name, "Excel")
     if column.dtype in (pl.Categorical, pl.Enum):
         column = column.cast(pl.String)
     if column.dtype == pl.String and (column.str.len_chars() > _LONGEST_TEXT).any():
         raise FileError(
-            f"column {column.name!r}: a cell holds {_LONGEST_TEXT:,} characters, found longer text;"
+            f"column {name!r}: a cell holds {_LONGEST_TEXT:,} characters, found longer text;"
             " write Parquet or CSV"
         )
     if column.dtype in (pl.Date, pl.Datetime) and (column.cast(pl.Date) < _FIRST_DAY).any():
         raise FileError(
-            f"column {column.name!r}: Excel's dates begin on {_FIRST_DAY}, found earlier ones; "
+            f"column {name!r}: Excel's dates begin on {_FIRST_DAY}, found earlier ones; "
             "write Parquet or CSV"
         )
     return column

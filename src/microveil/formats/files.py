@@ -137,7 +137,7 @@ def _write(data: UserTable, path: Path, meta: TableMeta, format_: _Format) -> li
     frame = nw.from_native(data, eager_only=True)
     frame = frame.with_columns(*map(_own_categories, frame.iter_columns()))
     polars = frame.implementation is nw.Implementation.POLARS
-    if path.suffix.lower() == ".csv" and not polars:
+    if path.suffix.lower() == ".csv" and not polars and len(frame.columns) > 1:
         frame.write_csv(path)
     elif path.suffix.lower() == ".parquet" and not polars:
         frame.write_parquet(path)

@@ -116,6 +116,8 @@ def check_readable(path: Path) -> None:
         raise FileError(f"{path}: cannot be read: {why(error)}") from None
     if size is None:
         raise FileError(f"{path}: no such file")
+    if not os.access(path, os.R_OK):
+        raise FileError(f"{path}: cannot be read: no permission")
     if size == 0:
         raise FileError(f"{path}: the file is empty")
 
@@ -125,8 +127,11 @@ def sha256_of(path: Path) -> str:
     if path.is_dir():
         parts = [file for file in path.iterdir() if not file.name.startswith(("_", "."))]
         return digest_of_directory({file.name: sha256_of(file) for file in parts})
-    with path.open("rb") as file:
-        return file_digest(file, "sha256").hexdigest()
+    try:
+        with path.open("rb") as file:
+            return file_digest(file, "sha256").hexdigest()
+    except OSError as error:
+        raise FileError(f"{path}: cannot be read: {why(error)}") from None
 
 
 def digest_of_directory(digests: Mapping[str, str]) -> str:

@@ -16,6 +16,7 @@ Code = float | str
 """A declared missing value: a number or text in SPSS, a letter (.a to .z) in Stata and SAS."""
 
 _DATABASES = ("postgresql://", "postgres://")
+_DELIMITER = re.compile(r'[^\0"\r\n\w\x80-\U0010ffff]', re.ASCII)
 _SCHEME = re.compile(r"[a-z][a-z0-9+]+:/+", re.IGNORECASE)
 
 
@@ -59,9 +60,9 @@ class Source:
             raise FileError("a database needs a query; give one that selects the table's columns")
         if self.delimiter == "\\t":
             object.__setattr__(self, "delimiter", "\t")
-        if self.delimiter is not None and not re.fullmatch(r'[^"\r\n\w]', self.delimiter, re.ASCII):
+        if self.delimiter is not None and not _DELIMITER.fullmatch(self.delimiter):
             raise FileError(
-                f"delimiter must be one character that is no letter, digit or quote, "
+                f"delimiter must be one ASCII character that is no letter, digit or quote, "
                 f"got {self.delimiter!r}"
             )
         if self.decimal not in (None, ".", ","):
@@ -237,14 +238,13 @@ def same_name_twice(where: Path | str) -> DataError:
     return DataError(f"{where}: column names must differ, found the same name twice; rename one")
 
 
-def check_whole_numbers(column: pl.Series, where: str) -> None:
+def check_whole_numbers(column: pl.Series, name: str, where: str) -> None:
     """Refuse whole numbers that a file of floating-point numbers would change."""
     if not column.dtype.is_integer() or not column.count():
         return
     if max(abs(int(column.min())), abs(int(column.max()))) > 2**53:  # type: ignore[arg-type]
         raise FileError(
-            f"column {column.name!r}: {where} files hold whole numbers of up to 2^53; "
-            "write Parquet or CSV"
+            f"column {name!r}: {where} files hold whole numbers of up to 2^53; write Parquet or CSV"
         )
 
 

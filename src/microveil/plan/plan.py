@@ -391,8 +391,10 @@ def read_settings(path: str | Path) -> dict[str, Any]:
 def _parse(text: str, folder: Path) -> dict[str, Any]:
     try:
         settings = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
+    except ValueError as error:
         raise PlanError(f"plan: not valid TOML: {error}") from None
+    except RecursionError:
+        raise PlanError("plan: not valid TOML: tables or lists are nested too deeply") from None
     attributes = settings.get("attributes")
     for attribute in attributes.values() if isinstance(attributes, dict) else ():
         if isinstance(attribute, dict) and isinstance(attribute.get("taxonomy"), str):

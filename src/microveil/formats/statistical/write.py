@@ -137,7 +137,7 @@ def _check_names(names: Iterable[str], pattern: re.Pattern[str], kind: str) -> N
 
 def _storable(column: pl.Series, kind: str) -> pl.Series:
     """Return the column in one of the few types there are, or refuse it."""
-    check_whole_numbers(column, kind)
+    check_whole_numbers(column, column.name, kind)
     dtype = column.dtype
     if dtype.is_float() or dtype in (pl.String, pl.Date, pl.Time):
         return column
