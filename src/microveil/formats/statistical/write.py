@@ -139,6 +139,8 @@ def _storable(column: pl.Series, kind: str) -> pl.Series:
     """Return the column in one of the few types there are, or refuse it."""
     check_whole_numbers(column, column.name, kind)
     dtype = column.dtype
+    if dtype == pl.Float16:
+        return column.cast(pl.Float64)
     if dtype.is_float() or dtype in (pl.String, pl.Date, pl.Time):
         return column
     if dtype.is_integer() or dtype == pl.Boolean:
