@@ -5,7 +5,7 @@ from typing import Protocol
 
 from microveil.cli.options import EngineName
 from microveil.errors import PlanError
-from microveil.formats import Source, Table, TableMeta, load, write_text
+from microveil.formats import Source, Table, TableMeta, check_values, load, write_text
 from microveil.plan.plan import Plan
 from microveil.release.protect import Progress, protect
 from microveil.release.protect_file import column_names, is_columnwise, protect_file
@@ -70,6 +70,7 @@ class _InMemory:
 
     def run(self, plan: Plan, *, seed: int | None, progress: Progress | None) -> Written:
         table = self._table or load(self._data, verbatim=plan.verbatim)
+        check_values(table.data, plan.names("kept"), self._places.protected)
         release = protect(table, plan, seed=seed, progress=progress)
         written = release.write_to(self._places, keep_order=self._keep_order)
         if self._report is not None:

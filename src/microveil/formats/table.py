@@ -12,6 +12,11 @@ from microveil.core.grid import Integers
 from microveil.core.tables import UserTable
 from microveil.errors import DataError, FileError
 
+Finest = Literal["second", "millisecond", "microsecond"]
+_NANOSECONDS = {
+    "second": 10**9, "millisecond": 10**6, "microsecond": 10**3, "ms": 10**6, "us": 10**3, "ns": 1,
+}  # fmt: skip
+
 Code = float | str
 """A declared missing value: a number or text in SPSS, a letter (.a to .z) in Stata and SAS."""
 
@@ -245,6 +250,33 @@ def check_whole_numbers(column: pl.Series, name: str, where: str) -> None:
     if max(abs(int(column.min())), abs(int(column.max()))) > 2**53:  # type: ignore[arg-type]
         raise FileError(
             f"column {name!r}: {where} files hold whole numbers of up to 2^53; write Parquet or CSV"
+        )
+
+
+def check_real_numbers(column: pl.Series, name: str, where: str, largest: float) -> None:
+    """Refuse real numbers that a file would take for missing ones, or change."""
+    if column.dtype.is_float() and _beyond(column, largest):
+        raise FileError(
+            f"column {name!r}: {where} files hold numbers of up to {largest:g}, found larger, "
+            "infinite or NaN; make them missing, or write Parquet or CSV"
+        )
+
+
+def _beyond(column: pl.Series, largest: float) -> bool:
+    sizes = column.drop_nulls().cast(pl.Float64).abs()
+    return bool((sizes.is_nan() | (sizes > largest)).any())
+
+
+def check_times(column: pl.Series, name: str, where: str, finest: Finest) -> None:
+    """Refuse dates and times finer than a file holds."""
+    if column.dtype not in (pl.Datetime, pl.Time, pl.Duration):
+        return
+    unit = getattr(column.dtype, "time_unit", "ns")  # which times of day have
+    step = _NANOSECONDS[finest] // _NANOSECONDS[unit]
+    if step > 1 and (column.to_physical() % step != 0).any():
+        raise FileError(
+            f"column {name!r}: {where} files hold times to the {finest}, found finer ones; round "
+            "them, or write Parquet or CSV"
         )
 
 
