@@ -120,7 +120,7 @@ class ColumnwiseEngine(MemoryEngine):
     def _keep_clusters(self, attribute: AttributeSettings, masked: Masked) -> None:
         if self._clusters is not None:
             path = self._scratch / f"clusters{len(self._clusters)}.parquet"
-            cluster_rows(attribute, masked.description).write_parquet(path)
+            cluster_rows([(attribute, masked.description)]).write_parquet(path)
             self._clusters[attribute.name] = path
 
     def _column(self, attribute: str) -> nw.Series[Any]:

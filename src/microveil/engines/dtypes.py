@@ -56,7 +56,7 @@ def numbers(series: nw.Series[Any]) -> Reals:
         return microseconds
     if dtype.is_integer():  # PyArrow casts none above 2^53
         return series.to_numpy().astype(np.float64)
-    return series.cast(nw.Float64).to_numpy()
+    return (series if dtype == nw.Float64 else series.cast(nw.Float64)).to_numpy()
 
 
 def category_values(series: nw.Series[Any]) -> tuple[pl.Series, Holds]:

@@ -2,6 +2,7 @@
 
 import codecs
 import csv
+import re
 import warnings
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
@@ -398,7 +399,7 @@ def _clock(text: pl.Series) -> pl.Series | None:
     """Read a column as dates or times if every value is one as ISO 8601 writes them."""
     known = text.drop_nulls()
     for pattern, dtype in _CLOCKS.items():
-        if len(known) and known.str.contains(pattern).all():
+        if len(known) and re.search(pattern, known[0]) and known.str.contains(pattern).all():
             times = text.str.replace(" ", "T", literal=True).str.strptime(dtype, strict=False)
             return times if times.null_count() == text.null_count() else None
     return None

@@ -26,7 +26,7 @@ from microveil.core.methods import METHODS
 from microveil.errors import DataError
 from microveil.plan.plan import RECOMMENDED
 from microveil.plan.roles import is_pattern
-from microveil.plan.toml import commented
+from microveil.plan.toml import commented, texts
 
 FROM_DATA = "(from the data)"
 
@@ -142,7 +142,7 @@ def _add_settings(
     if marked:
         said = "The certificate will say of these that they were taken from the data."
         document.add(tomlkit.comment(said))
-        document.add("from_data", tomlkit.item(marked))
+        document.add("from_data", texts(marked))
     document.add(tomlkit.nl())
 
 
