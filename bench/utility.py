@@ -37,11 +37,7 @@ def main() -> None:
             plans = [Plan(epsilon=e, attributes=attributes, **settings) for e in EPSILONS]
             print(_row(label, [log_mean_sse(table, plan) for plan in plans]))
         plans = [Plan.recommended(epsilon=e, anonymity=0, attributes=attributes) for e in EPSILONS]
-<<<<<<< HEAD
-        print(_row("all: Plan.recommended", [log_mean_sse(table, plan) for plan in plans]))
-=======
         print(_row("all: recommended, not pooled", [log_mean_sse(table, p) for p in plans]))
->>>>>>> trim
 
 
 def _row(label: str, errors: list[float]) -> str:

@@ -19,9 +19,10 @@ if TYPE_CHECKING:
     from microveil.evaluation import Evaluation, evaluate
     from microveil.evaluation.estimator import ProtectedEstimator
     from microveil.evaluation.expected import ExpectedError, expected_error
+    from microveil.evaluation.verdict import Verdict, verdict
     from microveil.exploration import Exploration, explore
     from microveil.formats import Source
-    from microveil.plan import Confidential, Derived, Group, Identifier, Kept, Plan
+    from microveil.plan import Confidential, Derived, Group, Identifier, Kept, Plan, Scenario
     from microveil.release.certificate import Certificate
     from microveil.release.detail import Detail
     from microveil.release.protect import protect
@@ -51,7 +52,9 @@ __all__ = [
     "PrivacyWarning",
     "ProtectedEstimator",
     "Release",
+    "Scenario",
     "Source",
+    "Verdict",
     "__version__",
     "audit",
     "evaluate",
@@ -59,6 +62,7 @@ __all__ = [
     "explore",
     "protect",
     "protect_file",
+    "verdict",
 ]
 
 _HOMES = {
@@ -76,9 +80,10 @@ _HOMES = {
         "evaluation": ("Evaluation", "evaluate"),
         "evaluation.estimator": ("ProtectedEstimator",),
         "evaluation.expected": ("ExpectedError", "expected_error"),
+        "evaluation.verdict": ("Verdict", "verdict"),
         "exploration": ("Exploration", "explore"),
         "formats": ("Source",),
-        "plan": ("Confidential", "Derived", "Group", "Identifier", "Kept", "Plan"),
+        "plan": ("Confidential", "Derived", "Group", "Identifier", "Kept", "Plan", "Scenario"),
         "release.certificate": ("Certificate",),
         "release.detail": ("Detail",),
         "release.protect": ("protect",),

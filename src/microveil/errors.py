@@ -15,9 +15,15 @@
 Messages name attributes, counts and line numbers. They never contain a value from the data.
 """
 
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from importlib import import_module
 from pathlib import Path
 from typing import Any
+
+_noted: ContextVar[list[str] | None] = ContextVar("noted", default=None)
 
 
 class MicroveilError(Exception):
@@ -60,6 +66,34 @@ class PrivacyWarning(UserWarning):
 
 class FileWarning(UserWarning):
     """Something had to be assumed to read a file, or is lost because a file cannot hold it."""
+
+
+def warn(message: str, category: type[UserWarning], *, stacklevel: int) -> None:
+    """Warn whoever called, or note it for whoever collects; `stacklevel` is that of `warnings`."""
+    notes = _noted.get()
+    if notes is None:
+        warnings.warn(message, category, stacklevel=stacklevel + 1)
+    elif message not in notes:
+        notes.append(message)
+
+
+@contextmanager
+def noted() -> Iterator[list[str]]:
+    """Collect what this thread would warn of; `warnings` knows only the whole process.
+
+    Examples
+    --------
+    >>> with noted() as notes:
+    ...     warn("it was assumed to be text", FileWarning, stacklevel=1)
+    >>> notes
+    ['it was assumed to be text']
+    """
+    notes: list[str] = []
+    token = _noted.set(notes)
+    try:
+        yield notes
+    finally:
+        _noted.reset(token)
 
 
 def defect(error: BaseException) -> str:

@@ -8,6 +8,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 import microveil.app
+from microveil.evaluation.grades import PUBLISH
 from microveil.plan.sample import people
 
 PAGE = Path(microveil.app.__file__).with_name("page.py")
@@ -47,12 +48,28 @@ def test_only_the_first_step_is_shown_at_first(page: AppTest) -> None:
 def test_the_sample_from_start_to_end(page: AppTest) -> None:
     page.radio[0].set_value(SAMPLE).run()
     assert steps(page) == ["1.", "2.", "3.", "4."]
-    page.button[0].click().run()
+    widget(page.button, "Protect").click().run()
     assert not page.exception
     assert said(page, "error") == []
     assert downloads(page)[:3] == ["Protected file", "Certificate", "Plan"]
+    (found,) = said(page, "verdict")
+    assert "The release passes." in found
+    assert PUBLISH in [caption.value for caption in page.caption]
+    assert len(said(page, "grade")) == 2
     widget(page.checkbox, "I also want").check().run()
     assert downloads(page)[3] == "Private detail"
+
+
+def test_a_release_that_fails_is_not_for_publication(page: AppTest) -> None:
+    upload(page, people(300).select("age", "wages", "region").drop_nulls())
+    widget(page.select_slider, "Anonymity").set_value(0).run()
+    widget(page.button, "Protect").click().run()
+    (found,) = said(page, "verdict")
+    assert "does not pass" in found
+    assert "add anonymity = 10" in found
+    assert PUBLISH not in [caption.value for caption in page.caption]
+    widget(page.multiselect, "Also try").set_value(["age"]).run()
+    assert any("knows age" in e.proto.body for e in page.get("html"))
 
 
 def test_expected_error_follows_the_sliders(page: AppTest) -> None:
@@ -71,7 +88,7 @@ def test_expected_error_follows_the_sliders(page: AppTest) -> None:
 
 def test_a_change_after_protecting_is_pointed_out(page: AppTest) -> None:
     page.radio[0].set_value(SAMPLE).run()
-    page.button[0].click().run()
+    widget(page.button, "Protect").click().run()
     assert said(page, "note") == []
     widget(page.select_slider, "ε").set_value(0.5).run()
     assert len(said(page, "note")) == 1
@@ -82,7 +99,7 @@ def test_another_method_asks_for_domains(page: AppTest) -> None:
     widget(page.selectbox, "Method").set_value("DP").run()
     (error,) = said(page, "error")
     assert "needs a declared domain" in error
-    assert page.button[0].disabled
+    assert widget(page.button, "Protect").disabled
     widget(page.checkbox, "Read domains").check().run()
     assert said(page, "error") == []
     assert "voids the claim of differential privacy" in said(page, "warning")[0]
@@ -93,8 +110,21 @@ def test_every_partition(page: AppTest, partition: str) -> None:
     upload(page, people(300).select("age", "wages"))
     widget(page.selectbox, "Clusters").set_value(partition).run()
     widget(page.select_slider, "Share of a cluster").set_value(0.1).run()
-    page.button[0].click().run()
+    widget(page.button, "Protect").click().run()
     assert (said(page, "error"), steps(page)[-1]) == ([], "6.")
+
+
+def test_other_plans_are_compared_when_asked_for(page: AppTest) -> None:
+    upload(page, people(60).select("age", "wages"))
+    charts = len(page.get("vega_lite_chart"))
+    widget(page.button, "Compare other plans").click().run()
+    (recommended,) = said(page, "note")
+    assert "keeps to the limits" in recommended or "linked by the strongest attack" in recommended
+    assert len(page.get("vega_lite_chart")) == charts + 1
+    page.run()  # remembered
+    assert said(page, "note") == [recommended]
+    widget(page.select_slider, "ε").set_value(0.5).run()
+    assert (said(page, "note"), len(page.get("vega_lite_chart"))) == ([], charts)
 
 
 def test_a_defect_shows_no_data(page: AppTest, monkeypatch: pytest.MonkeyPatch) -> None:

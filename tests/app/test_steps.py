@@ -33,7 +33,6 @@ from microveil.app.markup import items, message, readings
 from microveil.app.outlook import check, frontier, outlook, some_records, why_unpredicted
 from microveil.app.server import command
 from microveil.app.upload import Upload
-from microveil.app.words import headline, readings_of
 from microveil.evaluation.pairing import pair_up
 from microveil.evaluation.utility import mean_sse
 from microveil.formats import sha256_of
@@ -267,14 +266,6 @@ def test_markup_lets_no_markup_through() -> None:
     for html in (message("error", hostile), items([hostile]), readings([(hostile,) * 3])):
         assert "<img" not in html
         assert "&lt;img src=x onerror=alert(1)&gt;&amp;" in html
-
-
-def test_the_headline_tells_use_and_risk() -> None:
-    table = people()
-    found = evaluate(table, protect(table, people_plan(), seed=1))
-    assert headline(found, "utility")[0].startswith("A value moves by ")
-    assert "could be linked" in headline(found, "risk")[0]
-    assert len(list(readings_of(found, "risk"))) > len(headline(found, "risk"))
 
 
 def test_the_page_listens_here_only_and_reports_nothing() -> None:

@@ -29,6 +29,7 @@ def files() -> set[str]:
 def test_from_a_file_to_a_release_in_three_commands(run: Run) -> None:
     people().write_csv("people.csv")
     assert run("plan people.csv -o plan.toml")[0] == 0
+    assert Path("plan.toml").stat().st_mode & 0o777 == 0o600  # it lists categories seen
     code, out, err = run("protect people.csv --plan plan.toml -o safe.parquet")
     lines = err.splitlines()
     assert code == 0
@@ -61,6 +62,46 @@ def test_flags_alone(run: Run) -> None:
         ("age", "iDP-LS", 5, 120),
     ]
     assert pl.read_csv("out.csv").columns == ["region", "income", "age"]
+
+
+def test_the_verdict_is_printed_and_not_written(run: Run) -> None:
+    rows = "".join(f"{VALUE + i},{VALUE - 37 * i % 60},{i % 4}\n" for i in range(60))
+    Path("in.csv").write_text(f"x,y,sex\n{rows}", encoding="utf-8")
+    command = "protect in.csv -o out.csv --overwrite --epsilon 1 --k 5 --keep sex"
+    code, out, err = run(command)
+    assert (code, err) == (0, "")
+    assert "Risk High: does not pass." in " ".join(out.split())
+    assert "To change add anonymity = 10: linkage" in " ".join(out.split())
+    assert "Publish these two together" not in out
+    assert str(VALUE)[:4] not in out
+    written = Path("out.csv").read_text() + Path("out.certificate.json").read_text()
+    assert "erdict" not in written
+    code, out, _ = run(f"{command} --anonymity 10")
+    assert "Risk Low: passes." in " ".join(out.split())
+    assert "Publish these two together" in out
+    for flag in ("--keep-order", "--seed 1"):
+        assert "Publish these two together" not in run(f"{command} --anonymity 10 {flag}")[1]
+    assert "erdict" not in run(f"{command} --no-verdict")[1]
+
+
+def test_intruders_are_flags(run: Run) -> None:
+    Path("in.csv").write_text("x,sex\n1,f\n2,f\n3,m\n4,m\n5,d\n", encoding="utf-8")
+    command = "protect in.csv -o out.csv --epsilon 1 --k 5 --keep sex --detail"
+    code, _, err = run(f"{command} --known se")
+    assert (code, files()) == (1, {"in.csv"})
+    assert "scenarios: no attribute 'se'; did you mean 'sex'?" in err
+    assert "people must be a share" in run(f"{command} --people 0")[2]
+    code, out, _ = run(f"{command} --known sex")
+    assert code == 0
+    assert "60% of records could be linked by someone who knows sex and" in " ".join(out.split())
+    code, out, _ = run("evaluate in.csv out.csv --known x --known sex --people 0.4 --json")
+    assert code == 0
+    tried = {figure["attribute"] for figure in json.loads(out)["figures"]
+             if figure["measure"] == "linkage.nearest"}  # fmt: skip
+    assert tried == {None, "knows sex", "knows x and sex of 40% of the people"}
+    code, out, _ = run("evaluate in.csv out.csv --known x")
+    assert "Scenarios" in out
+    assert out.index("knows sex") < out.index("knows x ")
 
 
 def test_flags_override_the_plan(run: Run) -> None:
@@ -142,7 +183,9 @@ def test_evaluate(run: Run) -> None:
     Path("out.detail.zip").unlink()
     code, out, _ = run("evaluate people.csv out.parquet")
     assert code == 0
-    assert "row order is not known" in " ".join(out.split())
+    line = "Attacks could not be scored: which record is whose is not known"
+    assert " ".join(out.split()).count(line) == 1
+    assert "--detail FILE" in out
     assert "pMSE ratio" in out
     run("protect people.csv --plan plan.toml -o kept.csv --seed 1 --keep-order")
     assert "linkage by nearest record" in run("evaluate people.csv kept.csv")[1]

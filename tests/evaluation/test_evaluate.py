@@ -26,7 +26,7 @@ from microveil.core.grid import Reals
 from microveil.evaluation import MEASURES, ONE_BY_ONE, utility
 from microveil.evaluation.learning import F_MEASURES
 from microveil.evaluation.linkage import nearest
-from microveil.evaluation.result import ABOUT, percent
+from microveil.evaluation.result import ABOUT, LINKAGE, percent
 
 RECORDS = 120
 ATTRIBUTES = ("wages", "age")
@@ -155,8 +155,10 @@ def test_aligned_files_lack_only_the_clusters(release: Release, tmp_path: Path) 
     own = OF_CATEGORIES_OR_POOLS
     of_clusters = {m for m in MEASURES if "cluster" in MEASURES[m].label and m not in own}
     of_classes = {"risk.unique_records", "risk.smallest_class"}
-    assert {measure for measure, _ in _reasons(measured)} == of_clusters | of_classes
-    assert measured.figures == tuple(f for f in expected.figures if f.measure not in of_clusters)
+    of_kept = {"risk.unique_kept", "risk.linkage_with_kept"}
+    assert {measure for measure, _ in _reasons(measured)} == of_clusters | of_classes | of_kept
+    without = of_clusters | of_kept
+    assert measured.figures == tuple(f for f in expected.figures if f.measure not in without)
 
 
 def test_a_table_alone_gives_distributions_and_says_what_is_missing(release: Release) -> None:
@@ -168,8 +170,10 @@ def test_a_table_alone_gives_distributions_and_says_what_is_missing(release: Rel
         "utility.pmse", "utility.pmse_ratio", "risk.unique_combinations",
     }  # fmt: skip
     reasons = _reasons(evaluation)
-    for measure in (*ONE_BY_ONE, *F_MEASURES):
-        assert "row order is not known" in reasons[measure, None]
+    for measure in (*ONE_BY_ONE, *LINKAGE, *F_MEASURES):
+        assert "which record is whose is not known" in reasons[measure, None]
+    assert evaluation.unscored == reasons["linkage.nearest", None]
+    assert evaluation.unscored.startswith("attacks could not be scored")
     assert "private detail" in reasons["risk.width_median", None]
     with_order = evaluate(PEOPLE, release)
     for measure in ("utility.means", "utility.variances"):
@@ -272,7 +276,8 @@ def test_nothing_but_constants() -> None:
     table = pl.DataFrame({"a": [1, 1, 1], "sex": ["f", "f", "m"]})
     evaluation = evaluate(table, table, aligned=True, attributes="a", quasi_identifiers=["sex"])
     assert [f.measure for f in evaluation.figures] == ["risk.unique_records", "risk.smallest_class"]
-    (missing,) = evaluation.not_computed
+    missing, kept = evaluation.not_computed
+    assert "plan" in kept.reason
     assert missing.label == "every measure of 'a'"
 
 
@@ -356,7 +361,7 @@ def test_a_detail_knows_its_plan_and_file(release: Release, tmp_path: Path) -> N
 def test_results_in_every_form(release: Release) -> None:
     evaluation = evaluate(PEOPLE, release, target="old", estimator=KNeighborsClassifier())
     frame = evaluation.to_frame()
-    assert frame.columns == ["measure", "attribute", "value", "reading"]
+    assert frame.columns == ["measure", "attribute", "value", "reading", "high"]
     assert frame["value"].is_finite().all()
     assert len(frame) == len(evaluation.figures)
     assert all("\n" not in reading and reading for reading in frame["reading"])
@@ -385,7 +390,7 @@ def test_figures_are_about_what_their_measure_says(release: Release) -> None:
     signs = {"pair": " × ", "columns": ", ", "class": "old = "}
     for figure in evaluation.figures:
         about = MEASURES[figure.measure].about
-        if about == "table":
+        if about in ("table", "scenario"):
             assert figure.attribute is None
         elif about == "attribute":
             assert figure.attribute in ATTRIBUTES

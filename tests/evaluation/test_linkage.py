@@ -108,6 +108,40 @@ def test_what_an_intruder_knows() -> None:
         linkage.structure(original, masked, people=0)
 
 
+@pytest.mark.parametrize("pairs", [linkage.EXACT, 0])
+def test_columns_published_as_they_are_rule_records_out(
+    pairs: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By hand: by them alone two are linked to one of two each time, and one for sure."""
+    monkeypatch.setattr(linkage, "EXACT", pairs)
+    original = np.array([[30, 0], [31, 0], [60, 1], [62, 1], [np.nan, np.nan]], dtype=float)
+    masked = np.array([[31, 0], [30, 0], [30, 1], [99, 1], [31, np.nan]], dtype=float)
+    for attack in ATTACKS:
+        assert attack(original, masked, known=[1], exact=[1]).share == pytest.approx(0.6)
+    by_age = linkage.nearest(original, masked, known=[0])  # 31 is nearest to what is missing
+    assert by_age.share == pytest.approx((0 + 0 + 0 + 0 + 1 / 2) / 5)
+    both = linkage.nearest(original, masked, exact=[1])
+    assert both.share == pytest.approx((0 + 0 + 1 + 0 + 1) / 5)  # 62 is nearer to 30 than to 99
+    assert linkage.one_to_one(original, masked, exact=[1]).share == pytest.approx(3 / 5)
+
+
+def test_parts_are_the_whole() -> None:
+    original, masked = clustered(300, 3, k=6, noise=0.05)
+    kinds = np.random.default_rng(9).integers(0, 3, (300, 2)).astype(float)
+    original, masked = np.hstack([original, kinds]), np.hstack([masked, kinds])
+    masked[::7, 3] = 9  # which nobody had
+    masked[::11, 0] = np.nan
+    chosen = np.arange(0, 300, 3)
+    known = np.isin(np.arange(300), chosen)
+    whole = linkage.nearest(original, masked, nominal=[3], exact=[4], people=known)
+    parts = linkage.nearest_in_parts(
+        original[chosen], masked[chosen], np.array_split(masked, 4), nominal=[3], exact=[4],
+        known=100,
+    )  # fmt: skip
+    assert parts == whole
+    assert 0 < parts.share < 1
+
+
 def test_large_tables_are_attacked_by_candidates(monkeypatch: pytest.MonkeyPatch) -> None:
     original, masked = clustered(1_000, 6, k=8, noise=0.05)
     monkeypatch.setattr(linkage, "EXACT", 1_000)

@@ -11,6 +11,7 @@ import pytest
 from microveil import Confidential, Plan, explore, protect
 from microveil.core.choices import Missing
 from microveil.engines import memory
+from microveil.exploration import measure
 from microveil.exploration.engine import RepeatedEngine
 from microveil.formats import TableMeta
 from microveil.release import choose_k
@@ -21,10 +22,10 @@ from microveil.release.store import LocalStore
 _RANDOM = np.random.default_rng(8)
 TABLE = pl.DataFrame(
     {
-        "a": _RANDOM.normal(50, 10, 400).round(2),
-        "b": _RANDOM.integers(0, 40, 400),
-        "kind": _RANDOM.choice(["x", "y", "z"], 400),
-        "class": _RANDOM.choice(["yes", "no"], 400),
+        "a": _RANDOM.normal(50, 10, 120).round(2),
+        "b": _RANDOM.integers(0, 40, 120),
+        "kind": _RANDOM.choice(["x", "y", "z"], 120),
+        "class": _RANDOM.choice(["yes", "no"], 120),
     }
 )
 NUMBERS = {"a": Confidential(lower=0, upper=100), "b": Confidential(lower=0, upper=100)}
@@ -48,27 +49,33 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> tuple[Counter[str], Callable[[An
     return calls, count
 
 
-def test_plans_are_resolved_and_columns_sorted_and_looked_at_once(
+def test_plans_are_resolved_and_columns_sorted_looked_at_and_clustered_jointly_once(
     counted: tuple[Counter[str], Callable[[Any, str], None]],
 ) -> None:
     calls, count = counted
     count(choose_k, "resolve")
     count(memory, "_rank")
     count(memory.MemoryEngine, "_look")
-    found = explore(TABLE, PLAN, epsilons=[0.1, 1.0, 10.0], runs=3)
-    assert len(found.points) == 72
-    assert calls == {"resolve": 72, "_rank": 2, "_look": 2}
+    count(memory, "cluster_points")
+    found = explore(TABLE, PLAN, epsilons=[0.1, 1.0], runs=2)
+    of_one = 3 * 5 + 3 + 1 + 2 * 3  # clusters of k, noise-optimal, without clusters, pooled
+    assert len(found.points) == 2 * of_one
+    assert calls == {
+        "resolve": 2 * of_one,
+        "_rank": 2,
+        "_look": 2,
+        "cluster_points": 3 * 2,  # three numbers of records, two runs
+    }
 
 
 def test_the_original_is_learned_once(
-    counted: tuple[Counter[str], Callable[[Any, str], None]],
+    counted: tuple[Counter[str], Callable[[Any, str], None]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from sklearn.ensemble import RandomForestClassifier
-
     calls, count = counted
-    count(RandomForestClassifier, "fit")
+    monkeypatch.setattr(measure, "scores_of", lambda *_, **__: {"yes": 0.9})
+    count(measure, "scores_of")
     explore(TABLE, PLAN, epsilons=[1.0], target="class", runs=2)
-    assert calls["fit"] == 2 * 2 + 1  # two points, two runs
+    assert calls["scores_of"] == (2 + 6) * 2 + 1  # points without and with pooling, two runs
 
 
 @pytest.mark.parametrize("missing", ["keep", "drop"])

@@ -273,6 +273,15 @@ def test_addresses_that_are_none() -> None:
         with pytest.raises(FileError, match="got an address that begins with") as error:
             Source(location, query="select 1")
         assert "s3cret" not in str(error.value)
+    for location in (
+        " postgresql://u:s3cret@localhost/x", "\tPOSTGRES://u:s3cret@localhost/x",
+        "jdbc:postgresql://u:s3cret@localhost/x", "jdbc:oracle:thin:u/s3cret@//localhost:1521/x",
+        "u:s3cret@localhost/x", "postgresql:u:s3cret@localhost/x",
+    ):  # fmt: skip
+        with pytest.raises(FileError, match="expected a file, or for a database text") as error:
+            Source(location)
+        assert "s3cret" not in str(error.value)
+    assert Source("C:/data/a@b.csv").path is not None
     with pytest.raises(FileError, match="sheet has no meaning for the database"):
         read_table(Source("postgresql://u@h/d", query="select 1", sheet="x"))
 

@@ -119,6 +119,13 @@ ATTRIBUTES = {"age": "confidential", "name": "identifier"}
         ({"anonymity": 5, "groups": [["nobody"]]}, None, "groups"),
         ({"groups": [{"attribute": ["age"]}]}, None, "groups"),
         ({"groups": [{"attributes": ["age"], "k": 3}]}, None, "groups"),
+        ({"scenarios": [{"known": []}]}, None, "scenarios"),
+        ({"scenarios": [{"known": ["nobody"]}]}, None, "scenarios"),
+        ({"scenarios": [{"known": ["name"]}]}, "name", "scenarios"),
+        ({"scenarios": [{"people": 0.0}]}, None, "scenarios"),
+        ({"scenarios": [{"people": 1.5}]}, None, "scenarios"),
+        ({"scenarios": [{"know": ["age"]}]}, None, "scenarios"),
+        ({"scenarios": [{"known": ["age"]}, {"known": ["age"]}]}, None, "scenarios"),
     ],
 )
 def test_an_error_says_which_attribute_and_which_setting(
@@ -209,6 +216,32 @@ def test_toml_keeps_a_plan_as_it_is(
 ) -> None:
     attribute = Confidential(lower=lower, upper=lower + 1000, weight=weight, decimals=decimals)
     plan = Plan(epsilon=epsilon, missing="drop", records_per_person=2, attributes={name: attribute})
+    assert Plan.from_toml(plan.to_toml()) == plan
+
+
+def test_toml_keeps_scenarios() -> None:
+    text = """
+epsilon = 1.0
+groups = [["age"]]
+anonymity = 5
+
+[[scenarios]]
+name = "neighbours"
+known = ["age", "region"]
+
+[[scenarios]]
+people = 0.5
+
+[attributes]
+age.role = "confidential"
+region.role = "kept"
+"""
+    plan = Plan.from_toml(text)
+    assert [x.label for x in plan.scenarios] == [
+        "neighbours",
+        "knows all masked attributes of 50% of the people",
+    ]
+    assert plan.scenarios[0].known == ("age", "region")
     assert Plan.from_toml(plan.to_toml()) == plan
 
 

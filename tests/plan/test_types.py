@@ -1,6 +1,7 @@
 """What a type checker says of plans: each mistake is reported, and no good use is."""
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -8,17 +9,18 @@ from typing import get_type_hints
 
 import pytest
 
-from microveil import Confidential, Group, Plan
+from microveil import Confidential, Group, Plan, Scenario
 from microveil.plan.groups import GroupSettings
 from microveil.plan.plan import PlanChanges, PlanSettings
 from microveil.plan.roles import ConfidentialSettings
+from microveil.plan.scenarios import ScenarioSettings
 
 ROOT = Path(__file__).parent.parent.parent
 HEAD = """\
 from datetime import date
 from pathlib import Path
 
-from microveil import Confidential, Derived, Group, Identifier, Kept, Plan
+from microveil import Confidential, Derived, Group, Identifier, Kept, Plan, Scenario
 
 AGE = {"age": "confidential"}
 PLAN = Plan(epsilon=1.0, attributes=AGE)
@@ -41,6 +43,7 @@ GOOD = [
     "Confidential(kind='nominal', taxonomy='jobs.csv')",
     "Confidential(kind='nominal', taxonomy=Path('jobs.csv'))",
     "Group(attributes=('a', 'b'))",
+    "Plan(epsilon=1.0, scenarios=[{'known': ['a']}, Scenario(people=0.5)], attributes=AGE)",
 ]
 MISTAKES = [
     "Plan(epsilom=1.0, attributes=AGE)",
@@ -60,6 +63,7 @@ MISTAKES = [
     "PLAN.replace(partition='none')",
     "Plan(epsilon=1.0, trim='0.2', attributes=AGE)",
     "Confidential(trim='none')",
+    "Plan(epsilon=1.0, scenarios=[{'knows': ['a']}], attributes=AGE)",
     "Confidential(low=0)",
     "Confidential(0, 120)",
     "Confidential(kind='number')",
@@ -89,9 +93,12 @@ def reported(tmp_path_factory: pytest.TempPathFactory) -> set[int]:
         capture_output=True, encoding="utf-8", check=False,
     )  # fmt: skip
     assert not checked.stderr
-    found = [line for line in checked.stdout.splitlines() if ": error: " in line]
-    assert all(line.startswith(str(file)) for line in found), checked.stdout
-    return {int(line.removeprefix(str(file)).split(":")[1]) for line in found}
+    errors = [line for line in checked.stdout.splitlines() if ": error: " in line]
+    found = [
+        re.search(rf"{file.name}:(\d+): error: ", line) for line in errors
+    ]  # mypy may remember
+    assert all(found), checked.stdout  # another directory, where it found the same
+    return {int(match[1]) for match in found if match}
 
 
 def test_each_mistake_is_reported_and_nothing_else(reported: set[int]) -> None:
@@ -106,6 +113,7 @@ def test_each_mistake_is_reported_and_nothing_else(reported: set[int]) -> None:
         (PlanChanges, Plan),
         (ConfidentialSettings, Confidential),
         (GroupSettings, Group),
+        (ScenarioSettings, Scenario),
     ],
 )
 def test_the_types_name_every_setting(settings: type, model: type[Plan | Confidential]) -> None:

@@ -15,6 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
+from bench.pooling import linked_by_joint_clusters
 from microveil import (
     Confidential,
     DataError,
@@ -27,7 +28,9 @@ from microveil import (
     protect,
     protect_file,
 )
+from microveil.core.choices import Pooling
 from microveil.engines.memory import MemoryEngine
+from microveil.evaluation import linkage
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore:.*iDP publishes the category", "ignore:.*the data decided", "ignore:.*voids the claim"
@@ -186,6 +189,20 @@ def test_someone_who_knows_several_groups_does_better_than_one_in_k() -> None:
         for name, chosen in (("one", one), ("two", two))
     }
     assert worst["two"] > 0.15 > 0.1 > worst["one"]
+
+
+@pytest.mark.parametrize("pooling", ["exchange", "average"])
+def test_someone_who_forms_the_joint_clusters_anew_finds_one_in_k(pooling: Pooling) -> None:
+    """The strongest attack we know: it reaches the theorem's bound and does not pass it."""
+    random = np.random.default_rng(7)
+    data = pl.DataFrame({name: random.normal(size=300) for name in "xyz"})
+    roles = dict.fromkeys("xyz", Confidential(lower=-9, upper=9))
+    chosen = Plan(epsilon=300, k=3, anonymity=10, pooling=pooling, attributes=roles)
+    masked = protect(data, chosen, seed=1).data.to_numpy()
+    found = linked_by_joint_clusters(data.to_numpy(), masked, 10)
+    assert 0.06 < found <= 0.1 + 1e-9
+    alone = protect(data, chosen.replace(anonymity=0), seed=1).data.to_numpy()
+    assert linkage.one_to_one(data.to_numpy(), alone).share > 0.9
 
 
 def posterior(exchanges: Any, masked: tuple[tuple[int, int], ...]) -> set[Fraction]:  # noqa: ANN401

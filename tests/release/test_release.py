@@ -17,9 +17,11 @@ from microveil import (
     Plan,
     PrivacyWarning,
     Release,
+    evaluate,
     protect,
 )
 from microveil.release.certificate import IN_ORDER
+from tests.conftest import Run
 
 PLAN = Plan(epsilon=1, k=3, attributes={"x": "confidential", "id": "kept"})
 TABLE = pl.DataFrame({"x": np.arange(60) ** 2, "id": np.arange(60)})
@@ -207,3 +209,28 @@ def test_something_else_is_not_a_detail(tmp_path: Path) -> None:
     (tmp_path / "x.zip").write_bytes(b"no zip")
     with pytest.raises(FileError, match="not a detail file"):
         Detail.read(tmp_path / "x.zip")
+
+
+def test_a_table_beside_the_certificate_of_another_release_is_refused(
+    release: Release, tmp_path: Path, run: Run
+) -> None:
+    """As a kill leaves it that comes after the table was moved and before the certificate was."""
+    TABLE.write_csv("in.csv")
+    release.write(tmp_path / "out.csv", keep_order=True)
+    (tmp_path / "other").mkdir()
+    protect(TABLE, PLAN).write(tmp_path / "other" / "out.csv", keep_order=True)
+    (tmp_path / "other" / "out.csv").replace(tmp_path / "out.csv")
+    for command in ("certificate out.certificate.json", "evaluate in.csv out.csv --aligned"):
+        code, out, err = run(command)
+        assert (code, out) == (1, "")
+        assert "they are of different releases" in err
+    with pytest.raises(FileError, match="they are of different releases"):
+        evaluate(TABLE, tmp_path / "out.csv", aligned=True)
+
+
+def test_a_certificate_of_a_file_of_another_name_is_not_asked(
+    release: Release, tmp_path: Path
+) -> None:
+    release.write(tmp_path / "out.csv", keep_order=True)
+    pl.read_csv(tmp_path / "out.csv").write_parquet(tmp_path / "out.parquet")
+    assert evaluate(TABLE, tmp_path / "out.parquet", aligned=True).figures

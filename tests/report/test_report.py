@@ -215,6 +215,31 @@ def test_odd_tables(chromium: str, tmp_path: Path) -> None:
     assert ("body", {"data-charts": "drawn"}) in Page(browse(chromium, page, tmp_path)).elements
 
 
+def test_it_says_whether_the_release_passes_and_what_to_change() -> None:
+    table = people(200).select("age", "wages", "region").drop_nulls()
+    roles = {"age": "confidential", "wages": "confidential", "region": "kept"}
+    publish = "Publish the protected file and its certificate together"
+    for anonymity, passed in ((0, False), (10, True)):
+        plan = Plan(epsilon=1.0, k=5, anonymity=anonymity, attributes=roles)
+        text = Page(report(table, protect(table, plan))).text
+        assert ("The release passes." in text) == (publish in text) == passed
+        assert ("To change: add anonymity = 10: linkage" in text) != passed
+        assert "while no attack links more than 10% of the people an intruder knows" in text
+    assert publish not in Page(report(table, protect(table, plan, seed=1))).text
+
+
+def test_scenarios_are_side_by_side_the_worst_first() -> None:
+    table = people(200).select("age", "region").drop_nulls()
+    scenarios = [{"name": "nobody <b>", "known": ["region"]}]
+    roles = {"age": "confidential", "region": "kept"}
+    plan = Plan(epsilon=1.0, k=5, attributes=roles, scenarios=scenarios)  # type: ignore[arg-type]
+    text = Page(report(table, protect(table, plan, seed=1), known=["age", "region"])).text
+    rows = text[text.index("someone who ...") :]
+    places = [rows.index(name) for name in
+              ("knows age and region", "knows all masked attributes", "nobody <b>")]  # fmt: skip
+    assert places == sorted(places)
+
+
 def test_dp_without_clusters_and_order() -> None:
     table = people(300).select("age", "weight")
     domains = {"age": Confidential(lower=0, upper=120), "weight": Confidential(lower=0, upper=300)}
@@ -224,7 +249,8 @@ def test_dp_without_clusters_and_order() -> None:
     assert "Width of clusters" not in text
     assert "ε = 1, the table as released" in text
     unordered = Page(report(table, release.data)).text
-    assert "Which record is whose is not known here" in unordered
+    assert "Attacks could not be scored: which record is whose is not known" in unordered
+    assert "--detail FILE" in unordered
     assert "No certificate lies beside the protected file" in unordered
     assert "The quantile that moves most" in unordered
 
@@ -313,6 +339,7 @@ def test_evaluate_reads_and_pairs_both_files_once(
 
     monkeypatch.setattr(pairing, "load", counting_load)
     monkeypatch.setattr(pairing, "compare", counting_compare)
+    monkeypatch.setattr("microveil.report.words.next_step_after", lambda _: None)  # other plans
     assert run("evaluate people.csv safe.csv --report report.html")[0] == 0
     assert [source.name for source in read] == ["safe.csv", "people.csv"]
     assert paired == list(people_plan().confidential)

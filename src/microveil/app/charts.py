@@ -7,7 +7,10 @@ import polars as pl
 from microveil.charts.curves import Curve
 from microveil.charts.distributions import distribution
 from microveil.charts.frontier import frontier
+from microveil.charts.risk_map import risk_map
 from microveil.charts.shares import Shares
+from microveil.exploration import Exploration
+from microveil.exploration.curves import map_of
 
 if TYPE_CHECKING:
     import altair as alt
@@ -45,6 +48,19 @@ def frontier_chart(
         up="expected error, in standard deviations",
         description="Expected error for clusters of several sizes and budgets",
         here=(place, error) if place is not None and error > 0 else None,
+    )
+    return _fitted(chart)
+
+
+def map_chart(exploration: Exploration) -> "alt.LayerChart":
+    """Draw error and linkage of the plans that were compared, and mark the one recommended."""
+    places, recommended = map_of(exploration)
+    chart = risk_map(
+        places,
+        limit=exploration.limits.max_linkage,
+        description=f"Error and linkage of other plans. {exploration.headline}",
+        chosen=recommended,
+        named=False,
     )
     return _fitted(chart)
 

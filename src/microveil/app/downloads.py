@@ -6,7 +6,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
-from microveil.app.upload import caught_warnings, named_without
+from microveil.app.upload import named_without
+from microveil.errors import noted
 from microveil.evaluation import Evaluation
 from microveil.formats import Table
 from microveil.release.release import Release
@@ -30,7 +31,7 @@ def files_of(release: Release, name: str, ending: str) -> Files:
     """
     with TemporaryDirectory(prefix="microveil-") as folder, named_without(folder):
         path = Path(folder) / f"{Path(name).stem}-protected{ending}"
-        with caught_warnings() as notes:
+        with noted() as notes:
             written = release.write(path, detail=True)
         paths = (written.protected, written.certificate, path.with_suffix(".detail.zip"))
         protected, certificate, detail = ((p.name, p.read_bytes()) for p in paths)
@@ -39,7 +40,7 @@ def files_of(release: Release, name: str, ending: str) -> Files:
 
 def report_of(original: Table, release: Release, evaluation: Evaluation) -> bytes:
     """Write the private report of a release that was evaluated."""
-    with caught_warnings():
+    with noted():
         page: str = import_module("microveil.report").report(
             original, release, evaluation=evaluation
         )

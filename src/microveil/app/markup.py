@@ -38,3 +38,44 @@ def readings(rows: Iterable[tuple[str, str, str]]) -> str:
         for measure, about, reading in rows
     )
     return f'<dl style="overflow-wrap: anywhere">{listed}</dl>'
+
+
+_GRADES = {
+    "good": "0, 114, 178",
+    "fair": "230, 159, 0",
+    "poor": "213, 94, 0",
+    "unknown": "120, 120, 120",
+}
+
+
+def graded(grade: str, answer: str, sentences: Iterable[str]) -> str:
+    """Write a grade and what it rests on."""
+    return (
+        f'<p class="microveil-grade" style="border-left: 0.4rem solid rgb({_GRADES[grade]}); '
+        f'padding-left: 0.6rem; font-size: 1.25rem; font-weight: 600">{escape(answer)}</p>'
+        f"{items(sentences)}"
+    )
+
+
+def verdict(grade: str, sentences: Iterable[str]) -> str:
+    """Write whether a release passes, and what to change."""
+    first, *others = map(escape, sentences)
+    return (
+        '<div role="status" class="microveil-verdict" style="border-left: 0.4rem solid '
+        f"rgb({_GRADES[grade]}); background: rgba({_GRADES[grade]}, 0.12); "
+        f'padding: 0.5rem 0.8rem; overflow-wrap: anywhere"><strong>{first}</strong>'
+        f"{''.join(f'<p>{other}</p>' for other in others)}</div>"
+    )
+
+
+def shares(rows: Iterable[tuple[str, list[str]]]) -> str:
+    """Write what each attack found by scenario."""
+    head = "".join(
+        f'<th style="text-align: left">{title}</th>'
+        for title in ("someone who ...", "nearest record", "one to one", "shared values")
+    )
+    body = "".join(
+        f"<tr><td>{escape(label)}</td>{''.join(f'<td>{escape(x)}</td>' for x in found)}</tr>"
+        for label, found in rows
+    )
+    return f'<table style="width: 100%"><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>'

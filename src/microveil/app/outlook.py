@@ -7,10 +7,11 @@ from typing import NamedTuple
 import narwhals as nw
 import polars as pl
 
-from microveil.app.upload import caught_warnings
 from microveil.core.methods import METHODS
 from microveil.engines.memory import MemoryEngine
+from microveil.errors import noted
 from microveil.evaluation.expected import ExpectedError, expected_error, expected_of
+from microveil.exploration import Exploration, explore
 from microveil.exploration.engine import RepeatedEngine
 from microveil.exploration.frontier import candidates, starting_plan
 from microveil.plan.plan import Plan
@@ -39,7 +40,7 @@ class Outlook(NamedTuple):
 
 def check(table: pl.DataFrame, plan: Plan) -> list[str]:
     """Check the whole table against the plan; return what weakens the guarantee."""
-    with caught_warnings() as notes:
+    with noted() as notes:
         resolve(plan, MemoryEngine(table))
     return notes
 
@@ -70,7 +71,7 @@ def outlook(records: pl.DataFrame, plan: Plan) -> Outlook:
     >>> round(found.error, 2)
     0.25
     """
-    with caught_warnings():
+    with noted():
         found = expected_error(records, plan, clamped=True)
     return Outlook(_typical(found), found.attributes, records.height)
 
@@ -87,12 +88,19 @@ def _frontier(
     base = starting_plan(table, "the table", plan, None)
     clustered = METHODS[plan.method].clustered
     engine = RepeatedEngine(records)
-    with caught_warnings():
+    with noted():
         for candidate in candidates(base, table, [epsilon]):
-            if candidate.method == plan.method and candidate.partition == "fixed":
+            same = candidate.method == plan.method and candidate.partition == "fixed"
+            if same and not candidate.trim:
                 resolved = resolve_and_choose(candidate.replace(trim=plan.trim), engine)
                 error = _typical(expected_of(resolved, engine, clamped=True))
                 yield epsilon, candidate.k if clustered else None, error  # type: ignore[misc]
+
+
+def others(records: pl.DataFrame, plan: Plan) -> Exploration:
+    """Compare other plans at the same ε on some records, by running and attacking the best."""
+    with noted():
+        return explore(records, plan, epsilons=[plan.epsilon], runs=1)
 
 
 def _typical(found: ExpectedError) -> float:

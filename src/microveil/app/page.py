@@ -8,7 +8,7 @@ from polars.exceptions import PanicException
 from microveil.app.choose import choose
 from microveil.app.edit import attributes
 from microveil.app.markup import message
-from microveil.app.results import download, judge, offer_report, run
+from microveil.app.results import conclude, download, judge, run
 from microveil.app.settings import settings
 from microveil.errors import MicroveilError, defect
 
@@ -38,11 +38,10 @@ def page() -> None:
     if outcome is None:
         return
     place = st.container()
-    own = download(source, outcome)  # before the figures, which take a while for large tables
+    offered = download(source, outcome)  # before the figures, which take a while for large tables
     with place:
         evaluation = judge(outcome)
-    with own:
-        offer_report(outcome, evaluation)
+    conclude(outcome, evaluation, offered)
 
 
 def main() -> None:

@@ -1,6 +1,7 @@
 """Steps 4 to 6: protect, judge what came of it, take it home."""
 
 from collections.abc import Callable
+from typing import NamedTuple
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
@@ -8,19 +9,19 @@ from streamlit.delta_generator import DeltaGenerator
 from microveil.app.charts import before_and_after
 from microveil.app.compare import compare
 from microveil.app.downloads import HAS_REPORT, files_of, report_of
-from microveil.app.markup import items, message, readings
+from microveil.app.markup import graded, items, message, readings, shares, verdict
 from microveil.app.session import Chosen, Outcome, remember
-from microveil.app.upload import caught_warnings
-from microveil.app.words import Part, headline, readings_of, remarks
+from microveil.app.words import readings_of, remarks
 from microveil.charts.shares import Shares
-from microveil.errors import MicroveilError
-from microveil.evaluation import Evaluation, evaluate
+from microveil.errors import MicroveilError, noted
+from microveil.evaluation import Evaluation, also_known, evaluate
+from microveil.evaluation.grades import PUBLISH, RULES, how_risky, how_useful, passes, said_of
+from microveil.evaluation.next_step import Change, next_step_after
+from microveil.evaluation.result import LINKAGE, percent, side_by_side
 from microveil.formats import FORMATS, WRITABLE
 from microveil.plan.plan import Plan
 from microveil.release.certificate import Certificate
 from microveil.release.protect import protect
-
-_QUESTIONS: dict[Part, str] = {"utility": "How useful is it?", "risk": "How risky is it?"}
 
 
 def run(chosen: Chosen, plan: Plan | None) -> Outcome | None:
@@ -54,25 +55,34 @@ def _protect(chosen: Chosen, plan: Plan, place: DeltaGenerator) -> Outcome:
     def show(_what: str, done: int, total: int) -> None:
         bar.progress(done / total, text=f"Masked {done} of {total} attributes")
 
-    with caught_warnings():  # which the check has shown
+    with noted():  # which the check has shown
         release = protect(table, plan, progress=show)
     bar.empty()
     return Outcome(table, release)
 
 
 def judge(outcome: Outcome) -> Evaluation:
-    """Step 5: how useful it is, how risky, and what is promised."""
+    """Step 5: how useful it is, how risky, what to change, and what is promised."""
     st.header("5. Judge", anchor=False)
     st.caption("These figures depend on the data: keep them private.")
+    known, people = _intruder(outcome.plan)
     with st.spinner("Measuring; a million records take about a minute", show_time=True):
-        found = remember("evaluation", outcome, lambda: _evaluate(outcome))
+        base = remember("evaluation", outcome, lambda: _evaluate(outcome))
+        asked = (outcome, tuple(known), people)
+        found = remember("scenario", asked, lambda: also_known(base, known, people))
+        change = remember("change", asked, lambda: _next_step(found))
         compared = remember(
             "compared", outcome, lambda: compare(outcome.original.data, outcome.release)
         )
-    for column, (part, question) in zip(st.columns(2), _QUESTIONS.items(), strict=True):
+    useful_card, risky_card = how_useful(found.figures), how_risky(found.figures)
+    for column, card in zip(st.columns(2), (useful_card, risky_card), strict=True):
         with column.container(border=True, height="stretch"):
-            st.subheader(question, anchor=False)
-            st.html(items(headline(found, part)))
+            st.subheader(card.question, anchor=False)
+            st.html(graded(card.grade, card.answer, card.sentences))
+    to_change = [f"To change: {change}."] if change is not None else []
+    st.html(verdict(risky_card.grade, [said_of(found.figures), *to_change]))
+    st.caption(RULES)
+    _scenarios(found)
     shapes, useful, safe, promised = st.tabs(
         ["Before and after", "More on utility", "More on risk", "Certificate"]
     )
@@ -85,20 +95,45 @@ def judge(outcome: Outcome) -> Evaluation:
     return found
 
 
+def _intruder(plan: Plan) -> tuple[list[str], float]:
+    """Ask what someone may know who looks for people in the release."""
+    left, right = st.columns([3, 1])
+    released = [name for name, a in plan.attributes.items() if a.role != "identifier"]
+    known = left.multiselect(
+        "Also try someone who knows only", released, placeholder="all masked attributes"
+    )
+    people = right.slider("of so many people, in %", 5, 100, 100, step=5)
+    return known, people / 100
+
+
 def _evaluate(outcome: Outcome) -> Evaluation:
-    with caught_warnings():
-        known = outcome.plan.names("kept")
-        return evaluate(outcome.original, outcome.release, quasi_identifiers=known)
+    with noted():
+        return evaluate(outcome.original, outcome.release)
+
+
+def _next_step(evaluation: Evaluation) -> Change | None:
+    with noted():
+        return next_step_after(evaluation)
+
+
+def _scenarios(evaluation: Evaluation) -> None:
+    rows = [
+        (label, [percent(found[measure].value) for measure in LINKAGE])
+        for label, found in side_by_side(evaluation.figures)
+    ]
+    if rows:
+        st.subheader("Scenarios", anchor=False)
+        st.html(shares(rows))
 
 
 def _shapes(compared: list[Shares]) -> None:
     for first in range(0, len(compared), 2):
-        for column, shares in zip(st.columns(2), compared[first : first + 2], strict=False):
+        for column, drawn in zip(st.columns(2), compared[first : first + 2], strict=False):
             with column:
-                st.text(shares.name)
-                if shares.before:
-                    st.altair_chart(before_and_after(shares))
-                st.caption(shares.note if shares.before else "There is nothing to draw.")
+                st.text(drawn.name)
+                if drawn.before:
+                    st.altair_chart(before_and_after(drawn))
+                st.caption(drawn.note if drawn.before else "There is nothing to draw.")
 
 
 def _certificate(certificate: Certificate) -> None:
@@ -112,8 +147,15 @@ def _certificate(certificate: Certificate) -> None:
             st.html(items(texts))
 
 
-def download(chosen: Chosen, outcome: Outcome) -> DeltaGenerator:
-    """Step 6: the files; returns where to offer the report, which needs the evaluation."""
+class Offered(NamedTuple):
+    """Where to say whether to publish, and where to offer the report: both need the evaluation."""
+
+    publish: DeltaGenerator
+    own: DeltaGenerator
+
+
+def download(chosen: Chosen, outcome: Outcome) -> Offered:
+    """Step 6: the files."""
     st.header("6. Take it home", anchor=False)
     endings = list(WRITABLE)
     same = "." + chosen.name.rpartition(".")[2].lower()
@@ -129,10 +171,11 @@ def download(chosen: Chosen, outcome: Outcome) -> DeltaGenerator:
         )
     except MicroveilError as error:
         st.html(message("error", str(error)))
-        return st.container()
+        return Offered(st.empty(), st.container())
     for note in files.notes:
         st.html(message("warning", note))
-    st.caption("Publish these two together: the certificate holds the file's SHA-256.")
+    publish = st.empty()
+    publish.caption("Whether to publish these two is judged above.")
     with st.container(horizontal=True):
         _button("Protected file", files.protected, primary=True)
         _button("Certificate", files.certificate)
@@ -143,11 +186,18 @@ def download(chosen: Chosen, outcome: Outcome) -> DeltaGenerator:
         _button("Plan", ("plan.toml", outcome.plan.to_toml().encode()))
         if detail:
             _button("Private detail", files.detail)
-    return own
+    return Offered(publish, own)
 
 
-def offer_report(outcome: Outcome, evaluation: Evaluation) -> None:
-    """Offer the private report, which is written when it is asked for."""
+def conclude(outcome: Outcome, evaluation: Evaluation, offered: Offered) -> None:
+    """Say whether to publish, and offer the private report, which is written when asked for."""
+    passed = passes(evaluation.figures)
+    offered.publish.caption(PUBLISH if passed else "Do not publish these: the release fails above.")
+    with offered.own:
+        _offer_report(outcome, evaluation)
+
+
+def _offer_report(outcome: Outcome, evaluation: Evaluation) -> None:
     if HAS_REPORT:
         _button(
             "Private report",

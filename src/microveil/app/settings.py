@@ -7,12 +7,21 @@ import polars as pl
 import streamlit as st
 
 from microveil.app.attributes import is_about_rows, plan_of
-from microveil.app.charts import frontier_chart
+from microveil.app.charts import frontier_chart, map_chart
 from microveil.app.markup import message
-from microveil.app.outlook import EPSILONS, check, frontier, outlook, some_records, why_unpredicted
+from microveil.app.outlook import (
+    EPSILONS,
+    check,
+    frontier,
+    others,
+    outlook,
+    some_records,
+    why_unpredicted,
+)
 from microveil.app.session import Chosen, Edited, remember
 from microveil.core.methods import GUARANTEES, METHODS
 from microveil.errors import MicroveilError
+from microveil.exploration.curves import JOINED
 from microveil.plan.plan import Plan
 
 _EPSILONS = [0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 1.0, 1.5, 2.0, 3.0, 5.0, 7.0, 10.0]
@@ -53,6 +62,7 @@ def settings(chosen: Chosen, edited: Edited) -> Plan | None:
         edited.place.html(message("warning", note))
     try:
         _outlook(chosen, plan)
+        _others(chosen, plan)
     except MicroveilError as error:  # some records may be too few where all are enough
         st.html(message("note", f"nothing could be predicted: {error}"))
     return plan
@@ -168,6 +178,25 @@ def _outlook(chosen: Chosen, plan: Plan) -> None:
         )
         st.caption("What is lost is a share of the attribute's variance.")
         _frontier(chosen, plan, records, found.error)
+
+
+def _others(chosen: Chosen, plan: Plan) -> None:
+    """Show what other plans would lose and risk, once that is asked for."""
+    if why_unpredicted(plan):
+        return
+    asked_for = chosen.identity, plan
+    if st.button("Compare other plans (takes a while)"):
+        st.session_state["others asked for"] = asked_for
+    if st.session_state.get("others asked for") != asked_for:
+        return
+    records = some_records(chosen.data)
+    with st.spinner("Running and attacking other plans; a minute or two", show_time=True):
+        found = remember("others", asked_for, lambda: others(records, plan))
+    st.altair_chart(map_chart(found))
+    st.caption(f"{JOINED} These figures depend on the data: keep them private.")
+    if records.height < chosen.data.height:
+        st.caption(f"Of {records.height:,} of {chosen.data.height:,} records, chosen at random.")
+    st.html(message("note", found.recommendation))
 
 
 _EXPECTED: Any = {

@@ -1,13 +1,12 @@
 """A file that was uploaded: held in memory, and read as any other file is."""
 
-import warnings
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath, PureWindowsPath
 from tempfile import TemporaryDirectory
 
-from microveil.errors import FileWarning, MicroveilError, PrivacyWarning
+from microveil.errors import MicroveilError, noted
 from microveil.formats import FORMATS, Source, Table, load
 
 
@@ -44,7 +43,7 @@ class Upload:
         with TemporaryDirectory(prefix="microveil-") as folder, named_without(folder):
             path = Path(folder) / name
             path.write_bytes(self.content)
-            with caught_warnings() as notes:
+            with noted() as notes:
                 table = load(Source(path, **self.options), verbatim=verbatim)
         meta = replace(table.meta, path=None)
         return Table(table.data, meta), [_without(folder, note) for note in notes]
@@ -60,18 +59,6 @@ def possible_options(name: str) -> tuple[str, ...]:
     """
     known = FORMATS.get(Path(name).suffix.lower())
     return () if known is None else known.options
-
-
-@contextmanager
-def caught_warnings() -> Iterator[list[str]]:
-    """Collect what the library warns of, instead of printing it."""
-    notes: list[str] = []
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always", PrivacyWarning)
-        warnings.simplefilter("always", FileWarning)
-        yield notes
-    ours = [w for w in caught if issubclass(w.category, PrivacyWarning | FileWarning)]
-    notes += dict.fromkeys(str(warning.message) for warning in ours)
 
 
 @contextmanager

@@ -1,8 +1,6 @@
 """The whole line, from the plan to the released table, run many times on one table."""
 
-import warnings
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from typing import Any
 
 import narwhals as nw
@@ -18,7 +16,7 @@ from microveil.core.grid import Integers, Reals
 from microveil.core.tables import UserTable
 from microveil.engines.dtypes import numbers
 from microveil.engines.memory import MemoryEngine
-from microveil.errors import PrivacyWarning
+from microveil.errors import noted
 from microveil.formats import Table
 from microveil.plan.plan import Plan
 from microveil.release.choose_k import resolve_and_choose
@@ -63,14 +61,14 @@ class Line:
     def of_neighbour(self, data: UserTable) -> "Line":
         """Open another table that the same plan is for."""
         table = Table(data, self.table.meta)
-        with _told_before():
+        with noted():  # it was said when the plan was first resolved
             engine = open_engine(table)
             targets = open_targets(engine, resolve_and_choose(self.plan, engine))
         return Line(table, self.plan, targets)
 
     def release(self, seed: int | None) -> Release:
         """Walk the line once."""
-        with _told_before():
+        with noted():  # it was said when the plan was first resolved
             store = LocalStore(self.table.meta)
             return run(self.plan, open_engine(self.table), store, seed=seed, progress=None)
 
@@ -111,14 +109,6 @@ def never_shown(lines: Sequence[Line]) -> list[Check]:
     alike = dict.fromkeys(name for line in lines for name in line.not_anonymous)
     clusters = dict.fromkeys(name for line in lines for name in line.other_clusters)
     return [Check(ANONYMITY, None, tuple(alike)), Check(OTHER_CLUSTERS, None, tuple(clusters))]
-
-
-@contextmanager
-def _told_before() -> Iterator[None]:
-    """Leave out what was said when the plan was first resolved."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", PrivacyWarning)
-        yield
 
 
 def _rows(released: UserTable, target: Target[Any]) -> Published:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 else:
     alt = require("altair", "report")
 
-__all__ = ["alt", "chart_of", "label_axis", "layers", "series_colour", "tooltip"]
+__all__ = ["alt", "chart_of", "label_axis", "layers", "nothing", "series_colour", "tooltip"]
 
 _LABEL = 130  # pixels a name may take before it is cut short with an ellipsis
 
@@ -29,6 +29,12 @@ def layers(drawn: "list[alt.Chart]", *, height: int, description: str) -> "alt.L
     """Put what was drawn into one chart, as wide as where it stands."""
     chart: alt.LayerChart = alt.LayerChart(layer=drawn)
     return chart.properties(width="container", height=height, description=description)
+
+
+def nothing(description: str) -> "alt.LayerChart":
+    """Say that there is nothing to draw on an axis of errors."""
+    said = chart_of([{}]).mark_text(text="Nothing has any error.", fontSize=13)
+    return layers([said], height=40, description=description)
 
 
 def label_axis(field: str) -> "alt.Y":

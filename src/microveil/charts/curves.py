@@ -40,19 +40,30 @@ class Place:
     Attributes
     ----------
     name
-        What is written beside it.
+        What it is called.
     family
-        What the legend says; places of one family look alike.
+        What the legend says; places of one family have one shape.
     error
         Mean SSE, above 0.
     linkage
         The share of rows that the most successful attack links.
+    series
+        What the legend says of its colour, such as ``"ε = 1"``; by default the family's.
+    joined
+        Whether a line goes on to the next place of the same family and series.
     """
 
     name: str
     family: str
     error: float
     linkage: float
+    series: str = ""
+    joined: bool = False
+
+    @property
+    def colour(self) -> str:
+        """What places of one colour have in common."""
+        return self.series or self.family
 
 
 def places(curves: Iterable[Curve]) -> list[float]:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from itertools import cycle, islice
 
-from microveil.charts.base import alt, chart_of, layers, tooltip
+from microveil.charts.base import alt, chart_of, layers, nothing, tooltip
 from microveil.charts.curves import Curve, names_beside, places, ticks
 from microveil.charts.palette import CURVES
 
@@ -42,7 +42,7 @@ def frontier(
     marked = [] if here is None else [here]
     errors = [error for curve in curves for error in curve.points.values()]
     if not errors:
-        return _nothing(description)
+        return nothing(description)
     y = _up(ticks(errors + [error for _, error in marked]), up)
     drawn = _lines(curves, [place for place, _ in marked], across, y)
     if here is not None:
@@ -65,7 +65,7 @@ def frontier_and_beside(
     """
     errors = [error for curve in curves for error in curve.errors]
     if not errors:
-        both: alt.HConcatChart = alt.hconcat(_nothing(description).properties(width=_WIDE))
+        both: alt.HConcatChart = alt.hconcat(nothing(description).properties(width=_WIDE))
         return both.properties(description=description)
     marks = ticks(errors)
     plot: alt.LayerChart = alt.LayerChart(layer=_lines(curves, [], across, _up(marks, up)))
@@ -73,11 +73,6 @@ def frontier_and_beside(
     sized = plot.properties(width=_WIDE, height=_HIGH)
     both = alt.hconcat(sized, *sides, spacing=12).resolve_scale(color="shared", shape="shared")
     return both.properties(description=description)
-
-
-def _nothing(description: str) -> "alt.LayerChart":
-    said = chart_of([{}]).mark_text(text="Nothing has any error.", fontSize=13)
-    return layers([said], height=40, description=description)
 
 
 def _lines(

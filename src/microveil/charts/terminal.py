@@ -1,7 +1,7 @@
 """The frontier and the risk–utility map in a terminal."""
 
 from collections.abc import Sequence
-from itertools import pairwise
+from itertools import cycle, pairwise
 from math import log
 
 import numpy as np
@@ -51,10 +51,10 @@ def frontier(curves: Sequence[Curve], *, across: str, up: str) -> RenderableType
 def risk_map(drawn: Sequence[Place], *, limit: float, chosen: Place | None) -> RenderableType:
     """Draw releases by error across and linkage up; the one chosen has its mark in brackets."""
     if not drawn:
-        return Text("No map: nothing was measured.")
+        return Text("No map: nothing has any error.")
     marks = ticks([place.error for place in drawn])
-    families = list(dict.fromkeys(place.family for place in drawn))
-    styles = {f: (_MARKS[i % len(_MARKS)], CURVES[i % len(CURVES)]) for i, f in enumerate(families)}
+    shapes = _in_turn([place.family for place in drawn], _MARKS)
+    colours = _in_turn([place.colour for place in drawn], CURVES)
 
     def column(error: float) -> int:
         return 2 + round(log(error / marks[0]) / log(marks[-1] / marks[0]) * (_MAP - 5))
@@ -64,19 +64,43 @@ def risk_map(drawn: Sequence[Place], *, limit: float, chosen: Place | None) -> R
 
     cells: Cells = {(row(limit), c): ("╌", "dim") for c in range(_MAP)}
     placed: set[tuple[int, int]] = set()
-    for place in drawn:
+    if chosen is not None:
+        for side, bracket in ((-1, "["), (1, "]")):
+            spot = row(chosen.linkage), column(chosen.error) + side
+            _mark(cells, placed, [spot], (bracket, "bold"))
+    for place in sorted(drawn, key=lambda place: place != chosen):  # the chosen one stays in place
         spot = row(place.linkage), column(place.error)
-        _mark(cells, placed, [spot], styles[place.family])
-        if place == chosen:
-            cells[spot[0], spot[1] - 1] = cells[spot[0], spot[1] + 1] = ("|", "bold")
+        _mark(cells, placed, [spot], (shapes[place.family], colours[place.colour]))
     title = Text("Rows linked by the most successful attack, by mean SSE\n", style="bold")
-    for family, (mark, colour) in styles.items():
-        title.append(f"{mark}\N{NO-BREAK SPACE}", style=colour)
-        title.append(f"{family.replace(' ', chr(160))}  ", style="not bold")
+    title.append_text(_map_legend(shapes, colours))
+    title.append_text(_entry("\n╌ ", "dim", f"limit {100 * limit:.3g}%"))
+    if chosen is not None:
+        title.append_text(_entry("[ ] ", "not bold", "recommended"))
     labels = {row(share): f"{share:.0%}" for share in LINKAGES}
-    lines = _body(cells, labels, _MAP)
+    lines = _body(cells, labels, _MAP + _OF_BESIDE)
     lines += _axis({mark: column(mark) for mark in marks}, "mean SSE", {}, _MAP)[:2]
     return Group(title, Text("\n", no_wrap=True, overflow="crop").join(lines))
+
+
+def _map_legend(shapes: dict[str, str], colours: dict[str, str]) -> Text:
+    """Say what shapes and colours mean."""
+    said = Text("")
+    for family, mark in shapes.items():
+        said.append_text(_entry(f"{mark} ", colours.get(family, "not bold"), family))
+    series = {name: colour for name, colour in colours.items() if name not in shapes}
+    for i, (name, colour) in enumerate(series.items() if len(series) > 1 else ()):
+        said.append_text(_entry("" if i else "by colour: ", "not bold", name, f"not bold {colour}"))
+    return said
+
+
+def _entry(mark: str, style: str, label: str, of_label: str = "not bold") -> Text:
+    """Write an entry of a legend."""
+    return Text.assemble((mark, style), (label, of_label), "  ")
+
+
+def _in_turn(names: Sequence[str], styles: Sequence[str]) -> dict[str, str]:
+    """Give every name one of the styles, which begin anew where there are not enough."""
+    return dict(zip(dict.fromkeys(names), cycle(styles), strict=False))
 
 
 def _styles(curves: Sequence[Curve]) -> list[tuple[str, str]]:
@@ -108,9 +132,7 @@ def _mark(
 def _legend(curves: Sequence[Curve], up: str) -> Text:
     line = Text(f"{up}\n", style="bold")
     for curve, (mark, colour) in zip(curves, _styles(curves), strict=True):
-        label = curve.label.replace(" ", "\N{NO-BREAK SPACE}")
-        line.append(f"{mark}\N{NO-BREAK SPACE}", style=colour)
-        line.append(f"{label}  ", style="not bold")
+        line.append_text(_entry(f"{mark} ", colour, curve.label))
     return line
 
 
@@ -127,8 +149,12 @@ def _body(cells: Cells, labels: dict[int, str], width: int) -> list[Text]:
 
 def _axis(columns: dict[float, int], across: str, beside: dict[str, int], width: int) -> list[Text]:
     """Write places and names under the axis, a name in as many lines as it has parts."""
-    words = [(0, column, f"{place:g}") for place, column in columns.items()]
-    words.append((2, 2, across))
+    words = [(2, 2, across)]
+    end = 0
+    for place, column in columns.items():
+        if column >= end:  # or its label would run into the one before
+            words.append((0, column, f"{place:g}"))
+            end = column + len(f"{place:g}") + 1
     for name, column in beside.items():
         parts = name.replace("-", "-, ").split(", ")
         words += [(line, column, part) for line, part in zip((0, 1, 2), parts, strict=False)]

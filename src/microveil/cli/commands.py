@@ -18,9 +18,11 @@ from rich.progress import Progress
 
 from microveil.cli.options import (
     Engine,
+    Known,
     Master,
     OutputPlace,
     Overwrite,
+    People,
     Quiet,
     Report,
     Seed,
@@ -80,7 +82,7 @@ def plan(
     from microveil.plan.propose import propose_plan
 
     check_output(output, overwrite=overwrite, source=data.path, suffixes=(".toml",))
-    write_text(output, propose_plan(read_table(data), data.name))
+    write_text(output, propose_plan(read_table(data), data.name), private=True)
     _say(f"Wrote {output}. Read it, edit it, then: microveil protect {data.path or 'DATA'} "
          f"--plan {output} -o protected.parquet", quiet=quiet)  # fmt: skip
 
@@ -142,6 +144,11 @@ def protect(
     keep_order: Annotated[
         bool, typer.Option("--keep-order", help="Keep the order of rows, instead of a random one.")
     ] = False,
+    known: Known = None,
+    people: People = 1.0,
+    no_verdict: Annotated[
+        bool, typer.Option("--no-verdict", help="Do not measure the release before writing it.")
+    ] = False,
     engine: Engine = "memory",
     master: Master = None,
     report: Report = None,
@@ -153,10 +160,14 @@ def protect(
 
     With flags alone, every column that is not dropped, kept or nominal is a confidential attribute
     of numbers, dates or times.
-    Writes the protected file and beside it its public certificate.
+    Writes the protected file and beside it its public certificate. Before that it measures who
+    could be found in the release and what was lost, and prints a verdict, for you alone.
     """
     from microveil.cli.job import open_job
-    from microveil.plan.flags import plan_for_columns, plan_from_file
+    from microveil.cli.terminal import show_verdict
+    from microveil.evaluation.grades import PUBLISH
+    from microveil.evaluation.verdict import Verdict
+    from microveil.plan.flags import plan_for_columns, plan_from_file, with_scenario
     from microveil.release.certificate_text import show_release, show_stamp
 
     _check_report(report, overwrite=overwrite, source=data.path)
@@ -181,14 +192,20 @@ def protect(
         if epsilon is None:
             raise PlanError("give a plan with --plan, or a privacy budget with --epsilon")
         chosen = plan_for_columns(job.columns(roles["keep"]), **roles, **settings)
+    chosen = with_scenario(chosen, known or (), people)
+    judge = not no_verdict and not quiet
     with _progress(quiet=quiet) as progress:
-        written = job.run(chosen, seed=seed, progress=progress)
-    certificate = written.certified
+        done = job.run(chosen, seed=seed, judge=judge, progress=progress)
+    written, certificate = done.written, done.written.certified
     stamp = show_stamp(certificate)
     if stamp:
         _errors.print(stamp, end="")
     _say(show_release(certificate), quiet=quiet)
+    if done.verdict is not None:
+        _say(show_verdict(done.verdict))
     _say(f"Protected   {written.protected}\nCertificate {written.certificate}", quiet=quiet)
+    if isinstance(done.verdict, Verdict) and done.verdict.may_publish(certificate):
+        _say(PUBLISH)
     if written.detail:
         _say(f"Private     {written.detail} (do not publish)", quiet=quiet)
     if report is not None:
@@ -208,12 +225,15 @@ def certificate(
 
     _check_report(html, overwrite=overwrite, source=file)
     read = Certificate.read(file)
+    beside = read.file is not None and (protected := file.parent / read.file.name).exists()
+    if read.file is not None and beside and sha256_of(protected) != read.file.sha256:
+        raise MicroveilError(
+            f"{protected}: the file is not the one this certificate was written for: they are of "
+            "different releases, or the file was changed; protect again, or keep what belongs "
+            "together"
+        )
     _say(show_certificate(read))
-    if read.file is not None and (protected := file.parent / read.file.name).exists():
-        if sha256_of(protected) != read.file.sha256:
-            raise MicroveilError(
-                f"{protected}: the file is not the one this certificate was written for"
-            )
+    if beside:
         _say(f"{protected}: matches the certificate.")
     if html is not None:
         from microveil.report import certificate_page
@@ -237,6 +257,8 @@ def evaluate(
     quasi_identifier: Annotated[
         list[str] | None, typer.Option(help="A released column that others may know.")
     ] = None,
+    known: Known = None,
+    people: People = 1.0,
     json: Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")] = False,
     report: Report = None,
     overwrite: Overwrite = False,
@@ -256,7 +278,13 @@ def evaluate(
         detail, aligned = order_beside(protected)
     files: dict[str, Any] = {"original": original, "release": original.of_release(protected),
                              "detail": detail, "aligned": aligned}  # fmt: skip
-    outcome = evaluate(**files, target=target, quasi_identifiers=quasi_identifier or ())
+    outcome = evaluate(
+        **files,
+        target=target,
+        quasi_identifiers=quasi_identifier or (),
+        known=known or (),
+        people=people,
+    )
     if json:
         typer.echo(dumps(outcome.to_dict(), indent=2, ensure_ascii=False))
     else:
@@ -366,6 +394,7 @@ def explore(
     if wanted:
         with moved_into_place(list(wanted)) as temporary:
             for path, ending in zip(temporary, wanted.values(), strict=True):
+                path.touch(mode=0o600)  # they depend on the data
                 path.write_text(contents[ending](), encoding="utf-8")
     _say(found, quiet=quiet)
     for path in wanted:
@@ -471,12 +500,24 @@ def _say(what: RenderableType, *, quiet: bool = False) -> None:
         Console(soft_wrap=isinstance(what, str), highlight=False, markup=False).print(what)
 
 
+_ENDINGS = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
+
+
+def _end(number: int, _: object) -> None:
+    """End as Ctrl+C does, removing temporary files; further signals must not interrupt that."""
+    for other in _ENDINGS:
+        signal.signal(other, signal.SIG_IGN)
+    sys.exit(128 + number)
+
+
 def main() -> None:
     """Run the command line; a user's mistake is one line and exit code 1."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="replace")
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))  # and clean up
+    for number in _ENDINGS:
+        if signal.getsignal(number) is not signal.SIG_IGN:  # as nohup has it
+            signal.signal(number, _end)
     try:
         with _warnings_shown():
             app()

@@ -6,6 +6,7 @@ from rich.console import RenderableType
 
 from microveil.cli.terminal import show_before_and_after, show_rows
 from microveil.errors import FileError
+from microveil.evaluation.verdict import verdict
 from microveil.formats import moved_into_place
 from microveil.formats.paths import check_place
 from microveil.plan.sample import people, recommended_people_plan
@@ -34,11 +35,13 @@ def run_demo(
     with moved_into_place(inputs) as temporary:
         before.write_csv(temporary[0])
         temporary[1].write_text(plan.to_toml(), encoding="utf-8")
+    found = verdict(before, release)
+    publish = found.may_publish(written.certified)
     files = {
         "people.csv": "the sample",
         "plan.toml": "what was done to each attribute",
-        written.protected.name: "publish this ...",
-        written.certificate.name: "... together with this",
+        written.protected.name: "publish this ..." if publish else "the release",
+        written.certificate.name: "... together with this" if publish else "what is promised",
         "protected.detail.zip": "private: clusters and noise scales",
     }
     return [
@@ -46,6 +49,8 @@ def run_demo(
         show_rows(release.data.head(4), "The same people as released"),
         show_before_and_after(before, release.data),
         show_release(release.certificate),
+        "",
+        found,
         "",
         f"Written to {directory}:",
         *(f"  {name:<28}{what}" for name, what in files.items()),

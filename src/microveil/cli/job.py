@@ -1,16 +1,32 @@
 """The job of `microveil protect`: from where a table is to where its release goes."""
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
 from microveil.cli.options import EngineName
-from microveil.errors import PlanError
+from microveil.core.tables import UserTable
+from microveil.errors import MicroveilError, PlanError
+from microveil.evaluation.verdict import Verdict, verdict
 from microveil.formats import Source, Table, TableMeta, check_values, load, write_text
 from microveil.plan.plan import Plan
 from microveil.release.protect import Progress, protect
 from microveil.release.protect_file import column_names, is_columnwise, protect_file
-from microveil.release.release import Written
+from microveil.release.release import Release, Written
 from microveil.release.store import LocalStore
+
+NOT_ON_SPARK = (
+    "Spark does not know which row is whose. Protect a sample of the table by the same plan "
+    "without --engine spark, and take its verdict."
+)
+
+
+@dataclass(frozen=True)
+class Done:
+    """Where a release was written to, and the verdict on it, or why there is none."""
+
+    written: Written
+    verdict: Verdict | str | None
 
 
 class Job(Protocol):
@@ -19,8 +35,8 @@ class Job(Protocol):
     def columns(self, verbatim: list[str]) -> list[str]:
         """Return the names of the table's columns."""
 
-    def run(self, plan: Plan, *, seed: int | None, progress: Progress | None) -> Written:
-        """Protect the table and write its release; return where to."""
+    def run(self, plan: Plan, *, seed: int | None, judge: bool, progress: Progress | None) -> Done:
+        """Protect the table, judge the release if asked, and write it."""
 
 
 def open_job(
@@ -68,17 +84,18 @@ class _InMemory:
         self._table = load(self._data, verbatim=verbatim)
         return list(self._table.data.columns)
 
-    def run(self, plan: Plan, *, seed: int | None, progress: Progress | None) -> Written:
+    def run(self, plan: Plan, *, seed: int | None, judge: bool, progress: Progress | None) -> Done:
         table = self._table or load(self._data, verbatim=plan.verbatim)
         check_values(table.data, plan.names("kept"), self._places.protected)
         release = protect(table, plan, seed=seed, progress=progress)
+        found = _judged(table, release, progress) if judge else None
         written = release.write_to(self._places, keep_order=self._keep_order)
         if self._report is not None:
             from microveil.report import report
 
             page = report(table, release, certificate=written.certified)
             write_text(self._report, page, private=True)
-        return written
+        return Done(written, found)
 
 
 class _Columnwise:
@@ -92,8 +109,13 @@ class _Columnwise:
         self._data, names = column_names(self._data)
         return names
 
-    def run(self, plan: Plan, *, seed: int | None, progress: Progress | None) -> Written:
-        return protect_file(
+    def run(self, plan: Plan, *, seed: int | None, judge: bool, progress: Progress | None) -> Done:
+        found: list[Verdict | str] = []
+
+        def look(original: UserTable, release: Release) -> None:
+            found.append(_judged(original, release, progress))
+
+        written = protect_file(
             self._data,
             plan,
             self._output,
@@ -102,7 +124,9 @@ class _Columnwise:
             overwrite=self._overwrite,
             seed=seed,
             progress=progress,
+            look=look if judge else None,
         )
+        return Done(written, found[0] if found else None)
 
 
 class _OnSpark:
@@ -132,6 +156,17 @@ class _OnSpark:
     def columns(self, verbatim: list[str]) -> list[str]:  # noqa: ARG002 - Parquet has types
         return list(self._table.columns)
 
-    def run(self, plan: Plan, *, seed: int | None, progress: Progress | None) -> Written:
+    def run(self, plan: Plan, *, seed: int | None, judge: bool, progress: Progress | None) -> Done:
         release = protect(self._table, plan, seed=seed, progress=progress)
-        return release.write_to(self._places, keep_order=self._keep_order)
+        written = release.write_to(self._places, keep_order=self._keep_order)
+        return Done(written, NOT_ON_SPARK if judge else None)
+
+
+def _judged(original: UserTable, release: Release, progress: Progress | None) -> Verdict | str:
+    """Judge a release; where that cannot be done, say why: it is released all the same."""
+    if progress:
+        progress("looking for people in the release", 0, 1)
+    try:
+        return verdict(original, release)
+    except MicroveilError as error:
+        return f"{error}."

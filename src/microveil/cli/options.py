@@ -39,6 +39,13 @@ Report = Annotated[
         help="Also write a private report, an HTML page with charts, for the data holder."
     ),
 ]
+Known = Annotated[
+    list[str] | None,
+    typer.Option(help="A column that an intruder knows, who is tried besides one who knows all."),
+]
+People = Annotated[
+    float, typer.Option(help="The share of the people whose values such an intruder knows.")
+]
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace files that exist.")]
 
 

@@ -3,12 +3,20 @@
 import numpy as np
 import polars as pl
 from rich.box import SIMPLE
+from rich.console import RenderableType
 from rich.markup import escape
 from rich.table import Table
+from rich.text import Text
 
 from microveil.core.grid import Integers
+from microveil.evaluation.verdict import Verdict
 
 _BARS = " ▁▂▃▄▅▆▇█"
+
+
+def show_verdict(verdict: Verdict | str) -> RenderableType:
+    """Lay out a verdict, or the line that says why there is none."""
+    return Text(f"Verdict: none. {verdict}") if isinstance(verdict, str) else verdict
 
 
 def show_rows(table: pl.DataFrame, title: str) -> Table:

@@ -22,9 +22,9 @@ def block_size(attributes: int) -> int:
     Examples
     --------
     >>> block_size(4), block_size(10), block_size(40)
-    (8000, 20000, 32000)
+    (10000, 20000, 32000)
     """
-    return min(2_000 * attributes, 32_000)
+    return min(max(2_000 * attributes, 10_000), 32_000)
 
 
 def standardise(columns: Reals) -> Reals:

@@ -1,17 +1,21 @@
 """Measures of a release against its original: utility, risk and learning."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from microveil.core.tables import UserTable
+from microveil.errors import DataError
 from microveil.evaluation.category_figures import category_figures, unchanged_figures
+from microveil.evaluation.known import scenarios_of
 from microveil.evaluation.learning import F_MEASURES, learning_figures
 from microveil.evaluation.pairing import NOT_ALIGNED, Pair, complete_in, pair_up, without_constants
 from microveil.evaluation.pooling_figures import pooling_figures
 from microveil.evaluation.result import (
+    LINKAGE,
     MEASURES,
     Evaluation,
     Figure,
@@ -24,6 +28,7 @@ from microveil.evaluation.risk_figures import (
     cluster_figures,
     combination_figures,
     disclosure_figures,
+    kept_figures,
     linkage_figures,
 )
 from microveil.evaluation.utility import Scale
@@ -36,13 +41,12 @@ from microveil.release.detail import Detail
 from microveil.release.release import Release
 
 ONE_BY_ONE = (
-    "utility.mean_sse", "utility.sse_sst", "utility.il1s", "utility.unchanged", "linkage.nearest",
-    "linkage.one_to_one", "linkage.structure",
+    "utility.mean_sse", "utility.sse_sst", "utility.il1s", "utility.unchanged",
     "risk.rank_disclosure", "risk.value_disclosure",
 )  # fmt: skip
-"""What compares records one by one."""
+"""What compares records one by one, besides linkage."""
 
-__all__ = ["MEASURES", "Evaluation", "Figure", "NotComputed", "evaluate"]
+__all__ = ["MEASURES", "Evaluation", "Figure", "NotComputed", "also_known", "evaluate"]
 
 
 def evaluate(
@@ -54,6 +58,8 @@ def evaluate(
     aligned: bool = False,
     attributes: Sequence[str] | None = None,
     quasi_identifiers: Sequence[str] = (),
+    known: Sequence[str] = (),
+    people: float = 1.0,
     scale: Scale = "std",
     rank_percent: float = 1.0,
     deviations: float = 0.1,
@@ -94,6 +100,10 @@ def evaluate(
         categories only if the plan says so.
     quasi_identifiers
         Columns of the release that others may know of a person.
+    known, people
+        An intruder to try besides one who knows all masked attributes of everybody: someone who
+        knows these columns only, or only this share of the people. A kept column is known exactly.
+        The plan's scenarios are tried too.
     scale
         Of mean SSE: ``"std"``, or ``"variance"`` as the paper prints it.
     rank_percent, deviations
@@ -129,12 +139,14 @@ def evaluate(
     )
     if isinstance(quasi_identifiers, str):
         quasi_identifiers = [quasi_identifiers]
+    scenarios = scenarios_of(given, known, people)
     pair, left_out = without_constants(given)
 
     def items() -> Items:
         yield from given.left_out
         yield from left_out
         yield from class_figures(pair, quasi_identifiers)
+        yield from kept_figures(pair, sample=linkage_sample, seed=seed)
         yield from combination_figures(pair)
         yield from pooling_figures(pair)
         if not pair.attributes:
@@ -144,11 +156,16 @@ def evaluate(
         yield from propensity_figures(pair)
         yield from cluster_figures(pair)
         if pair.positions is None:
+            yield NotComputed(LINKAGE, f"attacks could not be scored: {NOT_ALIGNED}")
             yield NotComputed(ONE_BY_ONE, NOT_ALIGNED)
         else:
             yield from error_figures(pair, scale)
             yield from unchanged_figures(pair)
             yield from linkage_figures(pair, sample=linkage_sample, seed=seed)
+            for scenario in scenarios:
+                yield from linkage_figures(
+                    given, sample=linkage_sample, seed=seed, scenario=scenario
+                )
             yield from disclosure_figures(pair, rank_percent=rank_percent, deviations=deviations)
         if target is None:
             yield NotComputed(F_MEASURES, "no target was named")
@@ -164,7 +181,32 @@ def evaluate(
         not_computed=tuple(item for item in found if isinstance(item, NotComputed)),
         notes=tuple(_notes(pair)),
         pair=given,
+        scenarios=scenarios,
     )
+
+
+def also_known(
+    evaluation: Evaluation, known: Sequence[str] = (), people: float = 1.0
+) -> Evaluation:
+    """Try one more intruder on what was evaluated: one who knows these columns of so many people.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> from microveil import Plan, protect
+    >>> people = pl.DataFrame({"age": [31, 35, 38, 52, 57, 58], "sex": list("ffmmff")})
+    >>> plan = Plan(epsilon=1.0, k=3, attributes={"age": "confidential", "sex": "kept"})
+    >>> evaluation = evaluate(people, protect(people, plan, seed=1))
+    >>> round(also_known(evaluation, ["sex"]).value("linkage.nearest", "knows sex"), 3)
+    0.333
+    """
+    pair, tried = evaluation.pair, {scenario.label for scenario in evaluation.scenarios}
+    if pair.positions is None:
+        raise DataError(NOT_ALIGNED)
+    new = [x for x in scenarios_of(pair, known, people) if x.label not in tried]
+    found = [f for x in new for f in linkage_figures(pair, sample=10_000, seed=0, scenario=x)]
+    figures = (*evaluation.figures, *(f for f in found if isinstance(f, Figure)))
+    return replace(evaluation, figures=in_order(figures), scenarios=(*evaluation.scenarios, *new))
 
 
 def _notes(pair: Pair) -> Iterator[str]:

@@ -90,7 +90,7 @@ def compare(
     is_category = kind_of(original) == kind_of(released) == "categories"
     if is_category if declared is None else declared.is_category:
         return _categories(name, original, released, declared or Confidential(kind="nominal"))
-    return _numbers(name, original, released)
+    return compare_numbers(name, original, released)
 
 
 def kind_of(column: nw.Series[Any]) -> Compared | None:
@@ -114,7 +114,8 @@ def _not_categories(column: nw.Series[Any], kinds: set[Compared | None]) -> str 
     return None
 
 
-def _numbers(name: str, original: nw.Series[Any], released: nw.Series[Any]) -> Numbers:
+def compare_numbers(name: str, original: nw.Series[Any], released: nw.Series[Any]) -> Numbers:
+    """Bring a column of both tables to numbers."""
     original, released = _as_times(original, released), _as_times(released, original)
     for column, where in ((original, "original"), (released, "release")):
         if kind_of(column) != "numbers":

@@ -5,18 +5,15 @@ row order and know original values of people; none knows which row is whose. Cha
 picked at random out of n.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from microveil.core.grid import Integers, Reals
 from microveil.errors import DataError
-
-if TYPE_CHECKING:
-    from scipy.spatial import KDTree
 
 Booleans = NDArray[np.bool_]
 Weights = NDArray[np.float32]
@@ -32,7 +29,6 @@ CANDIDATES = 50
 
 _TIE = 1 + 1e-9  # distances this close are equal: they differ by rounding alone
 _ROUGH = 5.0  # how far from the nearest a rough search may end, as a multiple
-_TIES_AT_ONCE = 10_000
 
 
 @dataclass(frozen=True)
@@ -43,8 +39,8 @@ class Linked:
     ----------
     id
         Of the measure.
-    intruder
-        Whom it models, in one sentence.
+    does
+        What the intruder does with what they know of people.
     share
         Share of the people attacked whose own record was picked. Where the pick is one of several
         equal records, it is the expected share: 1 in the number of them.
@@ -53,21 +49,29 @@ class Linked:
         all of them were attacked.
     attacked, known, records
         People attacked, people whose values the intruder knows, and records released.
+    anew
+        Whether it was tried on a sample of the records, protected anew by the same plan.
     """
 
     id: str
-    intruder: str
+    does: str
     share: float
     low: float
     high: float
     attacked: int
     known: int
     records: int
+    anew: bool = False
 
     @property
     def chance(self) -> float:
         """The share of people found by picking rows at random."""
         return 1 / self.records
+
+    @property
+    def intruder(self) -> str:
+        """Whom it models, in one sentence."""
+        return f"Someone who knows people's original values and {self.does}."
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,6 +82,7 @@ class _Scene:
     rows: Reals
     own: Integers
     nominal: Booleans
+    exact: Booleans
 
 
 def nearest(
@@ -85,6 +90,7 @@ def nearest(
     masked: Reals,
     *,
     nominal: Sequence[int] = (),
+    exact: Sequence[int] = (),
     known: Sequence[int] | None = None,
     people: float | Booleans = 1.0,
     sample: int | None = 10_000,
@@ -103,6 +109,9 @@ def nearest(
         Records × attributes, row i of both of the same person; NaN where a value is missing.
     nominal
         Columns that hold codes of categories without an order. Ordinal ones are numbers.
+    exact
+        Columns that are published as they are: where they are known, only records with the same
+        values are possible.
     known
         Columns the intruder knows; all by default.
     people
@@ -122,20 +131,84 @@ def nearest(
     if sample is not None and sample < 1:
         raise DataError(f"sample must be 1 or more, or None for everybody, got {sample}")
     random = np.random.default_rng(seed)
-    scene = _scene(original, masked, nominal, known, people, random)
-    points, rows = _points(scene)
-    attacked: Integers = np.arange(len(points))
-    if sample is not None and sample < len(points):
-        attacked = np.sort(random.choice(len(points), sample, replace=False))
-    chances = _chance_of_own(points[attacked], rows[scene.own[attacked]], rows)
+    columns, kinds = _columns(original, masked, nominal, exact, known)
+    chosen = _known_people(people, len(original), random)
+    attacked = chosen
+    if sample is not None and sample < len(chosen):
+        attacked = np.sort(random.choice(chosen, sample, replace=False))
+    rows = masked[:, columns].astype(np.float64)
+    values = original[np.ix_(chosen, columns)].astype(np.float64)
+    return nearest_in_parts(
+        original[np.ix_(attacked, columns)].astype(np.float64),
+        rows[attacked],
+        [rows],
+        nominal=np.flatnonzero(kinds == "nominal").tolist(),
+        exact=np.flatnonzero(kinds == "exact").tolist(),
+        known=len(chosen),
+        like=values,
+        gaps=_gaps(values, rows),
+    )
+
+
+def nearest_in_parts(
+    people: Reals,
+    own: Reals,
+    parts: Iterable[Reals],
+    *,
+    nominal: Sequence[int] = (),
+    exact: Sequence[int] = (),
+    known: int,
+    like: Reals | None = None,
+    gaps: Booleans | None = None,
+) -> Linked:
+    """Link people to the nearest released record of a table that is looked at part by part.
+
+    Parameters
+    ----------
+    people, own
+        Original values of the people attacked, and their own released records.
+    parts
+        All released records, some at a time.
+    nominal, exact
+        As for `nearest`.
+    known
+        How many people the intruder knows; those attacked are a random sample of them.
+    like
+        Original values whose standard deviations are the units of distances; by default `people`.
+    gaps
+        Which columns may have missing values; by default all.
+
+    Examples
+    --------
+    >>> people, own = np.array([[1.0], [8.0]]), np.array([[1.0], [8.5]])
+    >>> parts = [np.array([[1.0], [3.0]]), np.array([[8.5], [8.5]])]
+    >>> nearest_in_parts(people, own, parts, known=4).share
+    0.75
+    """
+    kinds = _kinds(people.shape[1], nominal, exact)
+    gaps = np.ones(people.shape[1], dtype=np.bool_) if gaps is None else gaps
+    space = _space(people if like is None else like, people, kinds, gaps)
+    points, owned = space.place(people), space.place(own)
+    apart = 1 + 2 * float(np.linalg.norm(points - owned, axis=1).max())
+    blocks = _Blocks(people[:, kinds == "exact"])
+    points, owned = (blocks.beside(at, table[:, kinds == "exact"], apart)
+                     for at, table in ((points, people), (owned, own)))  # fmt: skip
+    away = np.linalg.norm(points - owned, axis=1)
+    equal, records = np.zeros(len(points)), 0
+    left = np.arange(len(points))  # of whom nothing nearer was found
+    for part in parts:
+        records += len(part)
+        rows = blocks.beside(space.place(part), part[:, kinds == "exact"], apart)
+        left = _count_equal(points, away, left, rows, equal)
+    chances = np.zeros(len(points))
+    chances[left] = 1 / equal[left]
     return _linked(
         "linkage.nearest",
-        "Someone who knows people's original values and takes the nearest released record for "
-        "each of them.",
+        "takes the nearest released record for each of them",
         float(chances.mean()),
-        len(attacked),
         len(points),
-        len(rows),
+        known,
+        records,
     )
 
 
@@ -144,6 +217,7 @@ def one_to_one(
     masked: Reals,
     *,
     nominal: Sequence[int] = (),
+    exact: Sequence[int] = (),
     known: Sequence[int] | None = None,
     people: float | Booleans = 1.0,
     seed: int = 0,
@@ -163,20 +237,20 @@ def one_to_one(
     1.0
     """
     random = np.random.default_rng(seed)
-    scene = _scene(original, masked, nominal, known, people, random)
+    scene = _scene(original, masked, nominal, exact, known, people, random)
     scene, all_known = _at_most(scene, random)
-    points, rows = _points(scene)
+    points, rows, apart = _points(scene)
     if _is_small(scene):
         from scipy.spatial.distance import cdist
 
-        match = _cheapest(cdist(points, rows))
+        match = _cheapest(np.minimum(cdist(points, rows), apart))
     else:
         away, candidates = _nearest_rows(points, rows)
-        match = _auction(candidates, -away.astype(np.float32), len(rows))
+        values = np.where(away < apart, -away, -np.inf).astype(np.float32)
+        match = _auction(candidates, values, len(rows))
     return _linked(
         "linkage.one_to_one",
-        "Someone who knows people's original values and gives each of them a released record of "
-        "their own, at the least total distance.",
+        "gives each of them a released record of their own, at the least total distance",
         _expected_share(scene, match),
         len(points),
         all_known,
@@ -189,6 +263,7 @@ def structure(
     masked: Reals,
     *,
     nominal: Sequence[int] = (),
+    exact: Sequence[int] = (),
     known: Sequence[int] | None = None,
     people: float | Booleans = 1.0,
     seed: int = 0,
@@ -215,13 +290,12 @@ def structure(
     True
     """
     random = np.random.default_rng(seed)
-    scene = _scene(original, masked, nominal, known, people, random)
+    scene = _scene(original, masked, nominal, exact, known, people, random)
     scene, all_known = _at_most(scene, random)
     match = _solve(scene)
     return _linked(
         "linkage.structure",
-        "Someone who knows people's original values and works out from who shares masked values "
-        "with whom which record is whose.",
+        "works out from who shares masked values with whom which record is whose",
         _expected_share(scene, match),
         len(scene.people),
         all_known,
@@ -233,24 +307,14 @@ def _scene(
     original: Reals,
     masked: Reals,
     nominal: Sequence[int],
+    exact: Sequence[int],
     known: Sequence[int] | None,
     people: float | Booleans,
     random: np.random.Generator,
 ) -> _Scene:
-    """Check the arguments, choose who and what is known, and shuffle the rows."""
-    if original.ndim != 2 or original.shape != masked.shape or not original.size:
-        raise DataError(
-            "original and masked must be tables of the same people and attributes, found "
-            f"{original.shape} and {masked.shape}"
-        )
-    records, attributes = original.shape
-    columns = np.arange(attributes) if known is None else np.unique(np.array(known, dtype=np.int64))
-    for chosen, word in ((columns, "known"), (np.array(nominal, dtype=np.int64), "nominal")):
-        outside = (chosen < 0).any() or (chosen >= attributes).any()
-        if outside or (word == "known" and not len(columns)):
-            raise DataError(
-                f"{word} must be columns from 0 to {attributes - 1}, got {chosen.tolist()}"
-            )
+    """Choose who and what is known, and shuffle the rows."""
+    columns, kinds = _columns(original, masked, nominal, exact, known)
+    records = len(original)
     order = random.permutation(records)
     own = np.empty(records, dtype=np.int64)
     own[order] = np.arange(records)
@@ -259,8 +323,41 @@ def _scene(
         people=original[np.ix_(chosen, columns)].astype(np.float64),
         rows=masked[np.ix_(order, columns)].astype(np.float64),
         own=own[chosen],
-        nominal=np.isin(columns, np.array(nominal, dtype=np.int64)),
+        nominal=kinds == "nominal",
+        exact=kinds == "exact",
     )
+
+
+def _columns(
+    original: Reals,
+    masked: Reals,
+    nominal: Sequence[int],
+    exact: Sequence[int],
+    known: Sequence[int] | None,
+) -> tuple[Integers, NDArray[np.str_]]:
+    """Check the arguments; return which columns are known, and of which kind each of them is."""
+    if original.ndim != 2 or original.shape != masked.shape or not original.size:
+        raise DataError(
+            "original and masked must be tables of the same people and attributes, found "
+            f"{original.shape} and {masked.shape}"
+        )
+    attributes = original.shape[1]
+    columns = np.arange(attributes) if known is None else np.unique(np.array(known, dtype=np.int64))
+    for word, given in (("known", columns), ("nominal", nominal), ("exact", exact)):
+        chosen = np.array(given, dtype=np.int64)
+        outside = (chosen < 0).any() or (chosen >= attributes).any()
+        if outside or (word == "known" and not len(chosen)):
+            raise DataError(
+                f"{word} must be columns from 0 to {attributes - 1}, got {chosen.tolist()}"
+            )
+    return columns, _kinds(attributes, nominal, exact)[columns]
+
+
+def _kinds(attributes: int, nominal: Sequence[int], exact: Sequence[int]) -> NDArray[np.str_]:
+    kinds = np.full(attributes, "number", dtype="<U7")
+    kinds[list(nominal)] = "nominal"
+    kinds[list(exact)] = "exact"
+    return kinds
 
 
 def _known_people(people: float | Booleans, records: int, random: np.random.Generator) -> Integers:
@@ -287,11 +384,15 @@ def _at_most(scene: _Scene, random: np.random.Generator) -> tuple[_Scene, int]:
     return replace(scene, people=scene.people[chosen], own=scene.own[chosen]), known
 
 
-def _linked(
-    id_: str, intruder: str, share: float, attacked: int, known: int, records: int
-) -> Linked:
+def _linked(id_: str, does: str, share: float, attacked: int, known: int, records: int) -> Linked:
     low, high = (share, share) if attacked == known else _interval(share, attacked)
-    return Linked(id_, intruder, share, low, high, attacked, known, records)
+    return Linked(id_, does, share, low, high, attacked, known, records)
+
+
+def tried_anew(found: Linked, records: int) -> Linked:
+    """Return what was found in a sample of so many records, protected anew by the same plan."""
+    low, high = _interval(found.share, found.attacked)
+    return replace(found, low=low, high=high, known=records, records=records, anew=True)
 
 
 def _interval(share: float, sampled: int) -> tuple[float, float]:
@@ -304,24 +405,102 @@ def _interval(share: float, sampled: int) -> tuple[float, float]:
     return min(share, max(0.0, low)), max(share, min(1.0, high))
 
 
-def _points(scene: _Scene) -> tuple[Reals, Reals]:
-    """Place people and rows in a space with the distances of `nearest`."""
-    people, rows = [], []
-    for values, masked, nominal in zip(scene.people.T, scene.rows.T, scene.nominal, strict=True):
-        absent, masked_absent = np.isnan(values), np.isnan(masked)
-        if nominal:
-            categories = np.unique(np.concatenate([values[~absent], masked[~masked_absent]]))
-            people.append((values[:, np.newaxis] == categories) / np.sqrt(2))
-            rows.append((masked[:, np.newaxis] == categories) / np.sqrt(2))
-        else:
-            mean, deviation = _mean_and_deviation(values[~absent])
-            people.append(np.where(absent, mean, values)[:, np.newaxis] / deviation)
-            rows.append(np.where(masked_absent, mean, masked)[:, np.newaxis] / deviation)
-        if absent.any() or masked_absent.any():
-            apart = 1 / np.sqrt(2) if nominal else 1.0
-            people.append(absent[:, np.newaxis] * apart)
-            rows.append(masked_absent[:, np.newaxis] * apart)
-    return np.hstack(people), np.hstack(rows)
+@dataclass(frozen=True, eq=False)
+class _Axis:
+    """One attribute of the space in which distances are those of `nearest`."""
+
+    mean: float
+    unit: float
+    categories: Reals | None
+    gaps: bool
+
+    def place(self, values: Reals) -> list[Reals]:
+        """Return coordinates of values; the last says which are missing, if any may be."""
+        absent = np.isnan(values)
+        gaps = [absent] if self.gaps else []
+        if self.categories is None:
+            places = np.where(absent, self.mean, values) / self.unit
+            return [places, *(gap.astype(np.float64) for gap in gaps)]
+        belongs = values[:, np.newaxis] == self.categories
+        others = ~absent & ~belongs.any(axis=1)
+        return [column / np.sqrt(2) for column in (*belongs.T, others, *gaps)]
+
+
+@dataclass(frozen=True, eq=False)
+class _Space:
+    """Where records lie by the attributes that are masked; `axes` and `kinds` go by column."""
+
+    axes: Sequence[_Axis]
+    kinds: NDArray[np.str_]
+
+    def place(self, table: Reals) -> Reals:
+        """Return the points of records."""
+        columns = table.T[self.kinds != "exact"]
+        places = [place for axis, column in zip(self.axes, columns, strict=True)
+                  for place in axis.place(column)]  # fmt: skip
+        return np.column_stack(places) if places else np.zeros((len(table), 0))
+
+
+def _space(like: Reals, people: Reals, kinds: NDArray[np.str_], gaps: Booleans) -> _Space:
+    """Make the space of people; a category that none of them has is just another one."""
+    axes = []
+    for values, own, kind, gap in zip(like.T, people.T, kinds, gaps, strict=True):
+        if kind == "nominal":
+            axes.append(_Axis(0.0, 1.0, np.unique(own[~np.isnan(own)]), bool(gap)))
+        elif kind == "number":
+            present = values[~np.isnan(values)]
+            axes.append(_Axis(*_mean_and_deviation(present), None, bool(gap)))
+    return _Space(axes, kinds)
+
+
+def _gaps(*tables: Reals) -> Booleans:
+    """Return which columns have missing values in any of the tables."""
+    columns = zip(*(table.T for table in tables), strict=True)
+    return np.array([any(np.isnan(column).any() for column in each) for each in columns])
+
+
+class _Blocks:
+    """Who can be whom by columns that are published as they are: those with equal values."""
+
+    def __init__(self, people: Reals) -> None:
+        self._steps: list[tuple[Reals, Integers]] = []
+        label = np.zeros(len(people), dtype=np.int64)
+        for column in people.T:
+            values, at = np.unique(column, return_inverse=True)
+            found, label = np.unique(label * len(values) + at, return_inverse=True)
+            self._steps.append((values, found))
+
+    def of(self, table: Reals) -> Integers:
+        """Return the number of each record's block; −1 where it is nobody's."""
+        label = np.zeros(len(table), dtype=np.int64)
+        for (values, found), column in zip(self._steps, table.T, strict=True):
+            at = np.minimum(np.searchsorted(values, column), len(values) - 1)
+            same = (values[at] == column) | (np.isnan(values[at]) & np.isnan(column))
+            combined = np.where(same & (label >= 0), label * len(values) + at, -1)
+            label = np.minimum(np.searchsorted(found, combined), len(found) - 1)
+            label = np.where(found[label] == combined, label, -1)
+        return label
+
+    def beside(self, points: Reals, table: Reals, apart: float) -> Reals:
+        """Move the points of different blocks apart; without such columns return them."""
+        return np.column_stack([points, self.of(table) * apart]) if self._steps else points
+
+
+def _points(scene: _Scene) -> tuple[Reals, Reals, float]:
+    """Place people and rows; return also from which distance on they are of different blocks."""
+    kinds = np.where(scene.exact, "exact", np.where(scene.nominal, "nominal", "number"))
+    space = _space(scene.people, scene.people, kinds, _gaps(scene.people, scene.rows))
+    blocks = _Blocks(scene.people[:, scene.exact])
+    people, rows = space.place(scene.people), space.place(scene.rows)
+    if not scene.exact.any():
+        return people, rows, np.inf
+    both = np.vstack([people, rows])
+    apart = 1 + 2 * float(np.linalg.norm(np.ptp(both, axis=0)))
+    return (
+        blocks.beside(people, scene.people[:, scene.exact], apart),
+        blocks.beside(rows, scene.rows[:, scene.exact], apart),
+        apart,
+    )
 
 
 def _mean_and_deviation(values: Reals) -> tuple[float, float]:
@@ -330,30 +509,20 @@ def _mean_and_deviation(values: Reals) -> tuple[float, float]:
     return float(values.mean()), float(values.std(ddof=1))
 
 
-def _chance_of_own(points: Reals, own: Reals, rows: Reals) -> Reals:
-    """1/t where a person's own row is among the t nearest, 0 where it is not."""
+def _count_equal(points: Reals, away: Reals, left: Integers, rows: Reals, equal: Reals) -> Integers:
+    """Add to `equal` how many rows are as near as a person's own; return who has none nearer."""
     from scipy.spatial import KDTree
 
-    places, counts = np.unique(rows, axis=0, return_counts=True)
-    tree = KDTree(places)
-    away = np.linalg.norm(points - own, axis=1)
-    rough, _ = tree.query(points, eps=_ROUGH)
-    left = np.flatnonzero(away <= rough * _TIE)  # for all others something nearer was found
-    distances, _ = tree.query(points[left])
-    left = left[away[left] <= distances * _TIE]
-    chances = np.zeros(len(points))
-    chances[left] = 1 / _rows_within(tree, counts, points[left], away[left] * _TIE)
-    return chances
-
-
-def _rows_within(tree: "KDTree", counts: Integers, points: Reals, reach: Reals) -> Reals:
-    """Count the rows within reach of each point."""
-    totals = np.empty(len(points))
-    for first in range(0, len(points), _TIES_AT_ONCE):
-        part = slice(first, first + _TIES_AT_ONCE)
-        found = tree.query_ball_point(points[part], reach[part])
-        totals[part] = [counts[places].sum() for places in found]
-    return totals
+    if not len(left):
+        return left
+    tree = KDTree(rows)
+    for precision in (_ROUGH, 0.0):  # most are found out by a rough search
+        distances, _ = tree.query(points[left], eps=precision, workers=-1)
+        left = left[away[left] <= distances * _TIE]
+    equal[left] += tree.query_ball_point(
+        points[left], away[left] * _TIE, return_length=True, workers=-1
+    )
+    return left
 
 
 def _nearest_rows(points: Reals, rows: Reals) -> tuple[Reals, Integers]:
@@ -366,7 +535,9 @@ def _nearest_rows(points: Reals, rows: Reals) -> tuple[Reals, Integers]:
 def _auction(candidates: Integers, values: Weights, rows: int) -> Integers:
     from microveil.core.kernels import linkage as kernels
 
-    spread = float(np.mean(values.max(axis=1) - values.min(axis=1))) or 1.0
+    possible = np.isfinite(values)
+    worst = np.where(possible, values, np.inf).min(axis=1)
+    spread = float(np.mean(values.max(axis=1) - worst, where=possible.any(axis=1))) or 1.0
     return kernels.assign(candidates, values, rows, spread / 100, 5 * spread)
 
 
@@ -410,6 +581,7 @@ _FIRST_REACH = 0.2  # of all ranks: how far off a guess by rank may be
 _BACKGROUND = 0.05  # chance of anything else, so that no single attribute rules out a match
 _BALANCING = 15
 _LOOK_AGAIN = 6  # rounds with the same candidates
+_IMPOSSIBLE = -60.0  # log-odds of a match that published values rule out
 
 
 @dataclass(eq=False)
@@ -493,13 +665,17 @@ def _solve(scene: _Scene) -> Integers:
     from microveil.core.kernels import linkage as kernels
 
     columns = zip(scene.people.T, scene.rows.T, scene.nominal, strict=True)
-    attributes = [_attribute(*column) for column in columns]
+    masked = [c for c, exact in zip(columns, scene.exact, strict=True) if not exact]
+    attributes = [_attribute(*column) for column in masked]
+    blocks = _Blocks(scene.people[:, scene.exact])
+    mine, theirs = (blocks.of(table[:, scene.exact]) for table in (scene.people, scene.rows))
     people, rows = len(scene.people), len(scene.rows)
     candidates: Integers = np.broadcast_to(np.arange(rows), (people, rows))
     for turn in range(_ROUNDS):
         if not _is_small(scene) and turn % _LOOK_AGAIN == 0:
-            candidates = _likely_rows(attributes)
+            candidates = _likely_rows(attributes, mine, theirs)
         scores = np.zeros(candidates.shape, dtype=np.float32)
+        scores[mine[:, np.newaxis] != theirs[candidates]] = _IMPOSSIBLE
         for attribute in attributes:
             kernels.score(attribute.odds(), attribute.places, attribute.labels, candidates, scores)
         if turn == _ROUNDS - 1:
@@ -514,8 +690,11 @@ def _solve(scene: _Scene) -> Integers:
     return _cheapest(-scores) if _is_small(scene) else _auction(candidates, scores, rows)
 
 
-def _likely_rows(attributes: Sequence[_Attribute]) -> Integers:
-    """Return for each person the rows whose masked values are thought to lie nearest."""
+def _likely_rows(attributes: Sequence[_Attribute], mine: Integers, theirs: Integers) -> Integers:
+    """Return for each person the rows of their block thought to lie nearest by masked values."""
+    apart = 1 + 2 * np.sqrt(len(attributes))  # all else lies between 0 and 1
     places = [attribute.middles[attribute.places] for attribute in attributes]
     guesses = [attribute.guesses()[attribute.labels] for attribute in attributes]
-    return _nearest_rows(np.column_stack(places), np.column_stack(guesses))[1]
+    return _nearest_rows(
+        np.column_stack([*places, mine * apart]), np.column_stack([*guesses, theirs * apart])
+    )[1]

@@ -20,13 +20,14 @@ from microveil.evaluation.utility import standard_deviations
 from microveil.formats import load, sha256_of, source_of
 from microveil.plan.plan import Plan
 from microveil.release.detail import Detail
-from microveil.release.release import Release
+from microveil.release.release import Release, certificate_beside
 
 Booleans = NDArray[np.bool_]
 
 NOT_ALIGNED = (
-    "the row order is not known, so records cannot be compared one by one; give the private "
-    "detail of the release, or aligned=True if its rows are in the order of the original"
+    "which record is whose is not known, so records cannot be compared one by one; give the "
+    "private detail of the release (--detail FILE, detail=), or say that its rows are in the order "
+    "of the original (--aligned, aligned=True)"
 )
 
 
@@ -36,8 +37,8 @@ class Pair:
 
     `original` and `released` are records × numeric attributes, NaN where a value is missing;
     `lengths` has for times the length of 1 in microseconds. Where the rows are aligned,
-    `positions` says for each released record, in the order of the original, where it stands there;
-    otherwise it is None.
+    `positions` says for each released record, in the order of the original, where it stands there,
+    and `order` where it stands in `table`; otherwise both are None.
     """
 
     source: nw.DataFrame[Any]
@@ -49,6 +50,7 @@ class Pair:
     lengths: Mapping[str, float]
     categorical: tuple[Categories, ...]
     positions: Integers | None
+    order: Integers | None
     detail: Detail | None
     plan: Plan | None
     left_out: tuple[NotComputed, ...]
@@ -185,7 +187,8 @@ def pair_up(
         )
     names, left_out = _attributes(source, opened, attributes, target)
     positions = _positions(len(source), opened, aligned=aligned)
-    order = slice(None) if positions is None else np.argsort(positions, kind="stable")
+    order = None if positions is None else np.argsort(positions, kind="stable")
+    rows = slice(None) if order is None else order
     compared = [compare(name, source, table, opened.plan) for name in names]
     numbers = [attribute for attribute in compared if isinstance(attribute, Numbers)]
     categorical = [attribute for attribute in compared if isinstance(attribute, Categories)]
@@ -195,10 +198,11 @@ def pair_up(
         attributes=names,
         numeric=tuple(attribute.name for attribute in numbers),
         original=_side_by_side([a.original for a in numbers], len(source)),
-        released=_side_by_side([a.released for a in numbers], len(table))[order],
+        released=_side_by_side([a.released for a in numbers], len(table))[rows],
         lengths={a.name: a.length for a in numbers if a.length is not None},
-        categorical=tuple(replace(a, released=a.released[order]) for a in categorical),
-        positions=None if positions is None else positions[order],
+        categorical=tuple(replace(a, released=a.released[rows]) for a in categorical),
+        positions=None if positions is None else positions[rows],
+        order=order,
         detail=opened.detail,
         plan=opened.plan,
         left_out=tuple(left_out),
@@ -226,8 +230,10 @@ def _open_release(
     if isinstance(detail, str | Path):
         detail = Detail.read(detail)
     source = source_of(release)
-    if detail is not None and source is not None and source.path is not None:
-        _check_hash(source.path, detail)
+    if source is not None and source.path is not None:
+        certificate_beside(source.path)
+        if detail is not None:
+            _check_hash(source.path, detail)
     plan = detail.plan if detail else None
     return _Opened(_open(release, plan), detail, plan)
 

@@ -15,9 +15,10 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from microveil.evaluation.pairing import Pair
+    from microveil.plan.scenarios import Scenario
 
 Part = Literal["utility", "risk", "learning"]
-About = Literal["table", "attribute", "pair", "columns", "class"]
+About = Literal["table", "attribute", "pair", "columns", "class", "scenario"]
 
 ABOUT: dict[About, str] = {
     "table": "the whole table",
@@ -25,6 +26,7 @@ ABOUT: dict[About, str] = {
     "pair": 'two attributes, given as "a × b"',
     "columns": 'columns, given as "a, b"',
     "class": 'a class, given as "target = class"',
+    "scenario": "the whole table, or a scenario, given by its name",
 }
 """What figures are about, and how that is given to `Evaluation.value`."""
 
@@ -83,13 +85,17 @@ MEASURES = {
         Measure("utility.cramers_v", "difference in Cramér's V", "utility", "pair", abs),
         Measure("utility.pmse", "pMSE", "utility", "table", _high),
         Measure("utility.pmse_ratio", "pMSE ratio", "utility", "table", _high),
-        Measure("linkage.nearest", "linkage by nearest record", "risk", "table", _high),
-        Measure("linkage.one_to_one", "linkage one to one", "risk", "table", _high),
-        Measure("linkage.structure", "linkage by shared values", "risk", "table", _high),
+        Measure("linkage.nearest", "linkage by nearest record", "risk", "scenario", _high),
+        Measure("linkage.one_to_one", "linkage one to one", "risk", "scenario", _high),
+        Measure("linkage.structure", "linkage by shared values", "risk", "scenario", _high),
         Measure("risk.unique_combinations", "unique combinations", "risk", "table", _high),
         Measure("risk.rank_disclosure", "rank interval disclosure", "risk", "attribute", _high),
         Measure("risk.value_disclosure", "value interval disclosure", "risk", "attribute", _high),
         Measure("risk.unique_records", "unique records", "risk", "columns", _high),
+        Measure("risk.unique_kept", "unique combinations of kept columns", "risk", "columns",
+                _high),
+        Measure("risk.linkage_with_kept", "linkage with kept columns known", "risk", "columns",
+                _high),
         Measure("risk.smallest_class", "smallest class", "risk", "columns", _low),
         Measure("risk.smallest_joint_class", "smallest joint class", "risk", "columns", _low),
         Measure("risk.joint_distinct_least", "fewest values in a joint cluster", "risk",
@@ -113,6 +119,9 @@ MEASURES = {
     )
 }  # fmt: skip
 """Every measure by its id, in the order in which they are shown."""
+
+LINKAGE = tuple(id_ for id_ in MEASURES if id_.startswith("linkage."))
+"""The attacks that link records."""
 
 
 def check_measure(measure: str) -> None:
@@ -140,12 +149,21 @@ class Figure:
         A finite number.
     reading
         One line in plain words.
+    high
+        How high the value is to be taken where that is not the value itself: the upper end of the
+        95% interval of a sample, or what is proved.
     """
 
     measure: str
     attribute: str | None
     value: float
     reading: str
+    high: float | None = None
+
+    @property
+    def at_most(self) -> float:
+        """How high the value is to be taken."""
+        return self.value if self.high is None else self.high
 
     @property
     def label(self) -> str:
@@ -243,6 +261,8 @@ class Evaluation:
         What to know when reading the figures.
     pair
         The two tables as they were compared, from which a report draws without reading them again.
+    scenarios
+        Intruders that were tried besides one who knows all masked attributes of everybody.
     """
 
     records: int
@@ -252,6 +272,7 @@ class Evaluation:
     not_computed: tuple[NotComputed, ...]
     notes: tuple[str, ...]
     pair: "Pair" = field(repr=False, compare=False)
+    scenarios: "tuple[Scenario, ...]" = ()
 
     def value(self, measure: str, attribute: str | None = None) -> float:
         """Return one figure's value.
@@ -273,6 +294,11 @@ class Evaluation:
         reason = next(reasons, f"its figures are about {ABOUT[MEASURES[measure].about]}")
         raise DataError(f"no figure of {measure!r} was computed for {given}: {reason}")
 
+    @property
+    def unscored(self) -> str | None:
+        """Why attacks could not be scored, if so."""
+        return next((x.reason for x in self.not_computed if x.measures == LINKAGE), None)
+
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain values that JSON can hold; measures by their ids."""
         return {
@@ -285,10 +311,10 @@ class Evaluation:
         }
 
     def to_frame(self) -> pl.DataFrame:
-        """Return the figures as a table: measure (its id), attribute, value, reading."""
+        """Return the figures as a table: measure (its id), attribute, value, reading, high."""
         schema = {
             "measure": pl.String, "attribute": pl.String, "value": pl.Float64,
-            "reading": pl.String,
+            "reading": pl.String, "high": pl.Float64,
         }  # fmt: skip
         return pl.DataFrame([asdict(figure) for figure in self.figures], schema=schema)
 
@@ -301,7 +327,12 @@ class Evaluation:
             _table(part, list(figures))
             for part, figures in groupby(self.figures, lambda f: MEASURES[f.measure].part)
         ]
-        lines = [f"{missing.label}: {missing.reason}" for missing in self.not_computed]
+        scenarios = side_by_side(self.figures)
+        if scenarios:
+            shown.append(_scenarios(scenarios))
+        if self.unscored:
+            shown.append(Text(f"{self.unscored[:1].upper()}{self.unscored[1:]}.\n", style="bold"))
+        lines = [f"{x.label}: {x.reason}" for x in self.not_computed if x.measures != LINKAGE]
         for title, items in (("Not computed", lines), ("Notes", self.notes)):
             if items:
                 shown.append(Text(title, style="bold"))
@@ -323,6 +354,31 @@ def _table(part: Part, figures: list[Figure]) -> "Table":
         about += f" ({chosen})" if chosen else ""
         name = Text.assemble(figure.label, (about, "dim"))
         table.add_row(name, f"{figure.value:.3g}", Text(figure.reading))
+    return table
+
+
+def side_by_side(figures: Iterable[Figure]) -> list[tuple[str, dict[str, Figure]]]:
+    """Return what each attack found by scenario, the worst first; nothing if there is only one."""
+    found: dict[str | None, dict[str, Figure]] = {}
+    for figure in figures:
+        if figure.measure in LINKAGE:
+            found.setdefault(figure.attribute, {})[figure.measure] = figure
+    rows = [(label or "knows all masked attributes", each) for label, each in found.items()]
+    rows.sort(key=lambda row: max(figure.at_most for figure in row[1].values()), reverse=True)
+    return rows if len(rows) > 1 else []
+
+
+def _scenarios(rows: list[tuple[str, dict[str, Figure]]]) -> "Table":
+    from rich.box import SIMPLE
+    from rich.markup import escape
+    from rich.table import Table
+
+    table = Table(title="Scenarios", title_justify="left", header_style="bold", box=SIMPLE)
+    table.add_column("someone who ...")
+    for measure in LINKAGE:
+        table.add_column(MEASURES[measure].label, justify="right")
+    for label, found in rows:
+        table.add_row(escape(label), *(percent(found[measure].value) for measure in LINKAGE))
     return table
 
 

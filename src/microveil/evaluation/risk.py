@@ -157,7 +157,9 @@ def _widths(clusters: pl.DataFrame, deviation: float) -> Widths:
     )
 
 
-def without_noise(clusters: pl.DataFrame, attributes: Sequence[str]) -> dict[str, float]:
+def without_noise(
+    clusters: pl.DataFrame | pl.LazyFrame, attributes: Sequence[str]
+) -> dict[str, float]:
     """Share of records in clusters whose value or category is released without noise.
 
     No record of such a cluster could have changed what is released of it by being different, so
@@ -178,17 +180,12 @@ def without_noise(clusters: pl.DataFrame, attributes: Sequence[str]) -> dict[str
     >>> without_noise(clusters, ["sex"])
     {'sex': 0.6}
     """
-    formed = clusters.drop_nulls("cluster")
-    as_is = formed.filter(pl.coalesce("scale", "sensitivity") == 0)
-
-    def records(clusters: pl.DataFrame, name: str) -> int:
-        return int(clusters.filter(attribute=name)["records"].sum())
-
-    return {
-        name: records(as_is, name) / records(formed, name)
-        for name in attributes
-        if name in formed["attribute"]
-    }
+    as_is = pl.coalesce("scale", "sensitivity") == 0
+    records = pl.col("records")
+    formed = clusters.lazy().drop_nulls("cluster").group_by("attribute")
+    shares = formed.agg(records.filter(as_is).sum() / records.sum()).collect()
+    found = dict(shares.iter_rows())
+    return {name: found[name] for name in attributes if name in found}
 
 
 def distinct_values(codes: Integers, label: Integers) -> Integers:

@@ -1,17 +1,18 @@
 """Figures of risk, with readings. Missing values are treated as in the figures of utility."""
 
 from collections.abc import Sequence
+from typing import Any
 
-import numpy as np
 import polars as pl
 
-from microveil.core.grid import Integers, Reals
 from microveil.evaluation import linkage, risk
-from microveil.evaluation.compared import MISSING
+from microveil.evaluation.known import EVERYTHING, proved, what_is_known
 from microveil.evaluation.linkage import Linked
 from microveil.evaluation.pairing import Pair, deviation, present
 from microveil.evaluation.result import Figure, Items, NotComputed, percent
+from microveil.plan.scenarios import Scenario
 
+_OF_KEPT = ("risk.unique_kept", "risk.linkage_with_kept")
 _WIDTHS = ("risk.width_median", "risk.width_90", "risk.width_largest", "risk.narrow_clusters")
 
 
@@ -43,39 +44,56 @@ def disclosure_figures(pair: Pair, *, rank_percent: float, deviations: float) ->
         )
 
 
-def linkages_of(pair: Pair, *, sample: int | None, seed: int) -> tuple[Linked, ...]:
-    """Link records by all their attributes, as three intruders would who know everybody's."""
-    codes = [c.original if pair.positions is None else c.original[pair.positions]
-             for c in pair.categorical]  # fmt: skip
-    original = np.column_stack([pair.matched, *(_with_gaps(code) for code in codes)])
-    masked = np.column_stack([pair.released, *(_with_gaps(c.released) for c in pair.categorical)])
-    first = len(pair.numeric)
-    nominal = [first + i for i, c in enumerate(pair.categorical) if c.kind == "nominal"]
+def linkages_of(
+    pair: Pair, *, sample: int | None, seed: int, scenario: Scenario = EVERYTHING
+) -> tuple[Linked, ...]:
+    """Link records by what is known of people, as three intruders would."""
+    known = what_is_known(pair, scenario)
+    tables = (known.original, known.masked)
+    given: dict[str, Any] = {
+        "nominal": known.columns("nominal"), "exact": known.columns("exact"),
+        "people": scenario.people, "seed": seed,
+    }  # fmt: skip
     return (
-        linkage.nearest(original, masked, nominal=nominal, sample=sample, seed=seed),
-        linkage.one_to_one(original, masked, nominal=nominal, seed=seed),
-        linkage.structure(original, masked, nominal=nominal, seed=seed),
+        linkage.nearest(*tables, sample=sample, **given),
+        linkage.one_to_one(*tables, **given),
+        linkage.structure(*tables, **given),
     )
 
 
-def _with_gaps(codes: Integers) -> Reals:
-    return np.where(codes == MISSING, np.nan, codes)
-
-
-def linkage_figures(pair: Pair, *, sample: int | None, seed: int) -> Items:
+def linkage_figures(
+    pair: Pair, *, sample: int | None, seed: int, scenario: Scenario = EVERYTHING
+) -> Items:
     """Link records one by one."""
-    for linked in linkages_of(pair, sample=sample, seed=seed):
-        intruder = linked.intruder.rstrip(".")
-        reading = (
-            f"{percent(linked.share)} of records could be linked by {intruder[:1].lower()}"
-            f"{intruder[1:]}; by chance {percent(linked.chance)}"
+    for linked in linkages_of(pair, sample=sample, seed=seed, scenario=scenario):
+        yield linkage_figure(linked, scenario, proved(pair.plan, scenario))
+
+
+def linkage_figure(linked: Linked, scenario: Scenario, proved: int | None) -> Figure:
+    """Say how many were linked, and by whom; `proved` is 1 in how many pooling allows at most.
+
+    Where more happen to be linked than that, nobody can tell which of the links are right.
+    """
+    everything = scenario == EVERYTHING
+    knows = "people's original values" if everything else scenario.knowledge
+    whose = "records" if scenario.people == 1 else "these people's records"
+    reading = (
+        f"{percent(linked.share)} of {whose} could be linked by someone who knows {knows} and "
+        f"{linked.does}; by chance {percent(linked.chance)}"
+    )
+    sampled = linked.attacked < linked.known
+    if sampled:
+        how = "records, protected anew by the same plan" if linked.anew else "people"
+        reading += (
+            f" (from a sample of {linked.attacked:,} of {linked.known:,} {how}; with 95% "
+            f"confidence {percent(linked.low)} to {percent(linked.high)})"
         )
-        if linked.attacked < linked.known:
-            reading += (
-                f" (from a sample of {linked.attacked:,} of {linked.known:,} people; with 95% "
-                f"confidence {percent(linked.low)} to {percent(linked.high)})"
-            )
-        yield Figure(linked.id, None, linked.share, reading)
+    high = linked.high if sampled else None
+    if proved is not None:
+        reading += f"; pooling leaves nobody a better chance than 1 in {proved:,}"
+        high = min(linked.high, 1 / proved)
+    label = None if everything else scenario.label
+    return Figure(linked.id, label, linked.share, reading, high)
 
 
 def cluster_figures(pair: Pair) -> Items:
@@ -166,6 +184,53 @@ def class_figures(pair: Pair, quasi_identifiers: Sequence[str]) -> Items:
         float(classes.smallest),
         f"the smallest group that shares {names} has {classes.smallest:,} of {classes.records:,} "
         "released records; lower is riskier",
+    )
+
+
+def kept_figures(pair: Pair, *, sample: int | None, seed: int) -> Items:
+    """Count the records that columns published as they are point to."""
+    if pair.plan is None:
+        yield NotComputed(_OF_KEPT, "the plan, which says what was kept, is not known")
+        return
+    names = [name for name in pair.plan.names("kept") if name in pair.table.columns]
+    if names:
+        classes = risk.quasi_identifier_classes(pair.table.to_native(), names)
+        yield kept_figure(classes.unique, names)
+    if names and pair.positions is not None and pair.attributes:
+        known = what_is_known(pair, Scenario(known=(*pair.attributes, *names)))
+        linked = linkage.nearest(
+            known.original,
+            known.masked,
+            nominal=known.columns("nominal"),
+            exact=known.columns("exact"),
+            sample=sample,
+            seed=seed,
+        )
+        yield kept_linkage_figure(linked, names)
+
+
+def kept_linkage_figure(linked: Linked, names: Sequence[str]) -> Figure:
+    """Say how many are linked by someone who also knows the kept columns."""
+    return Figure(
+        "risk.linkage_with_kept",
+        ", ".join(names),
+        linked.share,
+        f"{percent(linked.share)} of records could be linked by someone who knows the masked "
+        f"attributes and the kept columns ({', '.join(names)}) and {linked.does}: kept columns "
+        "tell pooled records apart; higher is riskier",
+        linked.high if linked.attacked < linked.known else None,
+    )
+
+
+def kept_figure(unique: float, names: Sequence[str]) -> Figure:
+    """Say how many records share their kept columns with no other."""
+    kept = ", ".join(names)
+    return Figure(
+        "risk.unique_kept",
+        kept,
+        unique,
+        f"{percent(unique)} of released records have a combination of kept columns "
+        f"({kept}) that no other record has: whoever knows it finds the record; higher is riskier",
     )
 
 

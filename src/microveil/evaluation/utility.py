@@ -8,6 +8,7 @@ record by record it counts 0 if it is unchanged; otherwise it is an error.
 
 import warnings
 from dataclasses import dataclass
+from threading import Lock
 from typing import Literal
 
 import numpy as np
@@ -21,6 +22,9 @@ Correlation = Literal["pearson", "spearman"]
 
 LARGEST = 1e150
 """Squares of larger numbers do not fit double precision."""
+
+_FILTERS = Lock()
+"""Filters of warnings are those of the whole process: one thread at a time changes them."""
 
 QUANTILES = (0.01, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99)
 
@@ -221,7 +225,7 @@ def _propensity_scores(components: Reals, is_masked: Integers) -> Reals:
     from sklearn.linear_model import LogisticRegression
 
     model = LogisticRegression(C=np.inf, solver="newton-cholesky", tol=1e-8, max_iter=100)
-    with warnings.catch_warnings():
+    with _FILTERS, warnings.catch_warnings():
         # Its complaints are harmless here: either machine precision is reached, or the tables are
         # so far apart that every probability goes to 0 or 1.
         warnings.simplefilter("ignore", ConvergenceWarning)

@@ -1,7 +1,6 @@
 """Explore what a table would lose at which ε, by which method, and recommend a plan."""
 
 import math
-import warnings
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -10,21 +9,26 @@ import narwhals as nw
 
 from microveil.core.tables import UserTable
 from microveil.engines.memory import open_table
-from microveil.errors import DataError, PlanError, PrivacyWarning
+from microveil.errors import DataError, PlanError, noted
 from microveil.evaluation.expected import expected_of
+from microveil.evaluation.grades import LOW_LINKAGE
 from microveil.evaluation.learning import check_number_of_classes, open_target
 from microveil.exploration.advice import advise
 from microveil.exploration.engine import RepeatedEngine
 from microveil.exploration.frontier import candidates, chosen, pooled, starting_plan
 from microveil.exploration.measure import Measurer
-from microveil.exploration.result import LINKAGE_LIMIT, Exploration, Limits, Point
+from microveil.exploration.result import Exploration, Limits, Point
 from microveil.formats import Table, load, source_of
 from microveil.plan.plan import Plan
 from microveil.release.choose_k import resolve_and_choose
 from microveil.release.protect import Progress
+from microveil.release.resolve import ResolvedPlan
 from microveil.release.store import LocalStore
 
 __all__ = ["Exploration", "Limits", "Point", "explore"]
+
+Tried = tuple[Point, ResolvedPlan]
+"""A point, and its plan as it was resolved against the table."""
 
 
 def explore(
@@ -33,7 +37,7 @@ def explore(
     *,
     epsilons: Sequence[float] = (0.01, 0.1, 1.0),
     target: Any = None,  # noqa: ANN401 - a name, or classes of any kind
-    max_linkage: float = LINKAGE_LIMIT,
+    max_linkage: float = LOW_LINKAGE,
     max_error: float = math.inf,
     min_anonymity: int = 0,
     runs: int = 3,
@@ -44,8 +48,9 @@ def explore(
 
     Every point has its expected error, for which no noise is drawn. For each ε some points are also
     run, measured and attacked: clusters of the best k, noise-optimal ones, both with iDP-CBLS, and
-    the better of them with masked values pooled. What comes out is a function of the data that ε
-    does not cover: keep it private. No run is released.
+    the better of them with masked values pooled among 5, 10 and 25 records, as many as the plan
+    says, and as many as the limits need. What comes out is a function of the data that ε does not
+    cover: keep it private. No run is released.
 
     Parameters
     ----------
@@ -98,51 +103,54 @@ def explore(
     measurer = Measurer(
         table, engine, LocalStore(loaded.meta), target, runs=runs, seed=seed
     )  # fmt: skip
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", PrivacyWarning)  # nothing is released; protect warns
-        points = _explore(engine, base, candidates(base, table, budgets), limits, progress)
-        points = _measure(engine, points, measurer, progress)
+    with noted():  # nothing is released; protect warns
+        tried = _expect(engine, base, candidates(base, table, budgets), limits, progress)
+        points = _measure(tried, measurer, progress)
     return advise(base, points, limits, None if target is None else _name(target))
 
 
-def _explore(
+def _expect(
     engine: RepeatedEngine,
     base: Plan,
     plans: list[Plan],
     limits: Limits,
     progress: Progress | None,
-) -> list[Point]:
-    """Return what is expected of every plan, and of the best of each ε with values pooled."""
-    points = []
+) -> list[Tried]:
+    """Return what is expected of every plan, and then of the best of each ε with values pooled."""
+    tried = []
     for done, plan in enumerate(plans, start=1):
-        points.append(_expected(engine, plan))
+        tried.append(_expected(engine, plan))
         if progress:
             progress("expected error", done, len(plans))
-    for epsilon in dict.fromkeys(point.epsilon for point in points):
-        best = min((points[i] for i in chosen(points) if points[i].epsilon == epsilon),
-                   key=lambda point: point.expected)  # fmt: skip
-        variants = pooled(base, best.plan, engine.records, limits)
-        points += [_expected(engine, plan) for plan in variants]
-    return points
+    best: dict[float, Point] = {}
+    for place in chosen([point for point, _ in tried]):
+        point, _ = tried[place]
+        best[point.epsilon] = min(best.get(point.epsilon, point), point, key=_by_expected)
+    for point in best.values():
+        variants = pooled(base, point.plan, engine.records, limits)
+        tried += [_expected(engine, plan) for plan in variants]
+    return tried
 
 
-def _expected(engine: RepeatedEngine, plan: Plan) -> Point:
+def _by_expected(point: Point) -> float:
+    return point.expected
+
+
+def _expected(engine: RepeatedEngine, plan: Plan) -> Tried:
     resolved = resolve_and_choose(plan, engine)
     expected = expected_of(resolved, engine, clamped=True)
-    return Point(plan, expected.mean_sse)
+    return Point(plan, expected.mean_sse), resolved
 
 
-def _measure(
-    engine: RepeatedEngine, points: list[Point], measurer: Measurer, progress: Progress | None
-) -> list[Point]:
+def _measure(tried: list[Tried], measurer: Measurer, progress: Progress | None) -> list[Point]:
     """Run and measure the best points without pooling, and all with it."""
-    alone = [point for point in points if not point.pooled]
-    to_run = [alone[i] for i in chosen(alone)] + [point for point in points if point.pooled]
-    for done, point in enumerate(to_run, start=1):
-        found = measurer.measure(resolve_and_choose(point.plan, engine))
-        points[points.index(point)] = replace(point, found=found)
+    points = [point for point, _ in tried]
+    places = [*chosen(points), *(place for place, point in enumerate(points) if point.pooled)]
+    for done, place in enumerate(places, start=1):
+        found = measurer.measure(tried[place][1])
+        points[place] = replace(points[place], found=found)
         if progress:
-            progress("running and measuring", done, len(to_run))
+            progress("running and measuring", done, len(places))
     return points
 
 

@@ -1,9 +1,11 @@
 """Choose a point by a stated rule, and say in words what was chosen and what it covers."""
 
+import math
 from collections.abc import Callable, Sequence
 
 from microveil.core.methods import methods_that
 from microveil.evaluation.result import percent
+from microveil.exploration.curves import clusters_of
 from microveil.exploration.result import Exploration, Limits, Measured, Point
 from microveil.plan.plan import Plan
 from microveil.release.guarantees import exactly
@@ -33,7 +35,8 @@ def advise(base: Plan, points: Sequence[Point], limits: Limits, target: str | No
     if not within:
         return _nothing(points, limits, measured, target)
     as_given = [p for p in within if not p[0].pooled or p[0].plan.pooling == base.pooling]
-    within = as_given or within
+    aside = {point.pooling for point, _ in within} - {point.pooling for point, _ in as_given}
+    within, aside = (as_given, aside) if as_given else (within, set())
     enough = _learns if target else _keeps_spread(measured)
     good_enough = [pair for pair in within if enough(*pair)]
     largest = max(point.epsilon for point, _ in within)
@@ -49,10 +52,10 @@ def advise(base: Plan, points: Sequence[Point], limits: Limits, target: str | No
     parts = [
         f"{headline}.",
         f"{why}; of the settings measured there{' that keep to it' if good_enough else ''}, these "
-        "have the least error.",
+        f"have the least error{_set_aside(aside)}.",
         *_doubts(found),
         *_on_categories(found),
-        "Linkable is the share of records that the most successful of three attacks links, by "
+        "Linked is the share of records that the most successful of three attacks links, by "
         f"someone who knows everybody's original values; at most {percent(limits.max_linkage)} was "
         "asked for.",
         _covered(best.plan),
@@ -64,11 +67,24 @@ def advise(base: Plan, points: Sequence[Point], limits: Limits, target: str | No
     return Exploration(tuple(points), limits, best, plan, headline, " ".join(parts))
 
 
+def _set_aside(pooling: set[str]) -> str:
+    """Say which way of pooling was left out of the choice."""
+    if not pooling:
+        return ""
+    kinds = " and ".join(sorted(pooling))
+    return f", leaving aside pooling by {kinds}, which the plan does not ask for"
+
+
 def _nothing(
     points: Sequence[Point], limits: Limits, measured: Sequence[Pair], target: str | None
 ) -> Exploration:
     """Say that nothing keeps to the limits, and what comes nearest."""
-    nearest, found = min(measured, key=lambda pair: (len(limits.broken_by(*pair)), pair[1].linkage))
+
+    def away(pair: Pair) -> tuple[int, float]:
+        factors = limits.broken_by(*pair).values()
+        return len(factors), math.prod(factors)
+
+    nearest, found = min(measured, key=away)
     headline = "Nothing that was measured keeps to the limits"
     broken = " and ".join(limits.broken_by(nearest, found))
     said = (
@@ -107,16 +123,17 @@ def _keeps_spread(measured: Sequence[Pair]) -> Callable[[Point, Measured], bool]
 
 
 def _settings(point: Point) -> str:
-    clusters = f"k = {point.k}" if point.partition == "fixed" else point.partition
-    pooled = f", {point.pooled}" if point.pooled else ", not pooled"
-    return f"{point.method}, {clusters}{pooled}, ε = {exactly(point.epsilon)}"
+    pooled = point.pooled or "not pooled"
+    return f"{point.method}, {clusters_of(point)}, {pooled}, ε = {exactly(point.epsilon)}"
 
 
 def _hidden(point: Point) -> list[str]:
     if not point.anonymity:
         return []
+    several = len(point.plan.pooled_groups) > 1
+    known = "the attributes of one group" if several else "the confidential attributes"
     return [
-        "Nobody picks a person's row by the confidential attributes with a better chance than 1 in "
+        f"Nobody picks a person's row by {known} with a better chance than 1 in "
         f"{point.anonymity} (level 3)."
     ]
 

@@ -6,25 +6,26 @@ from microveil.charts.base import alt
 from microveil.charts.frontier import frontier_and_beside
 from microveil.charts.risk_map import risk_map
 from microveil.core.choices import DEFAULT_METHOD
-from microveil.exploration.curves import EXPECTED, curves, place_of, places
+from microveil.exploration.curves import EXPECTED, JOINED, curves, map_of
 from microveil.exploration.result import Exploration
 
 _TITLE = f"Error and linkage, and error of {DEFAULT_METHOD} by cluster size and ε"
-_WIDE = 520
+_WIDE = 720
 _LETTERS = 110  # in a line of the caption
 
 
 def chart(exploration: Exploration) -> "alt.TopLevelMixin":
     """Draw the frontier, with the recommendation above it."""
     chosen = f"Recommended: {exploration.headline}" if exploration.plan else exploration.headline
-    sentences = (chosen, f"{EXPECTED}.")
+    sentences = (chosen, JOINED, f"{EXPECTED}.")
     caption = [line for sentence in sentences for line in textwrap.wrap(sentence, _LETTERS)]
-    recommended = exploration.recommended
+    places, recommended = map_of(exploration)
     map_of_all = risk_map(
-        places(exploration.points),
+        places,
         limit=exploration.limits.max_linkage,
         description="Error and worst linkage of what was measured",
-        chosen=place_of(recommended) if recommended else None,
+        chosen=recommended,
+        named=False,
     ).properties(width=_WIDE)
     drawn = frontier_and_beside(
         curves(exploration.points),

@@ -4,9 +4,10 @@ from collections.abc import Sequence
 
 from microveil.charts.curves import Curve, Place
 from microveil.core.choices import DEFAULT_METHOD
-from microveil.exploration.result import Point
+from microveil.exploration.result import Exploration, Measured, Point
 
 EXPECTED = "Expected error cuts off noise at half the domain and ignores isotonic regression"
+JOINED = "Lines join releases pooled in ever larger joint clusters."
 
 
 def curves(points: Sequence[Point]) -> list[Curve]:
@@ -16,34 +17,52 @@ def curves(points: Sequence[Point]) -> list[Curve]:
     return [_curve(e, [p for p in drawn if p.epsilon == e]) for e in epsilons]
 
 
-def places(points: Sequence[Point]) -> list[Place]:
-    """Place what was measured on the risk–utility map."""
-    return [place_of(point) for point in points if point.found and point.found.mean_sse > 0]
+def map_of(exploration: Exploration) -> tuple[list[Place], Place | None]:
+    """Place on the risk–utility map what was measured, and what is recommended.
+
+    A point without error has no logarithm and is left out.
+    """
+    several = len({point.epsilon for point in exploration.points}) > 1
+    chosen = [exploration.recommended] if exploration.recommended else []
+    recommended = next(iter(_places(chosen, several=several)), None)
+    return _places(exploration.points, several=several), recommended
 
 
-def place_of(point: Point) -> Place:
-    """Place a measured point on the map."""
-    found = point.found
-    assert found is not None  # noqa: S101 - only what was measured has a place
-    family = f"{point.plan.pooling}" if point.pooled else "not pooled"
-    number = f"{point.plan.anonymity}, " if point.pooled else ""
-    return Place(f"{number}ε = {point.epsilon:g}", family, found.mean_sse, found.linkage)
+def _places(points: Sequence[Point], *, several: bool) -> list[Place]:
+    return [_place(p, p.found, several=several) for p in points if p.found and p.found.mean_sse > 0]
+
+
+def _place(point: Point, found: Measured, *, several: bool) -> Place:
+    budget = f"ε = {point.epsilon:g}"
+    return Place(
+        name=f"{point.pooled or clusters_of(point)}, {budget}",
+        family=point.pooling or "not pooled",
+        error=found.mean_sse,
+        linkage=found.linkage,
+        series=budget if several else "",
+        joined=bool(point.pooled),
+    )
+
+
+def clusters_of(point: Point) -> str:
+    """Say which clusters a point has."""
+    return f"k = {point.k}" if point.partition == "fixed" else str(point.partition)
 
 
 def _curve(epsilon: float, points: list[Point]) -> Curve:
-    by_k: dict[float, float] = {}
-    beside = dict.fromkeys(
-        ("best k, measured", "noise-optimal, expected", "noise-optimal, measured"), 0.0
-    )
+    """Collect the points of one ε; of those that differ in trim alone, that of least error."""
+    best: dict[tuple[str | None, int], Point] = {}
     for point in points:
-        measured = point.found.mean_sse if point.found else 0.0
-        if point.partition != "fixed":
-            beside["noise-optimal, expected"] = point.expected
-            beside["noise-optimal, measured"] = measured
-            continue
-        by_k[point.k or 0] = point.expected
-        if point.found:
-            beside["best k, measured"] = measured
+        key = point.partition, point.k or 0
+        best[key] = min(best.get(key, point), point, key=lambda p: p.expected)
+    by_k = {k: point.expected for (partition, k), point in best.items() if partition == "fixed"}
+    beside = {}
+    for (partition, _), point in best.items():
+        if partition == "fixed" and point.found:
+            beside["best k, measured"] = point.found.mean_sse
+        elif partition != "fixed":
+            beside[f"{partition}, expected"] = point.expected
+            beside[f"{partition}, measured"] = point.found.mean_sse if point.found else 0.0
     return Curve(
         f"ε = {epsilon:g}",
         {k: error for k, error in by_k.items() if error > 0},

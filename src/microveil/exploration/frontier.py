@@ -1,5 +1,6 @@
 """The points of the frontier: combinations of method, partition, k, ε and pooling worth a look."""
 
+import math
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -76,26 +77,45 @@ def _of_method(base: Plan, name: MethodName, epsilon: float, ks: list[int]) -> I
         return
     for k in ks:
         yield Plan.published(**common, k=k)
-    if method.promise.survives_data and GUARANTEES[base.guarantee].allows_chosen_clusters:
-        alone = {**common, "anonymity": 0}
+    alone = {**common, "anonymity": 0}
+    if not GUARANTEES[base.guarantee].allows_chosen_clusters:
+        for k in ks if method.pulls_in else ():
+            yield Plan.recommended(**alone, partition="fixed", k=k)
+    elif method.promise.survives_data:
         yield Plan.recommended(**alone)
         if method.pulls_in:
             yield Plan.recommended(**alone, trim=0.0)
 
 
-def pooled(base: Plan, masking: Plan, records: int, limits: Limits) -> Iterator[Plan]:
-    """Pool what a plan masks, in the groups of another one: with several anonymities, both ways."""
-    wanted = {*_ANONYMITIES, base.anonymity, limits.min_anonymity}
-    kinds: list[Pooling] = ["exchange"] if base.together else ["exchange", "average"]
-    seen = []
-    for pooling in kinds:
-        for anonymity in sorted(number for number in wanted if 2 <= number <= records):
+def pooled(base: Plan, masking: Plan, records: int, limits: Limits) -> list[Plan]:
+    """Pool what a plan masks, in the groups of another one: with several anonymities, both ways.
+
+    Where groups have their own, some come to the same; the plan's own settings stand for those.
+    """
+    least = max(0 if base.groups else 2, limits.min_anonymity)
+    numbers = (base.anonymity, *_anonymities(limits), limits.min_anonymity or base.anonymity)
+    wanted = [number for number in numbers if least <= number <= records]
+    others: list[Pooling] = [] if base.together else ["exchange", "average"]
+    plans: list[Plan] = []
+    for pooling in (base.pooling, *others):
+        for anonymity in wanted:
             plan = masking.replace(
                 anonymity=anonymity, pooling=pooling, groups=base.groups, together=base.together
             )
-            if anonymity >= limits.min_anonymity and plan.pooled_groups not in seen:
-                seen.append(plan.pooled_groups)
-                yield plan
+            groups = plan.pooled_groups
+            if groups and all(groups != other.pooled_groups for other in plans):
+                plans.append(plan)
+    return sorted(plans, key=lambda plan: (plan.pooling != base.pooling, plan.anonymity))
+
+
+def _anonymities(limits: Limits) -> list[int]:
+    """Take some numbers, and larger ones where these need not keep linkage below its limit.
+
+    Pooled among n records, a person's row is picked with a chance of 1/n at most; how many are
+    linked in one release varies about that.
+    """
+    enough = math.ceil(1 / limits.max_linkage)
+    return [*_ANONYMITIES, *(n for n in (enough, 2 * enough) if n > _ANONYMITIES[-1])]
 
 
 def _sizes(base: Plan, table: nw.DataFrame[Any]) -> list[int]:
@@ -115,9 +135,8 @@ def chosen(points: Sequence[Point]) -> list[int]:
     """
     best: dict[tuple[float, str | None], int] = {}
     for place, point in enumerate(points):
-        key = point.epsilon, point.partition
-        if point.method == DEFAULT_METHOD and (
-            key not in best or point.expected < points[best[key]].expected
-        ):
-            best[key] = place
+        if point.method == DEFAULT_METHOD and not point.pooled:
+            first = best.setdefault((point.epsilon, point.partition), place)
+            if point.expected < points[first].expected:
+                best[point.epsilon, point.partition] = place
     return list(best.values())

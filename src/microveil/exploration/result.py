@@ -9,10 +9,8 @@ import polars as pl
 from microveil.core.choices import MethodName
 from microveil.core.methods import METHODS
 from microveil.errors import PlanError
+from microveil.evaluation.grades import LOW_LINKAGE
 from microveil.plan.plan import Plan
-
-LINKAGE_LIMIT = 0.1
-"""The largest share of rows linked that is thought safe."""
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -20,13 +18,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Measured:
-    """Means over runs of one plan.
+    """Means over runs of one plan, but for `linkage`, which is of the first run.
 
     `attributes` counts the numeric ones that vary, over which `mean_sse` is. `linkage` is the share
-    of records that the most successful attack links. `f_measure` and
-    `f_original` are the mean F-measures over the classes of a model trained on the release and of
-    one trained on the original. `unchanged` is the mean share of records that keep their category
-    over the attributes of categories, None where there are none.
+    of records that the most successful attack links. `f_measure` and `f_original` are the mean
+    F-measures over the classes of a model trained on the release and of one trained on the
+    original. `unchanged` is the mean share of records that keep their category over the attributes
+    of categories, None where there are none.
     """
 
     attributes: int
@@ -51,7 +49,7 @@ class Limits:
         The least number of records in a joint cluster of every confidential attribute.
     """
 
-    max_linkage: float = LINKAGE_LIMIT
+    max_linkage: float = LOW_LINKAGE
     max_error: float = math.inf
     min_anonymity: int = 0
 
@@ -72,15 +70,18 @@ class Limits:
         if self.min_anonymity < 0 or self.min_anonymity == 1:
             raise PlanError(f"min_anonymity must be 0, 2 or more, got {self.min_anonymity}")
 
-    def broken_by(self, point: "Point", found: Measured) -> list[str]:
-        """Say which of them a measured point breaks."""
-        broken = []
+    def broken_by(self, point: "Point", found: Measured) -> dict[str, float]:
+        """Say which of them a measured point breaks, and by which factor."""
+        broken = {}
         if found.linkage > self.max_linkage:
-            broken.append(f"linkage {found.linkage:.1%} above {self.max_linkage:.1%}")
+            said = f"linkage {found.linkage:.1%} above {self.max_linkage:.1%}"
+            broken[said] = found.linkage / self.max_linkage
         if found.mean_sse > self.max_error:
-            broken.append(f"mean SSE {found.mean_sse:.2g} above {self.max_error:.2g}")
+            said = f"mean SSE {found.mean_sse:.2g} above {self.max_error:.2g}"
+            broken[said] = found.mean_sse / self.max_error
         if point.anonymity < self.min_anonymity:
-            broken.append(f"anonymity {point.anonymity} below {self.min_anonymity}")
+            said = f"anonymity {point.anonymity} below {self.min_anonymity}"
+            broken[said] = self.min_anonymity / max(1, point.anonymity)
         return broken
 
 
@@ -106,9 +107,17 @@ class Point:
         return self.plan.replace(anonymity=0, pooling="exchange", groups=(), together=())
 
     @property
+    def pooling(self) -> str:
+        """How masked values are pooled; nothing where they are not."""
+        kinds = {str(group.pooling) for group in self.plan.pooled_groups}
+        return "mixed" if len(kinds) > 1 else "".join(kinds)
+
+    @property
     def pooled(self) -> str:
-        """How masked values are pooled, in a word."""
-        return f"{self.plan.pooling} {self.plan.anonymity}" if self.plan.pooled_groups else ""
+        """How masked values are pooled, and in joint clusters of how many records."""
+        numbers = sorted({group.anonymity or 0 for group in self.plan.pooled_groups})
+        ends = numbers[:1] + numbers[1:][-1:]
+        return f"{self.pooling} {'–'.join(map(str, ends))}".strip()
 
     @property
     def epsilon(self) -> float:

@@ -11,12 +11,14 @@ from rich.text import Text
 from microveil.charts.terminal import frontier, risk_map
 from microveil.core.choices import DEFAULT_METHOD
 from microveil.evaluation.result import percent
-from microveil.exploration.curves import EXPECTED, curves, place_of, places
+from microveil.exploration.curves import EXPECTED, curves, map_of
 from microveil.exploration.result import Exploration, Measured, Point
 
 
 def show(exploration: Exploration) -> RenderableType:
-    """Lay out the table, the chart and the recommendation."""
+    """Lay out the table, the charts and the recommendation."""
+    places, recommended = map_of(exploration)
+    heading = "Recommended" if exploration.plan else "Nothing recommended"
     return Group(
         Padding(_table(exploration), (0, 0, 1, 0)),
         frontier(
@@ -25,36 +27,35 @@ def show(exploration: Exploration) -> RenderableType:
             up=f"Mean SSE of {DEFAULT_METHOD} by k, the records in a cluster",
         ),
         Text(""),
-        risk_map(
-            places(exploration.points),
-            limit=exploration.limits.max_linkage,
-            chosen=place_of(exploration.recommended) if exploration.recommended else None,
-        ),
-        Text("\nRecommended", style="bold"),
+        risk_map(places, limit=exploration.limits.max_linkage, chosen=recommended),
+        Text(f"\n{heading}", style="bold"),
         Padding(Text(exploration.recommendation), (0, 0, 0, 2)),
     )
 
 
 def _table(exploration: Exploration) -> Table:
-    title = f"Mean SSE at the best k; k ≥ 3: noise-optimal clusters. {EXPECTED}.\n"
+    chosen = any(point.partition == "noise-optimal" for point in exploration.points)
+    optimal = "; k ≥ 3: noise-optimal clusters" if chosen else ""
+    title = f"Mean SSE at the best k{optimal}. {EXPECTED}.\n"
     also = _also_measured(exploration)
     apart = 1 if len(also) < 2 else 0  # so that all columns fit 80 characters
     table = Table(
         title=title, title_justify="left", header_style="bold", box=SIMPLE, show_edge=False,
         padding=(0, apart, 0, 0),
     )  # fmt: skip
-    for name in ("ε", "method", "clusters", "pooled"):
-        table.add_column(name)
-    for name in ("expected", "measured", "linkable", *also):
-        table.add_column(name, justify="right")
+    for name in ("method", "clusters", "pooled"):
+        table.add_column(name, no_wrap=True)
+    for name in ("expected", "measured", "linked", *also):
+        table.add_column(name, justify="right", no_wrap=True)
     best: dict[tuple[float, str, str, str], Point] = {}
     for point in exploration.points:
         best.setdefault(point.family, point)
         best[point.family] = min(best[point.family], point, key=lambda p: p.expected)
     last = None
     for point in sorted(best.values(), key=lambda point: point.epsilon):
-        if last not in (None, point.epsilon):
+        if point.epsilon != last:
             table.add_section()
+            table.add_row(f"ε = {point.epsilon:g}")
         style = "bold" if point is exploration.recommended else ""
         table.add_row(*_cells(point, also), style=style)
         last = point.epsilon
@@ -74,7 +75,6 @@ def _also_measured(exploration: Exploration) -> dict[str, Callable[[Measured], s
 
 def _cells(point: Point, also: dict[str, Callable[[Measured], str]]) -> list[str]:
     cells = [
-        f"{point.epsilon:g}",
         point.method,
         _clusters(point),
         point.pooled or "–",

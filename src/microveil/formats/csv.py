@@ -3,7 +3,6 @@
 import codecs
 import csv
 import re
-import warnings
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -15,7 +14,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 import polars as pl
 
-from microveil.errors import FileError, FileWarning
+from microveil.errors import FileError, FileWarning, warn
 from microveil.formats.paths import is_disk_error, why
 from microveil.formats.table import Dialect, Source, Table, TableMeta, check_names
 
@@ -205,7 +204,7 @@ def _detect_encoding(path: Path, file: IO[bytes]) -> str:
         return "utf-8"
     if not _decodes(_Text(path, file, _FALLBACK)):
         raise FileError(f"{path}: neither UTF-8 nor {_FALLBACK} text; give its encoding")
-    warnings.warn(
+    warn(
         f"{path}: not UTF-8, so it was read as {_FALLBACK}; if letters look wrong, give its "
         "encoding",
         FileWarning,
@@ -345,7 +344,7 @@ def _detect_decimal(strings: pl.DataFrame, text: _Csv) -> str:
         return ","
     why = "others have a decimal point" if with_point else "they may separate thousands"
     first = text.names[int(with_comma[0].name)]
-    warnings.warn(
+    warn(
         f"{text.path}: column {first!r} has numbers with commas, but {why}, so it was read "
         "as text; give the decimal mark",
         FileWarning,

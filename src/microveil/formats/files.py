@@ -1,6 +1,5 @@
 """Every kind of file there is, by its ending; reading and writing whatever the kind."""
 
-import warnings
 from collections.abc import Callable, Collection, Mapping
 from importlib.util import find_spec
 from pathlib import Path
@@ -11,8 +10,9 @@ import narwhals as nw
 import polars as pl
 
 from microveil.core.tables import UserTable
-from microveil.errors import FileError, FileWarning, require
+from microveil.errors import FileError, FileWarning, require, warn
 from microveil.formats import columnar, csv, database, excel
+from microveil.formats.forked import check_threads
 from microveil.formats.paths import check_place, check_readable, is_disk_error
 from microveil.formats.statistical import read as statistical_read
 from microveil.formats.statistical import write as statistical_write
@@ -80,6 +80,7 @@ def load(data: UserTable, *, verbatim: Collection[str] = ()) -> Table:
     Numbers in `verbatim` columns that were text in the source and would be written differently
     stay text.
     """
+    check_threads()
     if isinstance(data, Table):
         return data
     source = source_of(data)
@@ -133,7 +134,7 @@ def write_table(data: UserTable, path: Path, meta: TableMeta = TableMeta()) -> N
         ) from None
     lost += [] if format_.labelled else statistical_write.lost_with_labels(meta)
     if lost:
-        warnings.warn(
+        warn(
             f"{format_.name} files cannot hold everything; lost: {'; '.join(lost)}",
             FileWarning,
             stacklevel=3,

@@ -1,8 +1,17 @@
-"""What Python asks each operating system differently: memory, and whether a process runs."""
+"""What Python asks each operating system differently: memory, processes, owners and locks."""
 
 import ctypes
 import os
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from time import monotonic, sleep
+
+from microveil.errors import FileError
+
+PATIENCE = 60.0
+"""Seconds to wait for somebody else who moves files into a directory."""
 
 
 def memory_of_this_machine() -> int:
@@ -23,6 +32,49 @@ def is_alive(process: int) -> bool:
     except PermissionError:
         pass
     return True
+
+
+def is_own(path: Path) -> bool:
+    """Whether what is at a path, be it a link, belongs to this user; on Windows it is assumed."""
+    return sys.platform == "win32" or path.lstat().st_uid == os.geteuid()
+
+
+@contextmanager
+def alone_in(directory: Path) -> Iterator[None]:
+    """Wait until nobody else who calls this does so in a directory, and keep others waiting.
+
+    Windows and some network file systems have no such locks; there it does nothing.
+    """
+    handle = None
+    if sys.platform != "win32":
+        with suppress(PermissionError):  # to list its files, without which there is no lock
+            handle = os.open(directory, os.O_RDONLY)
+    if handle is None:
+        yield
+        return
+    try:
+        _lock(handle, directory)
+        yield
+    finally:
+        os.close(handle)
+
+
+def _lock(handle: int, directory: Path) -> None:
+    import fcntl
+
+    until = monotonic() + PATIENCE
+    while True:
+        try:
+            return fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if monotonic() > until:
+                raise FileError(
+                    f"{directory}: for a minute somebody else has been moving files into this "
+                    "directory; try again, or choose another"
+                ) from None
+        except OSError:  # the file system has no locks
+            return None
+        sleep(0.01)
 
 
 def words_of_error(number: int) -> str:

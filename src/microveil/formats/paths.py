@@ -6,14 +6,14 @@ import secrets
 import shutil
 import socket
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from hashlib import file_digest, sha256
 from pathlib import Path
 
 import polars as pl
 
 from microveil.errors import FileError
-from microveil.formats.machine import is_alive, words_of_error
+from microveil.formats.machine import alone_in, is_alive, is_own, words_of_error
 
 OR_OVERWRITE = "choose another path, or give overwrite=True (--overwrite)"
 _DISK_ERROR = re.compile(r"\(os error (\d+)\)|transport error")  # as Polars passes them on
@@ -42,17 +42,44 @@ def _check_place(path: Path, *, overwrite: bool, source: Path | None) -> None:
 
 @contextmanager
 def moved_into_place(paths: list[Path]) -> Iterator[list[Path]]:
-    """Give a temporary path for each; move all into place at the end, or remove all on failure."""
-    temporary = [_temporary(path) for path in paths]
+    """Give a temporary path for each; move all into place at the end, or none on failure.
+
+    They are moved in turn, while nobody else moves files into that directory. If one cannot be
+    moved, those before it are put back as they were.
+    """
+    with ExitStack() as scratch, disk_errors(paths[0]):
+        parents = list(dict.fromkeys(path.parent for path in paths))
+        beside = {parent: scratch.enter_context(_scratch_in(parent)) for parent in parents}
+        temporary = [beside[path.parent] / path.name for path in paths]
+        yield temporary
+        with alone_in(paths[0].parent):
+            _move(temporary, paths)
+
+
+def _move(sources: list[Path], targets: list[Path]) -> None:
+    """Move files one after the other; if one cannot be moved, put back what was there."""
+    before = [_kept(*pair) for pair in zip(sources[:-1], targets[:-1], strict=True)]
     try:
-        with disk_errors(paths[0]):
-            yield temporary
-            for source, target in zip(temporary, paths, strict=True):
-                source.replace(target)
-    finally:
-        for path in temporary:
-            with suppress(OSError):  # such as that a name is too long
-                path.unlink(missing_ok=True)
+        for source, target in zip(sources, targets, strict=True):
+            source.replace(target)
+    except BaseException:
+        if sources[-1].exists():  # otherwise all were moved
+            for source, target, old in zip(sources, targets, before, strict=False):
+                if not source.exists():
+                    old.replace(target) if old else target.unlink()
+        raise
+
+
+def _kept(source: Path, target: Path) -> Path | None:
+    """Give a file that will be replaced a second name, beside what replaces it."""
+    if not target.exists():
+        return None
+    old = source.with_name(f"{secrets.token_hex(4)}.old")
+    try:
+        os.link(target, old)
+    except OSError:  # such as that the file system has no links
+        shutil.copy2(target, old)
+    return old
 
 
 def write_text(path: Path, text: str, *, private: bool = False) -> None:
@@ -69,13 +96,35 @@ def write_text(path: Path, text: str, *, private: bool = False) -> None:
 @contextmanager
 def scratch_directory(beside: Path) -> Iterator[Path]:
     """Make a directory for temporary files beside a path, and remove it at the end."""
-    directory = _temporary(beside)
-    with disk_errors(beside):
+    with disk_errors(beside), _scratch_in(beside.parent) as directory:
+        yield directory
+
+
+@contextmanager
+def _scratch_in(parent: Path) -> Iterator[Path]:
+    """Make a directory that only this user can open; the next run removes it if this is killed."""
+    start = _start_of_scratch()
+    _remove_leftovers(parent, start)
+    directory = parent / f"{start}{os.getpid()}-{secrets.token_hex(4)}"
+    try:
         directory.mkdir(mode=0o700)
-        try:
-            yield directory
-        finally:
-            shutil.rmtree(directory, ignore_errors=True)
+        yield directory
+    finally:
+        shutil.rmtree(directory, ignore_errors=True)
+
+
+def _start_of_scratch() -> str:
+    host = re.sub(r"\W", "_", socket.gethostname())
+    return f".microveil-{host}-"
+
+
+def _remove_leftovers(parent: Path, start: str) -> None:
+    """Remove what killed runs of this user left; whatever else has such a name is left alone."""
+    for stale in parent.glob(f"{start}*"):
+        process = stale.name.removeprefix(start).partition("-")[0]
+        with suppress(OSError, OverflowError):  # it is gone by now, or no number of a process
+            if process.isdecimal() and is_own(stale) and not is_alive(int(process)):
+                shutil.rmtree(stale) if stale.is_dir() else stale.unlink()
 
 
 @contextmanager
@@ -96,16 +145,6 @@ def is_disk_error(error: Exception) -> bool:
     if isinstance(error, FileError):
         return False
     return isinstance(error, OSError) or bool(_DISK_ERROR.search(str(error)))
-
-
-def _temporary(path: Path) -> Path:
-    """Name a temporary file, and remove those beside it whose process was killed."""
-    host = re.sub(r"\W", "_", socket.gethostname())
-    for stale in path.parent.glob(f".microveil-{host}-*"):
-        process = int(stale.name.removeprefix(f".microveil-{host}-").partition("-")[0])
-        if not is_alive(process):
-            shutil.rmtree(stale) if stale.is_dir() else stale.unlink(missing_ok=True)
-    return path.with_name(f".microveil-{host}-{os.getpid()}-{secrets.token_hex(4)}-{path.name}")
 
 
 def check_readable(path: Path) -> None:

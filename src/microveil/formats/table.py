@@ -22,7 +22,8 @@ Code = float | str
 
 _DATABASES = ("postgresql://", "postgres://")
 _DELIMITER = re.compile(r'[^\0"\r\n\w\x80-\U0010ffff]', re.ASCII)
-_SCHEME = re.compile(r"[a-z][a-z0-9+]+:/+", re.IGNORECASE)
+_SCHEME = re.compile(r"\s*((?:[a-z][a-z0-9+.-]*:)*[a-z][a-z0-9+.-]+:)/+", re.IGNORECASE)
+_ACCOUNT = re.compile(r"\s*[jo]dbc:|.*(:[^/\\]*@|@[^/\\]*:\d)", re.IGNORECASE)
 
 
 @dataclass(frozen=True, repr=False)
@@ -106,12 +107,13 @@ class Source:
 
 def refuse_address(location: str | Path) -> None:
     """Refuse an address where a file is expected, without repeating it."""
+    expected = f"expected a file, or for a database text that begins with {_DATABASES[0]}, "
     scheme = _SCHEME.match(str(location))
     if scheme:
-        raise FileError(
-            f"expected a file, or to read from a database text that begins with {_DATABASES[0]}, "
-            f"got an address that begins with {scheme.group()}"
-        )
+        space = "a space before " if str(location)[0].isspace() else ""
+        raise FileError(f"{expected}got {space}an address that begins with {scheme.group(1)}//")
+    if _ACCOUNT.match(str(location)):
+        raise FileError(f"{expected}got what looks like an address with a user")
 
 
 class Dialect(NamedTuple):

@@ -3,5 +3,6 @@
 from microveil.plan.groups import Group
 from microveil.plan.plan import Plan
 from microveil.plan.roles import Confidential, Derived, Identifier, Kept
+from microveil.plan.scenarios import Scenario
 
-__all__ = ["Confidential", "Derived", "Group", "Identifier", "Kept", "Plan"]
+__all__ = ["Confidential", "Derived", "Group", "Identifier", "Kept", "Plan", "Scenario"]

@@ -9,6 +9,7 @@ from typing import Unpack
 from microveil.errors import PlanError
 from microveil.plan.plan import AttributesGiven, Plan, PlanChanges, PlanOptions, read_settings
 from microveil.plan.roles import Bound, did_you_mean
+from microveil.plan.scenarios import Scenario
 
 
 def plan_for_columns(
@@ -51,6 +52,14 @@ def plan_from_file(
             attributes, drop=drop, keep=keep, nominal=nominal, domains=domains
         )
     return Plan(**{**given, **settings})
+
+
+def with_scenario(plan: Plan, known: Iterable[str], people: float) -> Plan:
+    """Add an intruder to try; with nothing left out it is the one that always is tried."""
+    scenario = Scenario(known=tuple(known) or None, people=people)
+    if scenario == Scenario() or scenario in plan.scenarios:
+        return plan
+    return plan.replace(scenarios=(*plan.scenarios, scenario))
 
 
 def override(

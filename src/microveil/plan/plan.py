@@ -32,6 +32,7 @@ from microveil.errors import FileError, PlanError
 from microveil.plan.check import check_plan, refuse_former_settings
 from microveil.plan.groups import Group, GroupSettings, from_names
 from microveil.plan.roles import Confidential, Derived, Identifier, K, Kept, Part, Trim
+from microveil.plan.scenarios import Scenario, ScenarioSettings, check_scenarios
 from microveil.plan.toml import inline, texts
 
 AttributeRole = Confidential | Identifier | Kept | Derived
@@ -101,6 +102,7 @@ class PlanOptions(TypedDict, total=False):
     records_per_person: int
     domain_from_data: bool
     from_data: Sequence[str]
+    scenarios: Sequence[Scenario | ScenarioSettings]
 
 
 class PlanSettings(PlanOptions):
@@ -182,6 +184,9 @@ class Plan(Part):
         What was taken from the data when the plan was made: ``"k"``, say, or ``"age: decimals"``.
         The certificate says so, and claims no more than if it had been read from the data by
         `protect`. Take out what you have declared from what is known without the data.
+    scenarios
+        Intruders on whom `evaluate` and `verdict` try a release, each a `Scenario`. They change
+        nothing in it, and the certificate does not mention them.
     attributes
         For every column its role: `Confidential`, `Identifier`, `Kept` or `Derived`, or the role's
         name alone.
@@ -219,6 +224,7 @@ class Plan(Part):
     records_per_person: int = 1
     domain_from_data: bool = False
     from_data: Annotated[tuple[str, ...], Field(strict=False)] = ()
+    scenarios: Annotated[tuple[Scenario, ...], Field(strict=False)] = ()
     attributes: Attributes
 
     def __init__(self, **settings: Unpack[PlanSettings]) -> None:
@@ -233,6 +239,7 @@ class Plan(Part):
     @model_validator(mode="after")
     def _check(self) -> Self:
         check_plan(self)
+        check_scenarios(self)
         return self
 
     @cached_property
@@ -360,6 +367,10 @@ class Plan(Part):
             settings["from_data"] = texts(self.from_data)
         if self.groups:
             settings["groups"] = [_group_to_toml(group) for group in self.groups]
+        if self.scenarios:  # tables, so they come last
+            settings["scenarios"] = [
+                scenario.model_dump(exclude_defaults=True) for scenario in self.scenarios
+            ]
         attributes = {name: _to_toml(attribute) for name, attribute in self.attributes.items()}
         return tomlkit.dumps({**settings, "attributes": attributes})
 

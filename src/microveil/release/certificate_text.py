@@ -40,11 +40,11 @@ def show_release(certificate: Certificate) -> RenderableType:
     return Text(
         f"{certificate.records:,} records, {len(certificate.attributes)} attributes masked. Fixed "
         f"clusters: {bounds[0]}; re-clustered: {bounds[1]}; as released: {bounds[2]}"
-        f"{_chance(certificate)} (the certificate says on which conditions)."
+        f"{how_hidden(certificate)} (the certificate says on which conditions)."
     )
 
 
-def _chance(certificate: Certificate) -> str:
+def how_hidden(certificate: Certificate) -> str:
     """Say how well rows are hidden where every attribute is pooled."""
     pooled = sum(len(group.attributes) for group in certificate.groups)
     if pooled < len(certificate.attributes):

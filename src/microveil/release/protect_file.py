@@ -1,5 +1,6 @@
 """Files larger than memory: the same line, a column at a time, from file to file."""
 
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import polars as pl
@@ -9,15 +10,19 @@ from microveil.engines.columnwise import ColumnwiseEngine
 from microveil.errors import FileError
 from microveil.formats import Source, TableMeta, scratch_directory
 from microveil.formats.csv import look_at, read_columnwise
+from microveil.formats.forked import check_threads
 from microveil.formats.machine import memory_of_this_machine
 from microveil.formats.paths import check_readable
 from microveil.plan.plan import Plan
 from microveil.release.protect import Progress, check_plan, run
-from microveil.release.release import Written
+from microveil.release.release import Release, Written
 from microveil.release.store import LocalStore
 
 COLUMNWISE = (".parquet", ".csv")
 _SHARE_OF_MEMORY = 8
+
+Look = Callable[[pl.LazyFrame, Release], None]
+"""Looks at an original and its release before that is written."""
 
 
 def is_columnwise(source: Source, output: Path) -> bool:
@@ -62,6 +67,7 @@ def protect_file(
     overwrite: bool = False,
     seed: int | None = None,
     progress: Progress | None = None,
+    look: Look | None = None,
 ) -> Written:
     """Protect a Parquet or CSV file a column at a time; memory holds a few columns, not the table.
 
@@ -75,8 +81,12 @@ def protect_file(
         As for `protect`.
     output, detail, keep_order, overwrite
         As for `Release.write`; the output is Parquet or CSV as well.
+    look
+        Called with the original and the release before anything is written; the tables of both are
+        lazy and are gone afterwards.
     """
     check_plan(plan)
+    check_threads()
     source = source if isinstance(source, Source) else Source(source)
     store = LocalStore(TableMeta(source.path))
     places = store.places(output, detail=detail)
@@ -87,9 +97,22 @@ def protect_file(
     with scratch_directory(places.protected) as scratch:
         files, meta = _columns(source, source.path, plan, scratch)
         shuffle = None if keep_order else open_words(seed, "row order")
-        engine = ColumnwiseEngine(files, scratch, shuffle, described=detail, inferred=meta.inferred)
+        described = detail or look is not None
+        engine = ColumnwiseEngine(
+            files, scratch, shuffle, described=described, inferred=meta.inferred
+        )
         release = run(plan, engine, LocalStore(meta), seed=seed, progress=progress)
+        if look is not None:
+            look(_side_by_side(files), release)
         return release.write_to(places, keep_order=keep_order)
+
+
+def _side_by_side(files: Mapping[str, Path]) -> pl.LazyFrame:
+    """Scan columns of Parquet files, one for all or one for each."""
+    if len(set(files.values())) == 1:
+        return pl.scan_parquet(next(iter(files.values())))
+    columns = [pl.scan_parquet(path).select(name) for name, path in files.items()]
+    return pl.concat(columns, how="horizontal")
 
 
 def _columns(

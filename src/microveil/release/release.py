@@ -7,7 +7,8 @@ from pathlib import Path
 from microveil.core.grid import Integers
 from microveil.core.tables import UserTable
 from microveil.engines.base import Released
-from microveil.formats import FORMATS, Domain, TableMeta
+from microveil.errors import FileError
+from microveil.formats import FORMATS, Domain, TableMeta, sha256_of
 from microveil.plan.plan import Plan
 from microveil.plan.roles import Bound
 from microveil.release.certificate import Certificate, ProtectedFile
@@ -95,16 +96,15 @@ class Release:
         table, positions = self.rows.arranged(keep_order=keep_order, seed=self.seed)
         meta = self._meta_of(positions)
         with self.store.moved_into_place(places.all) as temporary:
-            self.store.write_table(table, temporary[0], meta)
-            file = ProtectedFile(
-                name=Path(places.protected).name,
-                sha256=self.store.digest(temporary[0]),
-            )
+            protected, *private, public = temporary
+            self.store.write_table(table, protected, meta)
+            digest = self.store.digest(protected)
+            file = ProtectedFile(name=Path(places.protected).name, sha256=digest)
+            for place in private:
+                own = replace(self.detail, positions=positions, protected_sha256=digest)
+                self.store.write_detail(own, place)
             certificate = self._certificate_of(file, meta, keep_order=keep_order)
-            self.store.write_text(certificate.to_json(), temporary[1])
-            if places.detail is not None:
-                own = replace(self.detail, positions=positions, protected_sha256=file.sha256)
-                self.store.write_detail(own, temporary[2])
+            self.store.write_text(certificate.to_json(), public)
         return Written(places.protected, places.certificate, places.detail, certificate)
 
     def _meta_of(self, positions: Integers | None) -> TableMeta:
@@ -152,3 +152,24 @@ def order_beside(protected: Path) -> tuple[Path | None, bool]:
     certificate = Certificate.read(paths.certificate)
     kept = certificate.file is not None and certificate.file.name == protected.name
     return None, kept and certificate.row_order == "as in the original"
+
+
+def certificate_beside(protected: Path) -> Certificate | None:
+    """Read the certificate beside a protected file, and refuse that of another release.
+
+    A certificate that names a file of another name and content is none of this file.
+    """
+    beside = places_of(protected, detail=False).certificate
+    if not beside.is_file() or not protected.exists():
+        return None
+    certificate = Certificate.read(beside)
+    if certificate.file is None:
+        return None
+    if certificate.file.sha256 == sha256_of(protected):
+        return certificate
+    if certificate.file.name != protected.name:
+        return None
+    raise FileError(
+        f"{protected}: the file is not the one {beside.name} was written for: they are of "
+        "different releases, or the file was changed; protect again, or keep what belongs together"
+    )

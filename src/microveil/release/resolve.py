@@ -1,6 +1,5 @@
 """The plan meets the table: everything is checked here, before any work is done."""
 
-import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -15,7 +14,7 @@ from microveil.core.attribute import (
 from microveil.core.methods import METHODS, methods_that
 from microveil.core.pooling import Pool
 from microveil.engines.base import Facts, Table
-from microveil.errors import DataError, PrivacyWarning
+from microveil.errors import DataError, PrivacyWarning, warn
 from microveil.plan.groups import Group
 from microveil.plan.plan import Plan
 from microveil.release.resolve_categories import resolve_categories
@@ -78,7 +77,7 @@ def resolve(plan: Plan, engine: Table) -> ResolvedPlan:
     _check_anonymity(plan, engine.records)
     notes += [*_notes_on_persons(plan, attributes), *_notes_on_agreement(plan, attributes)]
     for note in notes:
-        warnings.warn(note, PrivacyWarning, stacklevel=3)
+        warn(note, PrivacyWarning, stacklevel=3)
     if plan.from_data:
         notes.append(f"taken from the data when the plan was made: {', '.join(plan.from_data)}")
     released = tuple(n for n in engine.columns if plan.attributes[n].role != "identifier")

@@ -2,7 +2,7 @@
 
 import secrets
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -13,6 +13,7 @@ from pyspark.sql import functions as F  # noqa: N812 - Spark's own custom
 from microveil.engines.spark.hadoop import Files, place
 from microveil.errors import FileError
 from microveil.formats import TableMeta, digest_of_directory
+from microveil.formats.machine import alone_in
 from microveil.formats.paths import OR_OVERWRITE
 from microveil.release.detail import Detail
 from microveil.release.store import Places
@@ -47,16 +48,13 @@ class SparkStore:
 
     @contextmanager
     def moved_into_place(self, places: Sequence[str]) -> Iterator[list[str]]:
-        """Give a temporary place for each; move all into place at the end, or remove all."""
+        """Give a temporary place for each; move all into place at the end, in turn, or none."""
         files, token = Files(self.spark, places[0]), secrets.token_hex(4)
-        temporary = [
-            "/".join([*path.split("/")[:-1], f".{token}.{path.split('/')[-1]}"]) for path in places
-        ]
+        temporary = [_hidden(path, token) for path in places]
         try:
             yield temporary
-            for source, target in zip(temporary, places, strict=True):
-                files.delete(target)
-                files.move(source, target)
+            with _alone(files, places[0]):
+                _move(files, temporary, places)
         finally:
             for path in temporary:
                 files.delete(path)
@@ -83,3 +81,39 @@ class SparkStore:
         contents = self.spark.read.format("binaryFile").load(place)
         rows: list[Any] = contents.select("path", F.sha2("content", 256)).collect()
         return digest_of_directory({name.rpartition("/")[2]: digest for name, digest in rows})
+
+
+def _hidden(path: str, mark: str) -> str:
+    """Name a place beside a path that readers of the directory pass over."""
+    directory, slash, name = path.rpartition("/")
+    return f"{directory}{slash}.{mark}.{name}"
+
+
+def _alone(files: Files, path: str) -> AbstractContextManager[None]:
+    """Keep others waiting who write the same release."""
+    local = files.on_this_machine(path)
+    return files.locked(_hidden(path, "lock")) if local is None else alone_in(local.parent)
+
+
+def _move(files: Files, sources: Sequence[str], targets: Sequence[str]) -> None:
+    """Move all into place in turn, what was there aside; put it back if one cannot be moved.
+
+    A directory cannot be replaced at once: for a moment the old one has another name.
+    """
+    moved: list[str] = []
+    aside = {target: f"{source}.old" for source, target in zip(sources, targets, strict=True)}
+    try:
+        for source, target in zip(sources, targets, strict=True):
+            if files.exists(target):
+                files.move(target, aside[target])
+            files.move(source, target)
+            moved.append(target)
+    except BaseException:
+        for target in moved:
+            files.delete(target)
+        for target, old in aside.items():
+            if files.exists(old):
+                files.move(old, target)
+        raise
+    for old in aside.values():
+        files.delete(old)

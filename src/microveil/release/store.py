@@ -24,8 +24,8 @@ class Places:
 
     @property
     def all(self) -> list[Place]:
-        """Those that are written."""
-        return [p for p in (self.protected, self.certificate, self.detail) if p is not None]
+        """Those that are written, the certificate last: it vouches for what lies beside it."""
+        return [p for p in (self.protected, self.detail, self.certificate) if p is not None]
 
 
 class Store(Protocol):
@@ -42,7 +42,7 @@ class Store(Protocol):
         """Refuse places that could not, or should not, be written, before any work is done."""
 
     def moved_into_place(self, places: Sequence[Place]) -> AbstractContextManager[list[Place]]:
-        """Give a temporary place for each; move all into place at the end, or remove all."""
+        """Give a temporary place for each; move all into place at the end, in turn, or none."""
 
     def write_table(self, data: UserTable, place: Place, meta: TableMeta) -> None:
         """Write the protected table."""
@@ -74,7 +74,7 @@ class LocalStore:
             check_output(path, overwrite=overwrite, source=self.meta.path, suffixes=(path.suffix,))
 
     def moved_into_place(self, places: Sequence[Path]) -> AbstractContextManager[list[Path]]:
-        """Give a temporary path for each; move all into place at the end, or remove all."""
+        """Give a temporary path for each; move all into place at the end, in turn, or none."""
         return moved_into_place(list(places))
 
     def write_table(self, data: UserTable, place: Path, meta: TableMeta) -> None:

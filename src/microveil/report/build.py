@@ -9,20 +9,19 @@ from pathlib import Path
 from typing import Any
 
 from microveil.core.tables import UserTable
-from microveil.errors import FileError
 from microveil.evaluation import evaluate
+from microveil.evaluation.grades import RULES
 from microveil.evaluation.result import MEASURES, Evaluation, figures_to_show
-from microveil.formats import Table, check_output, moved_into_place, sha256_of, source_of
+from microveil.formats import Table, check_output, moved_into_place, source_of
 from microveil.plan.plan import Plan
 from microveil.release.certificate import SEEDED, Certificate
 from microveil.release.certificate_text import clusters_of, domain_of, facts_of
 from microveil.release.detail import Detail
 from microveil.release.guarantees import rounded_up
-from microveil.release.release import Release
-from microveil.release.store import places_of
+from microveil.release.release import Release, certificate_beside
 from microveil.report.drawings import Drawings
 from microveil.report.page import render
-from microveil.report.words import RULES, cards, done, repeated
+from microveil.report.words import cards, done, repeated, scenario_rows, verdict_on
 
 
 def report(
@@ -35,6 +34,8 @@ def report(
     aligned: bool = False,
     target: Any = None,  # noqa: ANN401 - a name, or classes of any kind
     quasi_identifiers: Sequence[str] = (),
+    known: Sequence[str] = (),
+    people: float = 1.0,
 ) -> str:
     """Return the private report of a release: one HTML page that needs nothing else.
 
@@ -52,7 +53,7 @@ def report(
         run.
     certificate
         That of the release; by default its own, or the one beside the protected file.
-    detail, aligned, target, quasi_identifiers
+    detail, aligned, target, quasi_identifiers, known, people
         As for `evaluate`, if that is run.
 
     Examples
@@ -73,6 +74,8 @@ def report(
             aligned=aligned,
             target=target,
             quasi_identifiers=quasi_identifiers,
+            known=known,
+            people=people,
         )
     certificate = certificate or _certificate_of(release)
     seed = release.seed if isinstance(release, Release) else None
@@ -159,6 +162,8 @@ def _page(
         "not_computed": [f"{missing.label}: {missing.reason}"
                          for missing in evaluation.not_computed],
         "rules": RULES,
+        "verdict": verdict_on(evaluation, certificate),
+        "scenarios": scenario_rows(evaluation),
         "again": repeated(certificate, pair.plan, seed),
         "command": _command(certificate, pair.plan, seed, original),
         "plan": pair.plan.to_toml() if pair.plan else "",
@@ -205,15 +210,7 @@ def _certificate_of(release: Release | UserTable) -> Certificate | None:
     if isinstance(release, Release):
         return release.certificate
     source = source_of(release)
-    if source is None or source.path is None:
-        return None
-    beside = places_of(source.path, detail=False).certificate
-    if not beside.is_file():
-        return None
-    certificate = Certificate.read(beside)
-    if certificate.file is None or certificate.file.sha256 != sha256_of(source.path):
-        raise FileError(f"{source.path}: the file is not the one {beside.name} was written for")
-    return certificate
+    return None if source is None or source.path is None else certificate_beside(source.path)
 
 
 def _name_of(original: UserTable) -> str:

@@ -1,134 +1,42 @@
 """The first screen: whether a release is useful, how risky it is and what ε covers, in words."""
 
 import math
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from decimal import ROUND_CEILING, Context
-from typing import Literal
 
 from microveil.core.methods import METHODS
-from microveil.evaluation.result import MEASURES, Evaluation, Figure, percent
-from microveil.evaluation.risk import NARROW
+from microveil.evaluation.grades import PUBLISH, Card, how_risky, how_useful, passes, said_of
+from microveil.evaluation.next_step import next_step_after
+from microveil.evaluation.result import LINKAGE, Evaluation, percent, side_by_side
 from microveil.plan.plan import Plan
 from microveil.release.certificate import Certificate
+from microveil.release.certificate_text import how_hidden
 from microveil.release.guarantees import exactly, rounded_up
-
-Grade = Literal["good", "fair", "poor", "unknown"]
-
-LINKAGE = ("linkage.nearest", "linkage.one_to_one", "linkage.structure")
-LIMITS = {
-    "utility.il1s": (0.1 / math.sqrt(2), 0.5 / math.sqrt(2)),
-    "utility.quantiles": (0.25, 1.0),
-    "utility.pearson": (0.1, 0.3),
-    "utility.total_variation": (0.05, 0.2),
-    **dict.fromkeys(LINKAGE, (0.05, 0.2)),
-    "risk.unique_records": (0.0, 0.05),
-}
-"""Rules of thumb by measure: up to the first a figure is good, up to the second it is fair."""
-
-RULES = (
-    "Usefulness is called good while numbers move by 0.1 standard deviations or less on average, "
-    "no correlation changes by more than 0.1 and no more than 5% of records would have to change "
-    "category; fair up to 0.5, 0.3 and 20%. If the order of rows is not known, quantiles take the "
-    "place of values: 0.25 and 1 standard deviation. Risk is called low while the most "
-    "successful of three attacks links 5% of records or fewer and none is unique in the "
-    "quasi-identifiers, and medium up to 20% and 5%. "
-    "These are rules of thumb: what is good enough depends on the use."
-)
-
-_ANSWERS: dict[str, dict[Grade, str]] = {
-    "useful": {"good": "Good: little is lost", "fair": "Fair: some is lost",
-               "poor": "Poor: much is lost", "unknown": "Not measured"},
-    "risky": {"good": "Low", "fair": "Medium", "poor": "High", "unknown": "Not measured"},
-}  # fmt: skip
-
-
-@dataclass(frozen=True)
-class Card:
-    """A question, a short answer and the sentences it rests on."""
-
-    question: str
-    grade: Grade
-    answer: str
-    sentences: tuple[str, ...]
 
 
 def cards(evaluation: Evaluation, certificate: Certificate | None) -> list[Card]:
     """Answer the three questions a data holder has."""
-    return [_useful(evaluation), _risky(evaluation), _covered(certificate)]
+    figures = evaluation.figures
+    return [how_useful(figures), how_risky(figures, evaluation.unscored), _covered(certificate)]
 
 
-def worst(evaluation: Evaluation, measure: str) -> Figure | None:
-    """Return the figure of a measure that a steward should see first."""
-    found = [figure for figure in evaluation.figures if figure.measure == measure]
-    return max(found, key=lambda f: MEASURES[measure].badness(f.value), default=None)
+def verdict_on(evaluation: Evaluation, certificate: Certificate | None) -> list[str]:
+    """Say whether a release passes, what to change, and only if it passes that it may go out."""
+    passed, sentences = passes(evaluation.figures), [said_of(evaluation.figures)]
+    change = next_step_after(evaluation)
+    if change is not None:
+        sentences.append(f"To change: {change}.")
+    seeded = certificate is None or certificate.randomness == "seeded"
+    if passed and not seeded:
+        sentences.append(PUBLISH.replace("these two", "the protected file and its certificate"))
+    return sentences
 
 
-def _useful(evaluation: Evaluation) -> Card:
-    measures: dict[str, Callable[[Figure], str]] = {
-        "utility.il1s": lambda f: (
-            f"A number moves by {math.sqrt(2) * f.value:.2g} standard deviations on average."
-        ),
-        "utility.quantiles": lambda f: (
-            f"The quantile that moves most, one of {f.attribute}, moves by "
-            f"{abs(f.value):.2g} standard deviations."
-        ),
-        "utility.pearson": lambda f: (
-            f"The correlation that changes most, {f.attribute}, changes by {abs(f.value):.2g}."
-        ),
-        "utility.total_variation": lambda f: (
-            f"Of categories, {f.attribute} changes most: {percent(f.value)} of records would have "
-            "to change theirs to restore the original shares."
-        ),
-    }
-    if worst(evaluation, "utility.il1s"):
-        del measures["utility.quantiles"]
-    return _graded("How useful is it?", _ANSWERS["useful"], evaluation, measures)
-
-
-def _risky(evaluation: Evaluation) -> Card:
-    measures: dict[str, Callable[[Figure], str]] = {
-        **{id_: lambda f: f"{_plainly(f.reading)}." for id_ in LINKAGE},
-        "risk.unique_combinations": lambda f: f"{_plainly(f.reading)}.",
-        "risk.unique_records": lambda f: f"{_plainly(f.reading)}.",
-        "risk.narrow_clusters": lambda f: (
-            f"{percent(f.value)} of records share their masked {f.attribute} with a cluster so "
-            f"narrow ({NARROW} standard deviations) that it tells the value closely."
-        ),
-        "risk.clusters_without_noise": lambda f: (
-            f"The masked {f.attribute} of {percent(f.value)} of records is that of their cluster, "
-            "without noise."
-        ),
-    }
-    card = _graded("How risky is it?", _ANSWERS["risky"], evaluation, measures)
-    if worst(evaluation, LINKAGE[0]):
-        return card
-    reason = "Which record is whose is not known here, so no attempt was made to link records."
-    sentences = (reason, *card.sentences)
-    return Card(card.question, "unknown", _ANSWERS["risky"]["unknown"], sentences)
-
-
-def _graded(
-    question: str,
-    answers: dict[Grade, str],
-    evaluation: Evaluation,
-    measures: dict[str, Callable[[Figure], str]],
-) -> Card:
-    figures = [figure for m in measures if (figure := worst(evaluation, m)) and _tells(figure)]
-    grade = _worst_grade(_grade(f) for f in figures if f.measure in LIMITS)
-    sentences = tuple(measures[f.measure](f) for f in figures)
-    return Card(question, grade, answers[grade], sentences)
-
-
-def _grade(figure: Figure) -> Grade:
-    good, fair = LIMITS[figure.measure]
-    value = abs(figure.value)
-    return "good" if value <= good else "fair" if value <= fair else "poor"
-
-
-def _worst_grade(grades: Iterable[Grade]) -> Grade:
-    order: list[Grade] = ["unknown", "good", "fair", "poor"]
-    return max(grades, key=order.index, default="unknown")
+def scenario_rows(evaluation: Evaluation) -> list[tuple[str, list[str]]]:
+    """Say what each attack found by scenario, the worst first."""
+    return [
+        (label, [percent(found[measure].value) for measure in LINKAGE])
+        for label, found in side_by_side(evaluation.figures)
+    ]
 
 
 def _covered(certificate: Certificate | None) -> Card:
@@ -162,9 +70,10 @@ def _covered(certificate: Certificate | None) -> Card:
         sentences.append(
             f"With fixed clusters{scales[0]}, {likely.format(_factor(fixed.epsilon))}."
         )
+    hidden = how_hidden(certificate) or "; rows can be linked by who shares values with whom"
     sentences.append(
-        f"Re-clustered{scales[1]}: {_bound(reclustered.epsilon)}. The table as released: no bound; "
-        "rows can be linked by who shares values with whom. Exact statements: below."
+        f"Re-clustered{scales[1]}: {_bound(reclustered.epsilon)}. The table as released: no "
+        f"bound{hidden}. Exact statements: below."
     )
     return Card(question, "fair" if covers else "poor", answer, tuple(sentences))
 
@@ -179,10 +88,6 @@ def _factor(epsilon: float) -> str:
         return f"exp({rounded_up(epsilon)}), that is over 400,000,"
     digits = Context(prec=3, rounding=ROUND_CEILING).create_decimal_from_float(math.exp(epsilon))
     return f"{digits:,f}"
-
-
-def _plainly(reading: str) -> str:
-    return reading.removesuffix("; higher is riskier")
 
 
 def done(certificate: Certificate) -> list[str]:
@@ -237,9 +142,3 @@ def repeated(certificate: Certificate | None, plan: Plan | None, seed: int | Non
             "makes another release by the same plan. Do not publish both; each spends the budget."
         )
     return made
-
-
-def _tells(figure: Figure) -> bool:
-    """Whether a figure is worth a sentence: that no record is in a bad place is not."""
-    of_utility = MEASURES[figure.measure].part == "utility"
-    return bool(figure.value) or of_utility or figure.measure in LINKAGE

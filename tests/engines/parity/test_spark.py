@@ -23,8 +23,10 @@ from microveil import (
     protect,
 )
 from microveil.engines.spark import engine as line
-from microveil.engines.spark.hadoop import SCRATCH, Scratch
+from microveil.engines.spark import hadoop
+from microveil.engines.spark.hadoop import SCRATCH, Files, Scratch
 from microveil.formats import sha256_of
+from microveil.release.spark_store import SparkStore
 from tests.conftest import Run
 
 DOMAIN = Confidential(lower=0, upper=10_000)
@@ -187,6 +189,48 @@ def test_a_release_is_written_with_its_certificate(spark: SparkSession, tmp_path
     ]
 
 
+@pytest.mark.parametrize("stopped_at", ["out.parquet", "out.detail", "out.certificate.json"])
+def test_a_release_that_cannot_be_moved_leaves_the_old_one(
+    stopped_at: str, spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = SparkStore(spark)
+    places = store.places(f"{tmp_path}/out.parquet", detail=True).all
+
+    def write(text: str) -> None:
+        with store.moved_into_place(places) as temporary:
+            for place in temporary:
+                store.write_text(text, f"{place}/part" if "certificate" not in place else place)
+
+    write("old")
+    move = Files.move
+
+    def stop(files: Files, source: str, target: str) -> None:
+        if target.endswith(f"/{stopped_at}") and not source.endswith(".old"):
+            raise FileError("stopped")
+        move(files, source, target)
+
+    monkeypatch.setattr(Files, "move", stop)
+    with pytest.raises(FileError, match="stopped"):
+        write("new")
+    names = ("out.certificate.json", "out.detail/part", "out.parquet/part")
+    assert [(tmp_path / name).read_text() for name in names] == ["old"] * 3
+    assert len(list(tmp_path.iterdir())) == 3
+
+
+def test_one_writer_at_a_time_where_files_are_not_on_this_machine(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(hadoop, "PATIENCE", 0.0)
+    files, lock = Files(spark, str(tmp_path)), f"{tmp_path}/.lock.out.parquet"
+    with files.locked(lock):
+        with pytest.raises(FileError, match="somebody else has been writing"), files.locked(lock):
+            pass
+        assert Path(lock).exists()
+    with files.locked(lock):
+        pass
+    assert not list(tmp_path.iterdir())
+
+
 def by_shell(directory: Path) -> str:
     command = "cd out.parquet && sha256sum part-* | sha256sum"
     run = subprocess.run(["bash", "-c", command], cwd=directory, capture_output=True, check=True)  # noqa: S603, S607
@@ -201,6 +245,7 @@ def test_the_command_reads_and_writes_parquet(run: Run) -> None:
     code, out, err = run(f"protect in.parquet {how} --plan plan.toml -o out.parquet")
     assert (code, err) == (0, "")
     assert "302 records, 1 attributes masked" in out
+    assert "Verdict: none. Spark does not know which row is whose." in " ".join(out.split())
     assert sorted(p.name for p in Path().glob("out*")) == ["out.certificate.json", "out.parquet"]
     code, out, _ = run("certificate out.certificate.json")
     assert "out.parquet: matches the certificate" in out

@@ -6,18 +6,18 @@ interpreter, so that attributes can be worked on in parallel threads.
 
 from typing import Any
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
 from microveil.core.grid import Integers, Reals
+from microveil.core.kernels.compiled import compiled
 from microveil.core.kernels.noise import OUT_OF_WORDS, below
 from microveil.core.noise import Words
 
 _DIGIT_BITS = 11  # 2,048 places to write to in turn: about what caches and page tables hold
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled()
 def look(values: Reals, lower: float, upper: float) -> tuple[int, int, int, float, float]:
     """Count values that are not finite, not whole, outside; find the smallest and largest."""
     not_finite = fractional = outside = 0
@@ -32,7 +32,7 @@ def look(values: Reals, lower: float, upper: float) -> tuple[int, int, int, floa
     return not_finite, fractional, outside, smallest, largest
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled()
 def to_units(values: Reals, step: float, origin: float) -> Integers:
     """Round values to multiples of a power of two."""
     units = np.empty(len(values), np.int64)
@@ -41,7 +41,7 @@ def to_units(values: Reals, step: float, origin: float) -> Integers:
     return units
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled()
 def _width(units, low):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
     """Return how many trailing bits all distances from the lowest lack, and how many they need."""
     seen = np.int64(0)
@@ -56,7 +56,7 @@ def _width(units, low):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
     return shift, bits
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled()
 def rank(units: Integers, order: NDArray[Any], spare: NDArray[Any]) -> Integers:
     """Sort by least significant digits first; fill `order` and return the values ascending.
 
@@ -94,7 +94,7 @@ def rank(units: Integers, order: NDArray[Any], spare: NDArray[Any]) -> Integers:
     return keys
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled()
 def tied_across(ranked: Integers, ends: Integers) -> int:
     """Count records whose value stands in more than one cluster."""
     tied = reached = 0
@@ -110,7 +110,7 @@ def tied_across(ranked: Integers, ends: Integers) -> int:
     return tied
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled()
 def shuffle_ties(
     order: NDArray[Any],
     ranked: Integers,
@@ -146,7 +146,7 @@ def shuffle_ties(
     return n, at
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled()
 def spread(masked: NDArray[Any], sizes: Integers, order: NDArray[Any], out: NDArray[Any]) -> None:
     """Give every record its cluster's masked value."""
     i = 0

@@ -1,12 +1,12 @@
 """The compiled loop of isotonic regression."""
 
-import numba
 import numpy as np
 
 from microveil.core.grid import Reals
+from microveil.core.kernels.compiled import compiled
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled()
 def pool_adjacent_violators(values: Reals, weights: Reals) -> Reals:
     """Weighted isotonic regression in one pass; an infinite weight keeps its value."""
     level, mass = np.empty_like(values), np.empty_like(values)

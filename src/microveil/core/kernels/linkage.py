@@ -7,16 +7,16 @@ column for every masked value.
 
 from typing import Any
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
 from microveil.core.grid import Integers, Reals
+from microveil.core.kernels.compiled import compiled
 
 Weights = NDArray[np.float32]
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled()
 def score(
     odds: Weights, places: Integers, labels: Integers, candidates: NDArray[Any], out: Weights
 ) -> None:
@@ -27,7 +27,7 @@ def score(
             out[i, j] += row[labels[candidates[i, j]]]
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled()
 def match_softly(
     scores: Weights, candidates: NDArray[Any], rows: int, rounds: int, everybody: bool
 ) -> None:
@@ -53,7 +53,7 @@ def match_softly(
                 scores[i, j] /= max(own, 1e-30)
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled()
 def learn(
     chances: Weights, places: Integers, labels: Integers, candidates: NDArray[Any], counts: Reals
 ) -> None:
@@ -64,7 +64,7 @@ def learn(
             row[labels[candidates[i, j]]] += chances[i, j]
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled()
 def assign(
     candidates: Integers, values: Weights, rows: int, step: float, outside: float
 ) -> Integers:

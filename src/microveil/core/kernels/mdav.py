@@ -6,16 +6,16 @@ what ties ties here as well: the two liberties given to the compiler (no NaN, no
 it look for an extreme in several lanes at once and do not touch arithmetic.
 """
 
-import numba
 import numpy as np
 
 from microveil.core.grid import Integers, Reals
+from microveil.core.kernels.compiled import compiled
 
 CHUNK = 512  # records whose distances stay in the fastest cache while attributes are added
 
 SAMPLE, TURNS = 20_000, 50  # records and rounds of the power method: any good direction will do
 
-_compiled = numba.njit(cache=True, nogil=True, fastmath={"nnan", "nsz"})
+_compiled = compiled(fastmath={"nnan", "nsz"})
 
 
 @_compiled

@@ -5,17 +5,17 @@ with the position of its first word, so that the caller can offer the same words
 ones behind: the outcome does not depend on how the words were cut into arrays.
 """
 
-import numba
 import numpy as np
 
 from microveil.core.grid import Integers
+from microveil.core.kernels.compiled import compiled
 from microveil.core.noise import Words
 
 OUT_OF_WORDS = -1
 LARGEST_INT64 = 2**63 - 1
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled()
 def below(bound, words, at):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN201
     """Return a uniform integer in [0, bound) by rejection, and the next position."""
     range_ = np.uint64(bound)
@@ -29,7 +29,7 @@ def below(bound, words, at):  # type: ignore[no-untyped-def]  # noqa: ANN001, AN
     return OUT_OF_WORDS, at
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled()
 def _exp_minus(numerator, denominator, words, at):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
     """Bernoulli(exp(−numerator/denominator)) for a fraction in [0, 1]: CKS 2020, Algorithm 1.
 
@@ -52,7 +52,7 @@ def _exp_minus(numerator, denominator, words, at):  # type: ignore[no-untyped-de
         i += 1
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled()
 def _magnitude(scale, words, at):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
     """Geometric on 0, 1, 2, … with P(x) ∝ exp(−x/scale), cut off at 2^63 − 1."""
     while True:
@@ -74,7 +74,7 @@ def _magnitude(scale, words, at):  # type: ignore[no-untyped-def]  # noqa: ANN00
         magnitude = magnitude + scale if magnitude <= LARGEST_INT64 - scale else LARGEST_INT64
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled()
 def add_discrete_laplace(
     centroids: Integers,
     scales: Integers,
@@ -111,7 +111,7 @@ def add_discrete_laplace(
     return len(centroids), used
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled()
 def _exp_minus_times(times, numerator, denominator, words, at):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
     """Bernoulli(exp(−times·numerator/denominator)) for any fraction of 0 or more."""
     whole, rest = numerator // denominator, numerator % denominator
@@ -126,7 +126,7 @@ def _exp_minus_times(times, numerator, denominator, words, at):  # type: ignore[
     return 1, at
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled()
 def _flip_in_random_order(scores, numerator, denominator, options, words, at):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
     """Choose by permute-and-flip; the order is drawn as far as it is needed."""
     best = scores.max()
@@ -145,7 +145,7 @@ def _flip_in_random_order(scores, numerator, denominator, options, words, at):  
     return options[-1], at  # never reached: the best score is always accepted
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled()
 def permute_and_flip(
     scores: Integers, numerator: int, denominator: int, chosen: Integers, words: Words, first: int
 ) -> tuple[int, int]:
@@ -160,7 +160,7 @@ def permute_and_flip(
     return len(scores), used
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled()
 def _keep_or_replace(code, categories, numerator, denominator, words, at):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
     """Propose any category until one is accepted: the true one always, another with exp(−ε)."""
     while True:
@@ -174,7 +174,7 @@ def _keep_or_replace(code, categories, numerator, denominator, words, at):  # ty
             return proposed, at
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled()
 def randomised_response(
     codes: Integers,
     categories: int,

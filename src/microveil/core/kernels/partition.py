@@ -9,12 +9,13 @@ import numba
 import numpy as np
 
 from microveil.core.grid import Integers, Reals
+from microveil.core.kernels.compiled import compiled
 
 ENDS = 64  # ends looked at together; their costs stay in the fastest cache
 CHECKED = 16  # sizes between two looks at whether any larger cluster can pay
 SLACK = 1e-9  # more than all rounding errors of a cost
 
-_compiled = numba.njit(cache=True, nogil=True, fastmath={"nnan", "nsz"})
+_compiled = compiled(fastmath={"nnan", "nsz"})
 _inlined = numba.njit(nogil=True, inline="always")  # a call for 64 ends costs as much as its loop
 
 
@@ -187,6 +188,20 @@ def _choose(near, k, best, chosen, end, least, sizes):  # type: ignore[no-untype
 
 
 @_compiled
+def _choose_among_equals(k, cap, end, beyond, least, sizes):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
+    """Choose for ends before which as many records as a cluster may have are all the same.
+
+    Such clusters cost nothing where their ends are pulled in, so what comes before them decides.
+    """
+    for place in range(end, beyond):
+        cheapest, size = np.inf, 0
+        for tried in range(k, cap + 1):
+            if least[place - tried] < cheapest:
+                cheapest, size = least[place - tried], tried
+        least[place], sizes[place] = cheapest, size
+
+
+@_compiled
 def cheapest_cuts(
     ranked: Integers,
     k: int,
@@ -215,6 +230,9 @@ def cheapest_cuts(
     totals = np.empty((min(cap, n) + 1 if trim else 0, ENDS))
     for end in range(k, n + 1, ENDS):
         beyond = min(end + ENDS, n + 1)
+        if pulled_in and end >= cap and ranked[end - cap] == ranked[beyond - 2]:
+            _choose_among_equals(k, cap, end, beyond, least, sizes)
+            continue
         count = beyond - end
         total, squares, cost = np.zeros(count), np.zeros(count), np.empty(count)
         best, chosen = np.full(count, np.inf), np.zeros(count, np.int64)

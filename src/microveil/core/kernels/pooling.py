@@ -5,15 +5,15 @@ Clusters are given by the order of records, one cluster after the other, and by 
 
 from typing import Any
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
 from microveil.core.grid import Integers, Reals
+from microveil.core.kernels.compiled import compiled
 from microveil.core.kernels.noise import OUT_OF_WORDS, below
 from microveil.core.noise import Words
 
-_compiled = numba.njit(cache=True, nogil=True)
+_compiled = compiled()
 
 
 @_compiled

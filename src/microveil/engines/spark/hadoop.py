@@ -2,12 +2,19 @@
 
 import secrets
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from time import monotonic, sleep
 from typing import Any
 
+from py4j.protocol import Py4JJavaError
 from pyspark.sql import DataFrame, SparkSession
 
 from microveil.errors import FileError, PlanError
+
+PATIENCE = 60.0
+"""Seconds to wait for somebody else who moves the same release into place."""
 
 SCRATCH = "spark.microveil.scratch"
 """The Spark setting that names a directory all workers can reach."""
@@ -46,6 +53,35 @@ class Files:
         """Rename a file or directory."""
         if not self._files.rename(self._path(source), self._path(target)):
             raise FileError(f"{target}: cannot be written")
+
+    def on_this_machine(self, path: str) -> Path | None:
+        """Return a path as Python knows it; None if it is on another file system."""
+        uri = self._files.makeQualified(self._path(path)).toUri()
+        return Path(uri.getPath()) if uri.getScheme() == "file" else None
+
+    @contextmanager
+    def locked(self, path: str) -> Iterator[None]:
+        """Keep others who name the same path waiting, by a file that is there meanwhile."""
+        until = monotonic() + PATIENCE
+        while not self._is_new(path):
+            if monotonic() > until:
+                raise FileError(
+                    f"{path}: for a minute somebody else has been writing this release; if nobody "
+                    "is, a run was killed at that moment: delete this file and try again"
+                )
+            sleep(0.1)
+        try:
+            yield
+        finally:
+            self.delete(path)
+
+    def _is_new(self, path: str) -> bool:
+        try:
+            return bool(self._files.createNewFile(self._path(path)))
+        except Py4JJavaError:
+            if self.exists(path):  # somebody else was quicker
+                return False
+            raise
 
     def write_text(self, path: str, text: str) -> None:
         """Write a file, without a checksum beside it."""

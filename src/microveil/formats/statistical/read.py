@@ -5,7 +5,6 @@ A declared missing value is no value: it is a null in the table, and the code it
 """
 
 import re
-import warnings
 from collections.abc import Callable, Collection, Mapping
 from functools import partial
 from pathlib import Path
@@ -13,7 +12,7 @@ from typing import Any, Literal
 
 import polars as pl
 
-from microveil.errors import FileError, FileWarning, require
+from microveil.errors import FileError, FileWarning, require, warn
 from microveil.formats.table import (
     Code,
     ColumnMeta,
@@ -76,7 +75,7 @@ def _without_declared_dates(
     dates = [c.name for c in raw if c.dtype.is_temporal() and c.name in declared]
     if not dates:
         return raw
-    warnings.warn(
+    warn(
         f"column {dates[0]!r}: dates declared to be missing were read as plainly missing",
         FileWarning,
         stacklevel=5,

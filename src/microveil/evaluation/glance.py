@@ -1,0 +1,206 @@
+"""A quick look at a release and its original: some records, and all released ones part by part.
+
+Nothing else need be in memory, so that a table of any size is looked at in seconds.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+import polars as pl
+
+from microveil.core.grid import Integers, Reals
+from microveil.core.tables import UserTable
+from microveil.engines.dtypes import category_values, numbers
+from microveil.engines.memory import open_table
+from microveil.errors import DataError, MicroveilError, noted
+from microveil.evaluation import linkage, risk
+from microveil.evaluation.known import EVERYTHING, Kind
+from microveil.evaluation.linkage import Linked
+from microveil.evaluation.pairing import Pair, pair_up, without_constants
+from microveil.formats import Table, TableMeta, load
+from microveil.plan.plan import Plan
+from microveil.plan.scenarios import Scenario
+from microveil.release.detail import Detail
+from microveil.release.protect import protect
+from microveil.release.release import Release
+
+RECORDS = 10_000
+"""Records that are looked at one by one; of a larger table so many are drawn at random."""
+
+PART = 1_000_000
+"""Released records in memory at a time."""
+
+
+@dataclass(frozen=True, eq=False)
+class Glance:
+    """A release beside its original; both may be lazy tables.
+
+    Attributes
+    ----------
+    original, released
+        The two tables.
+    positions
+        Where each released record stood in the original.
+    plan
+        What was done.
+    chosen
+        Which released records are looked at one by one.
+    pair
+        These, beside the original ones.
+    inferred
+        Whether the values decided on the types of the original's columns.
+    """
+
+    original: UserTable
+    released: UserTable
+    positions: Integers
+    plan: Plan
+    chosen: Integers
+    pair: Pair
+    inferred: bool = False
+
+    @property
+    def records(self) -> int:
+        """Number of released records."""
+        return len(self.positions)
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether all records are looked at."""
+        return len(self.chosen) == self.records
+
+    def nearest(self, scenario: Scenario = EVERYTHING) -> Linked:
+        """Link those chosen to the nearest of all released records."""
+        names = self.pair.attributes if scenario.known is None else scenario.known
+        kinds = {name: _kind(self.plan, name) for name in names}
+
+        def coded(table: UserTable) -> Reals:
+            return _coded(open_table(table), kinds, self.plan)
+
+        places = list(enumerate(kinds.values()))
+        return linkage.nearest_in_parts(
+            coded(_rows(self.original, self.positions[self.chosen], names)),
+            coded(_rows(self.released, self.chosen, names)),
+            map(coded, _parts(self.released, names)),
+            nominal=[number for number, kind in places if kind == "nominal"],
+            exact=[number for number, kind in places if kind == "exact"],
+            known=max(len(self.chosen), round(scenario.people * self.records)),
+            gaps=np.full(len(kinds), self.plan.missing == "keep"),
+        )
+
+    def unique(self, names: Sequence[str]) -> float:
+        """Return the share of released records that share these columns with no other."""
+        if not isinstance(self.released, pl.LazyFrame):
+            return risk.quasi_identifier_classes(self.released, names).unique
+        sizes = self.released.select(names).group_by(names).agg(pl.len().alias("records"))
+        alone = sizes.select((pl.nth(len(names)) == 1).sum()).collect(engine="streaming").item()
+        return int(alone) / self.records
+
+    def trial(self, plan: Plan, records: int, random: np.random.Generator) -> Pair | None:
+        """Protect some records by a plan; None if that cannot be done with so few."""
+        number = min(records, len(self.chosen))
+        rows = np.sort(random.choice(self.chosen, number, replace=False))
+        table = _rows(self.original, self.positions[rows])
+        whole = Table(table, TableMeta(inferred=self.inferred))
+        try:
+            with noted():
+                release = protect(whole, plan, seed=int(random.integers(2**32)))
+            return _pair(table, release)
+        except MicroveilError:
+            return None
+
+
+def glance(original: UserTable, release: Release, random: np.random.Generator) -> Glance:
+    """Look at a release and its original, which may be a lazy table of Polars."""
+    positions = release.detail.positions
+    if positions is None:
+        raise DataError(
+            "which record is whose is not known on Spark, so nobody can be looked for; protect a "
+            "sample of the table in memory by the same plan"
+        )
+    inferred = False
+    if not isinstance(original, pl.LazyFrame):
+        table = load(original, verbatim=release.plan.verbatim)
+        original, inferred = table.data, table.meta.inferred
+    chosen = _choose(len(positions), random)
+    detail = replace(release.detail, positions=np.arange(len(chosen)))
+    pair = _pair(_rows(original, positions[chosen]), _rows(release.data, chosen), detail)
+    return Glance(original, release.data, positions, release.plan, chosen, pair, inferred)
+
+
+def glance_again(pair: Pair, random: np.random.Generator) -> Glance | None:
+    """Look again at two tables that were compared; None if that is not known which is needed."""
+    if pair.plan is None or pair.positions is None or pair.order is None:
+        return None
+    positions = np.empty(len(pair.order), dtype=np.int64)
+    positions[pair.order] = pair.positions
+    original, released = pair.source.to_native(), pair.table.to_native()
+    chosen = _choose(len(positions), random)
+    return Glance(original, released, positions, pair.plan, chosen, without_constants(pair)[0])
+
+
+def _choose(records: int, random: np.random.Generator) -> Integers:
+    if records <= RECORDS:
+        return np.arange(records)
+    return np.sort(random.choice(records, RECORDS, replace=False))
+
+
+def _pair(original: UserTable, release: Release | UserTable, detail: Detail | None = None) -> Pair:
+    given = pair_up(original, release, detail=detail, aligned=False, attributes=None, target=None)
+    return without_constants(given)[0]
+
+
+def _rows(table: UserTable, rows: Integers, names: Sequence[str] | None = None) -> UserTable:
+    """Read some records; of a lazy table a column at a time."""
+    if not isinstance(table, pl.LazyFrame):
+        frame = open_table(table)
+        chosen: nw.DataFrame[Any] = frame.select(*(names or frame.columns))[rows]
+        return chosen.to_native()
+    names = names or table.collect_schema().names()
+    columns = [table.select(pl.col(name).gather(rows)).collect()[name] for name in names]
+    return pl.DataFrame(columns)
+
+
+def _parts(table: UserTable, names: Sequence[str]) -> Iterator[nw.DataFrame[Any]]:
+    """Read all records, some at a time."""
+    if isinstance(table, pl.LazyFrame):
+        lazy = table.select(names)
+        for first in range(0, int(lazy.select(pl.len()).collect().item()), PART):
+            yield open_table(lazy.slice(first, PART).collect())
+    else:
+        frame = open_table(table).select(*names)
+        for first in range(0, len(frame), PART):
+            yield frame[first : first + PART]
+
+
+def _kind(plan: Plan, name: str) -> Kind:
+    if name in plan.confidential:
+        attribute = plan.confidential[name]
+        if not attribute.is_category:
+            return "number"
+        return "ordinal" if attribute.kind == "ordinal" else "nominal"
+    return "number" if name in plan.derived else "exact"
+
+
+def _coded(table: nw.DataFrame[Any], kinds: dict[str, Kind], plan: Plan) -> Reals:
+    """Return what attacks compare: numbers, places in an order, or what tells values apart."""
+    return np.column_stack([_codes(table[name], kind, plan) for name, kind in kinds.items()])
+
+
+def _codes(column: nw.Series[Any], kind: Kind, plan: Plan) -> Reals:
+    codes = np.full(len(column), np.nan)
+    present = ~column.is_null().to_numpy().astype(np.bool_)
+    values = column.drop_nulls()
+    if kind == "number":
+        codes[present] = numbers(values)
+        return codes
+    text = category_values(values)[0].cast(pl.String)
+    if kind == "ordinal":
+        order = pl.Series(plan.confidential[column.name].declared_categories).cast(pl.String)
+        codes[present] = text.cast(pl.Enum(order)).to_physical().to_numpy()
+    else:
+        codes[present] = text.hash(seed=0).to_numpy() >> 11  # as many bits as a double holds
+    return codes

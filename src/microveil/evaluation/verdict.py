@@ -1,0 +1,242 @@
+"""The verdict: what to know before a release is handed over, measured in seconds."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from microveil.core.methods import METHODS
+from microveil.core.tables import UserTable
+from microveil.errors import DataError
+from microveil.evaluation import linkage, risk
+from microveil.evaluation.glance import Glance, glance
+from microveil.evaluation.grades import (
+    PASS_RULE,
+    Card,
+    grade_of,
+    how_far,
+    how_risky,
+    how_useful,
+    kept_point_to_people,
+    passes,
+    worst_linkage,
+)
+from microveil.evaluation.known import EVERYTHING, Known, proved, scenarios_of, what_is_known
+from microveil.evaluation.linkage import Linked
+from microveil.evaluation.next_step import Change, losses_of, next_step
+from microveil.evaluation.result import Figure, percent
+from microveil.evaluation.risk_figures import kept_figure, kept_linkage_figure, linkage_figure
+from microveil.plan.scenarios import Scenario
+from microveil.release.certificate import Certificate
+from microveil.release.release import Release
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+STRUCTURE = 1_200
+"""Records up to which the attack by shared values is made on the release itself."""
+
+_TRIAL = 1_000
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What to know before a release is handed over. It depends on the data: keep it private.
+
+    Attributes
+    ----------
+    records, looked_at
+        Released records, and how many of them were looked at one by one.
+    figures
+        What was measured, as `evaluate` would.
+    change
+        The one change that would help most; None if nothing needs one.
+    """
+
+    records: int
+    looked_at: int
+    figures: tuple[Figure, ...]
+    change: Change | None
+
+    @property
+    def passed(self) -> bool:
+        """Whether the release passes: risk is low, by `rule`."""
+        return self.risk.grade == "good"
+
+    def may_publish(self, certificate: Certificate) -> bool:
+        """Whether nothing speaks against it: it passes, without a seed, in random order."""
+        random = certificate.randomness != "seeded" and certificate.row_order == "random"
+        return self.passed and random
+
+    @property
+    def risk(self) -> Card:
+        """How risky the release is."""
+        return how_risky(self.figures)
+
+    @property
+    def usefulness(self) -> Card:
+        """How useful the release is."""
+        return how_useful(self.figures)
+
+    @property
+    def linkage(self) -> Figure:
+        """The most successful attack of all scenarios."""
+        found = worst_linkage(self.figures)
+        assert found is not None  # noqa: S101 - which every verdict has
+        return found
+
+    def lines(self) -> Iterator[tuple[str, str]]:
+        """Say everything in a few lines, each with what it is about."""
+        verdict = "passes" if self.passed else "does not pass"
+        found = self.linkage
+        sentence = f"{found.reading}."
+        yield "Risk", f"{self.risk.answer}: {verdict}. {sentence}"
+        for figure in kept_point_to_people(self.figures):
+            yield "Kept", f"{figure.reading.partition(';')[0]}."
+        shares = [f for f in self.figures if f.measure == "risk.clusters_without_noise"]
+        if any(figure.value for figure in shares):
+            most = max(shares, key=lambda figure: figure.value)
+            mean = sum(figure.value for figure in shares) / len(shares)
+            text = f"{percent(mean)} of masked values are without it, whatever ε is"
+            yield "Noise", f"{text}; most in {most.attribute}, {percent(most.value)}."
+        lost = self.usefulness
+        said = dict.fromkeys([*how_far(self.figures), *lost.sentences[:1]])
+        yield "Usefulness", " ".join([f"{lost.answer}.", *said])
+        if self.change is not None:
+            yield "To change", f"{self.change}."
+        yield "Rule", PASS_RULE
+
+    def __rich__(self) -> "RenderableType":
+        from rich.console import Group
+        from rich.table import Table
+        from rich.text import Text
+
+        grid = Table.grid(padding=(0, 2))
+        for about, line in self.lines():
+            grid.add_row(Text(about, style="bold"), Text(line, style=self._style(about)))
+        return Group(Text("Verdict, for you alone: it depends on the data", style="bold"), grid)
+
+    def _style(self, about: str) -> str:
+        colour = "green" if self.passed else "red"
+        return {"Risk": colour, "Rule": "dim"}.get(about, "")
+
+
+def verdict(
+    original: UserTable,
+    release: Release,
+    *,
+    known: Sequence[str] = (),
+    people: float = 1.0,
+    seed: int | None = None,
+) -> Verdict:
+    """Look at a release before it is handed over: who can be found, what is lost, what to change.
+
+    It takes seconds: of a large table some records are looked at one by one, and the people they
+    belong to are looked for among all released records. What depends on everybody's values, the
+    attack by who shares values with whom, is tried on some records that are protected anew by the
+    same plan, unless pooling proves that it finds nobody. Once an attack has linked too many, no
+    further one is made.
+
+    Parameters
+    ----------
+    original
+        What was protected: a table, a path, a `Source`, or a lazy table of Polars.
+    release
+        What `protect` made of it in memory.
+    known, people
+        An intruder to try besides one who knows all masked attributes of everybody: someone who
+        knows these columns only, or only this share of the people. The plan's scenarios are tried
+        too.
+    seed
+        Of what is drawn at random; by default another one each time.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> from microveil import Plan, protect
+    >>> people = pl.DataFrame({"age": range(20, 80), "wages": [x * x for x in range(60)]})
+    >>> plan = Plan(epsilon=1.0, k=3, attributes=dict.fromkeys(people.columns, "confidential"))
+    >>> found = verdict(people, protect(people, plan), seed=1)
+    >>> found.passed, found.change.what
+    (False, 'add anonymity = 10')
+    """
+    random = np.random.default_rng(seed)
+    look = glance(original, release, random)
+    if not look.pair.attributes:
+        raise DataError("no masked attribute varies, so nobody can be looked for")
+    scenarios = scenarios_of(look.pair, known, people)
+    figures = [*losses_of(look.pair), *_exposed(look)]
+    for scenario in (EVERYTHING, *scenarios):
+        figures += _attacks(look, scenario, random)
+    figures += _attack_with_kept(look) if passes(figures) else ()
+    change = next_step(look, figures, scenarios, seed=int(random.integers(2**32)))
+    return Verdict(look.records, len(look.chosen), tuple(figures), change)
+
+
+def _exposed(look: Glance) -> Iterator[Figure]:
+    """Count what is published as it is: kept columns, and values without noise."""
+    kept = look.plan.names("kept")
+    if kept:
+        yield kept_figure(look.unique(kept), kept)
+    clusters = look.pair.clusters
+    shares = {} if clusters is None else risk.without_noise(clusters, look.pair.attributes)
+    for name, share in shares.items():
+        reading = f"{percent(share)} of masked values are published without noise"
+        yield Figure("risk.clusters_without_noise", name, share, reading)
+
+
+def _attack_with_kept(look: Glance) -> Iterator[Figure]:
+    """Look for people by kept columns too, which may tell apart records that are pooled."""
+    kept = look.plan.names("kept")
+    if kept:
+        both = Scenario(known=(*look.pair.attributes, *kept))
+        yield kept_linkage_figure(look.nearest(both), kept)
+
+
+def _attacks(look: Glance, scenario: Scenario, random: np.random.Generator) -> Iterator[Figure]:
+    """Look for people in one scenario, until too many were found."""
+    bound = proved(look.plan, scenario)
+    for attack in _possible(look, scenario, random):
+        figure = linkage_figure(attack, scenario, bound)
+        yield figure
+        if grade_of(figure) != "good":
+            return
+
+
+def _possible(look: Glance, scenario: Scenario, random: np.random.Generator) -> Iterator[Linked]:
+    """Make the attacks that there is time for, the quickest first."""
+    if not look.is_whole:
+        yield look.nearest(scenario)
+    else:
+        known = what_is_known(look.pair, scenario)
+        given = _given(known, scenario, random)
+        yield linkage.nearest(known.original, known.masked, **given)
+        yield linkage.one_to_one(known.original, known.masked, **given)
+    by_structure = _by_structure(look, scenario, random)
+    if by_structure is not None:
+        yield by_structure
+
+
+def _given(known: Known, scenario: Scenario, random: np.random.Generator) -> dict[str, Any]:
+    return {
+        "nominal": known.columns("nominal"),
+        "exact": known.columns("exact"),
+        "people": scenario.people,
+        "seed": int(random.integers(2**32)),
+    }
+
+
+def _by_structure(look: Glance, scenario: Scenario, random: np.random.Generator) -> Linked | None:
+    """Link by who shares values with whom: in the release, or in some records protected anew."""
+    plan = look.plan
+    clustered = any(METHODS[plan.method_of(name)].clustered for name in plan.confidential)
+    names = [name for name in scenario.known or plan.confidential if name in plan.confidential]
+    if not clustered or not names or proved(plan, Scenario(known=tuple(names))):
+        return None
+    pair = look.pair if look.records <= STRUCTURE else look.trial(look.plan, _TRIAL, random)
+    if pair is None:
+        return None
+    known = what_is_known(pair, scenario)
+    found = linkage.structure(known.original, known.masked, **_given(known, scenario, random))
+    return found if pair is look.pair else linkage.tried_anew(found, look.records)

@@ -1,0 +1,37 @@
+"""A forked process: it has its parent's memory and none of its threads."""
+
+import multiprocessing
+import os
+from threading import Event, Thread
+
+import polars as pl
+
+from microveil.errors import MicroveilError
+
+PATIENCE = 10.0
+"""Seconds in which threads that exist have long done what they are tried with."""
+
+_forked = Event()
+"""Set in a process that was forked after this module was imported."""
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forked.set)
+
+
+def check_threads() -> None:
+    """Refuse to work where Polars would wait for ever, for threads that only the parent has."""
+    if not _forked.is_set() and multiprocessing.parent_process() is None:
+        return
+    attempt = Thread(target=_use_threads, daemon=True)
+    attempt.start()
+    attempt.join(PATIENCE)
+    if attempt.is_alive():
+        raise MicroveilError(
+            "this process was forked from one in which Polars was at work, whose threads do not "
+            "exist here, so that it would wait for ever; start processes with "
+            'multiprocessing.get_context("spawn"), or fork before the first table is touched'
+        )
+
+
+def _use_threads() -> None:
+    pl.DataFrame({"x": [2, 1], "y": [1, 2]}).lazy().select(pl.all().sort()).collect()
