@@ -96,7 +96,7 @@ def noted() -> Iterator[list[str]]:
         _noted.reset(token)
 
 
-def defect(error: Exception) -> str:
+def defect(error: BaseException) -> str:
     """Say where microveil failed, without the error's own message, which could contain data."""
     at = error.__traceback__
     while at and at.tb_next:

@@ -438,7 +438,9 @@ def test_a_single_record_and_values_of_several_types() -> None:
         epsilon=1.0,
         attributes={"age": "kept", "job": "kept", "mixed": Confidential(kind="nominal")},
     )
-    with pytest.raises(DataError, match="'mixed': categories must be text, whole numbers or true"):
+    with pytest.raises(
+        DataError, match="'mixed': categories must be text, whole numbers of 64 bits or true"
+    ):
         protect(table, plan)
 
 

@@ -64,6 +64,72 @@ def test_empty_lines_at_the_end_are_no_records(tmp_path: Path, end: str) -> None
     assert [pl.read_parquet(files[name])[name].to_list() for name in "xy"] == [[1, 3], [2, None]]
 
 
+@pytest.mark.parametrize("end", ["\r\r", "\r\n\r", "\n\r\n", "\n\n\n"])
+def test_lines_that_end_in_different_ways_cost_no_record(tmp_path: Path, end: str) -> None:
+    path = csv(tmp_path, "x,y\n1,2\n3,4\n" + end)
+    assert read_table(path).rows() == [(1, 2), (3, 4)]
+    files, _ = read_columnwise(Source(path), (), tmp_path)
+    assert [pl.read_parquet(files[name])[name].to_list() for name in "xy"] == [[1, 3], [2, 4]]
+
+
+@pytest.mark.parametrize("columnwise", [False, True])
+def test_carriage_returns_alone_end_lines(tmp_path: Path, columnwise: bool) -> None:
+    path = csv(tmp_path, '"x\n1",y\r1,"a\nb"\r2,"c\rd"\r3,\r\r')
+    table = read_table(path)
+    if columnwise:
+        files, _ = read_columnwise(Source(path), (), tmp_path)
+        table = pl.DataFrame([pl.read_parquet(file).to_series() for file in files.values()])
+    assert table.rows() == [(1, "a\nb"), (2, "c\rd"), (3, None)]
+    assert table.columns == ["x\n1", "y"]
+    path = csv(tmp_path, "x\r1\n2\n3\r")
+    with pytest.raises(FileError, match="its lines end in different ways"):
+        read_columnwise(Source(path), (), tmp_path) if columnwise else read_table(path)
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n\r\n"])
+@pytest.mark.parametrize("columnwise", [False, True])
+def test_empty_lines_at_the_end_of_one_column_are_no_records(
+    tmp_path: Path, end: str, columnwise: bool
+) -> None:
+    """They may be missing values, or nothing: only the person knows."""
+    path = csv(tmp_path, "x\n1\n\n3\n" + end)
+    with pytest.raises(FileError, match="line 5: the file ends in empty lines"):
+        read_columnwise(Source(path), (), tmp_path) if columnwise else read_table(path)
+    assert read_table(csv(tmp_path, 'x\n1\n\n3\n""\n'))["x"].to_list() == [1, None, 3, None]
+
+
+@pytest.mark.parametrize("kind", ["polars", "lazy", "pandas", "pyarrow"])
+def test_missing_values_of_one_column_survive(tmp_path: Path, kind: str) -> None:
+    table = pl.DataFrame({"x": [1, None, 3, None]})
+    kinds: dict[str, Any] = {
+        "lazy": table.lazy,
+        "pandas": table.to_pandas,
+        "pyarrow": table.to_arrow,
+    }
+    write_table(kinds.get(kind, lambda: table)(), tmp_path / "out.csv")
+    assert read_table(tmp_path / "out.csv")["x"].to_list() == [1, None, 3, None]
+
+
+def test_quotes_in_names_are_read_and_written_once(tmp_path: Path) -> None:
+    path = csv(tmp_path, '"a""b",y\n1,2\n3,4\n')
+    assert read_table(path).columns == ['a"b', "y"]
+    assert list(read_columnwise(Source(path), (), tmp_path)[0]) == ['a"b', "y"]
+    write_table(read_table(path), tmp_path / "out.csv")
+    assert read_table(tmp_path / "out.csv").columns == ['a"b', "y"]
+
+
+@pytest.mark.parametrize("content", [b"\xef\xbb\xbf", b"\xff\xfe", b"\n\n", b" \n"])
+def test_a_file_of_nothing_is_empty(tmp_path: Path, content: bytes) -> None:
+    with pytest.raises(FileError, match="the file is empty"):
+        read_table(csv(tmp_path, content))
+
+
+@pytest.mark.parametrize("delimiter", ["é", "—", "\0", "ab", ""])
+def test_delimiters_are_single_bytes(delimiter: str) -> None:
+    with pytest.raises(FileError, match="delimiter must be one ASCII character"):
+        Source("in.csv", delimiter=delimiter)
+
+
 @pytest.mark.parametrize("encoding", ["utf-8", "windows-1252", "utf-16"])
 @pytest.mark.parametrize("columnwise", [False, True])
 @pytest.mark.filterwarnings("ignore:.*not UTF-8")
@@ -300,9 +366,9 @@ def test_whatever_python_writes_comes_back(
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"delimiter": ";;"}, "delimiter must be one character"),
-        ({"delimiter": "a"}, "delimiter must be one character"),
-        ({"delimiter": '"'}, "delimiter must be one character"),
+        ({"delimiter": ";;"}, "delimiter must be one ASCII character"),
+        ({"delimiter": "a"}, "delimiter must be one ASCII character"),
+        ({"delimiter": '"'}, "delimiter must be one ASCII character"),
         ({"decimal": "x"}, 'decimal must be "." or ","'),
         ({"encoding": "klingon"}, "encoding 'klingon' is not known"),
         ({"encoding": "hex"}, "encoding 'hex' is not known"),

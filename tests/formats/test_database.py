@@ -101,6 +101,54 @@ def people(server: str) -> str:
     return server
 
 
+@pytest.mark.parametrize(
+    "value",
+    [
+        "inet '10.0.0.1'", "cidr '10.0.0.0/8'", "macaddr '08:00:2b:01:02:03'", "point '(1,2)'",
+        "int4range '[1,5)'", "tstzrange '[2020-01-01,2021-01-01)'", "B'101'", "varbit '101'",
+        "array[[1,2],[3,4]]", "array[1,2]", "array['a']", "xml '<a/>'", "timetz '01:02:03+02'",
+        "interval '1 day'", "money '1.50'", "to_tsvector('a b')", "int4multirange '{[1,5)}'",
+    ],
+)  # fmt: skip
+def test_types_that_would_arrive_as_something_else_are_refused(server: str, value: str) -> None:
+    with pytest.raises(FileError, match=r"column 'x': the type .* cannot be read; convert it") as e:
+        read_table(Source(server, query=f"select {value} as x"))
+    assert "101" not in str(e.value)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "time '24:00'", "timestamp 'infinity'", "timestamp '-infinity'", "timestamptz 'infinity'",
+        "date 'infinity'", "date '-infinity'", "timestamp '10000-01-01'", "date '0001-01-01 BC'",
+    ],
+)  # fmt: skip
+def test_times_outside_the_calendar_are_refused(server: str, value: str) -> None:
+    with pytest.raises(FileError, match=r"column 'x': expected .*, found 1 outside of them"):
+        read_table(Source(server, query=f"select {value} as x union all select null"))
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        ("bytea '\\x00ff'", b"\0\xff"),
+        ("json '{}'", "{}"),
+        ("'a'::char(3)", "a  "),
+        ("'a'::name", "a"),
+        ("timestamp '9999-12-31 23:59:59.999999'", datetime.max),
+        ("date '0001-01-01'", date.min),
+        ("time '23:59:59.999999'", time.max),
+        ("'a'::mood", "a"),
+    ],
+)
+def test_what_can_be_read_is_exact(server: str, value: str, expected: object) -> None:
+    with adbc.connect(server) as connection, connection.cursor() as cursor:
+        cursor.execute("drop type if exists mood")
+        cursor.execute("create type mood as enum ('a', 'b')")
+        connection.commit()
+    assert read_table(Source(server, query=f"select {value} as x"))["x"].to_list() == [expected]
+
+
 def test_every_type(people: str) -> None:
     query = "select i2, i4, i8, f4, f8, n, w, z, v, b, d, ts, tz, t, u, j from kinds;  "
     table = read_table(Source(people, query=query))

@@ -147,7 +147,7 @@ def test_a_date_is_masked_like_its_number_of_days() -> None:
         ({"sex": Confidential(kind="nominal", categories=[1, 2])},
          "'sex': the declared categories are whole numbers, but the column holds text"),
         ({"x": Confidential(kind="nominal", categories=["a", "b"])},
-         "'x': categories must be text, whole numbers or true/false values; convert the column"),
+         "'x': categories must be text, whole numbers of 64 bits or true/false values; convert"),
         ({"sex": "confidential"}, "'sex': a confidential attribute must be numeric, found text"),
         ({"born": Confidential(lower=0, upper=1)}, "'born': lower and upper must be dates, bec"),
         ({"x": Confidential(lower=date(2000, 1, 1), upper=date(2001, 1, 1))},

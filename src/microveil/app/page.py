@@ -3,6 +3,7 @@
 import os
 
 import streamlit as st
+from polars.exceptions import PanicException
 
 from microveil.app.choose import choose
 from microveil.app.edit import attributes
@@ -49,7 +50,7 @@ def main() -> None:
         page()
     except MicroveilError as error:
         st.html(message("error", str(error)))
-    except Exception as error:
+    except (Exception, PanicException) as error:
         if os.environ.get("MICROVEIL_DEBUG"):
             raise
         st.html(message("error", defect(error)))

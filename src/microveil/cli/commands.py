@@ -524,7 +524,9 @@ def main() -> None:
     except MicroveilError as error:
         _errors.print(f"error: {error}", markup=False)
         sys.exit(1)
-    except Exception as error:
+    except (SystemExit, KeyboardInterrupt):
+        raise
+    except BaseException as error:  # what Polars raises when it panics is no Exception
         if os.environ.get("MICROVEIL_DEBUG"):
             raise
         _errors.print(defect(error), markup=False)

@@ -8,7 +8,7 @@ from microveil.cli.options import EngineName
 from microveil.core.tables import UserTable
 from microveil.errors import MicroveilError, PlanError
 from microveil.evaluation.verdict import Verdict, verdict
-from microveil.formats import Source, Table, TableMeta, load, write_text
+from microveil.formats import Source, Table, TableMeta, check_values, load, write_text
 from microveil.plan.plan import Plan
 from microveil.release.protect import Progress, protect
 from microveil.release.protect_file import column_names, is_columnwise, protect_file
@@ -86,6 +86,7 @@ class _InMemory:
 
     def run(self, plan: Plan, *, seed: int | None, judge: bool, progress: Progress | None) -> Done:
         table = self._table or load(self._data, verbatim=plan.verbatim)
+        check_values(table.data, plan.names("kept"), self._places.protected)
         release = protect(table, plan, seed=seed, progress=progress)
         found = _judged(table, release, progress) if judge else None
         written = release.write_to(self._places, keep_order=self._keep_order)

@@ -35,7 +35,8 @@ def budget_shares(epsilon: float, weights: Sequence[float]) -> list[float]:
     unit = Fraction(math.ulp(epsilon))
     units = Fraction(epsilon) / unit
     exact = [Fraction(weight) for weight in weights]
-    shares = [math.floor(units * weight / sum(exact)) for weight in exact]
+    for_one = units / sum(exact)
+    shares = [math.floor(for_one * weight) for weight in exact]
     for first in range(int(units) - sum(shares)):
         shares[first] += 1
     if 0 in shares:

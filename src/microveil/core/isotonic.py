@@ -2,7 +2,9 @@
 
 import numpy as np
 
-from microveil.core.grid import Reals
+from microveil.core.grid import Reals, power_of_two_below
+
+_LARGEST_SQUARED = 2.0**500
 
 
 def isotonic(masked: Reals, scales: Reals, lower: float = -np.inf, upper: float = np.inf) -> Reals:
@@ -25,9 +27,12 @@ def isotonic(masked: Reals, scales: Reals, lower: float = -np.inf, upper: float 
     """
     from microveil.core.kernels.isotonic import pool_adjacent_violators
 
-    squares = expected_squares_of_noise(scales, (upper - lower) / 2)
+    size = _size_of(scales)
+    squares = expected_squares_of_noise(scales / size, (upper / size - lower / size) / 2)
     weights = np.divide(1.0, squares, out=np.full(len(scales), np.inf), where=squares > 0)
-    return pool_adjacent_violators(np.clip(masked, lower, upper), weights)
+    clamped = np.clip(masked, lower, upper)
+    size = _size_of(clamped)
+    return pool_adjacent_violators(clamped / size, weights) * size
 
 
 def penalised_isotonic(
@@ -50,11 +55,19 @@ def penalised_isotonic(
     >>> penalised_isotonic(np.array([1.0, 3.0, 9.0]), np.array([0.0, 0.0, 2.0])).round(2)
     array([1.  , 3.  , 6.17])
     """
-    deviations = np.sqrt(expected_squares_of_noise(scales, (upper - lower) / 2))
+    size = _size_of(scales)
+    squares = expected_squares_of_noise(scales / size, (upper / size - lower / size) / 2)
+    deviations = np.sqrt(squares) * size
     drawn_in = np.clip(masked, lower, upper)
     drawn_in[0] += deviations[0]
     drawn_in[-1] -= deviations[-1]
     return isotonic(drawn_in, scales, lower, upper)
+
+
+def _size_of(numbers: Reals) -> float:
+    """Return a power of two to divide them by, so that their squares are finite; mostly 1."""
+    largest = float(np.max(np.abs(numbers), initial=0.0))
+    return power_of_two_below(largest) if _LARGEST_SQUARED < largest < np.inf else 1.0
 
 
 def expected_squares_of_noise(scales: Reals, ceiling: float) -> Reals:

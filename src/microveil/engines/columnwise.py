@@ -16,7 +16,7 @@ from microveil.core.mask import Masked
 from microveil.core.noise import WordSource, random_order
 from microveil.engines.base import Column, Released
 from microveil.engines.detail_rows import CLUSTERS, cluster_rows
-from microveil.engines.dtypes import column_like, describe
+from microveil.engines.dtypes import column_like, column_of, describe
 from microveil.engines.memory import MemoryEngine
 
 ROW_GROUP = 1_000_000
@@ -107,7 +107,10 @@ class ColumnwiseEngine(MemoryEngine):
         for attribute in attributes:
             released = self._released(attribute).to_polars()
             self._store(attribute, released if order is None else released.gather(order))
-        parts = [pl.scan_parquet(self._parts[attribute]) for attribute in attributes]
+        parts = [
+            pl.scan_parquet(self._parts[attribute]).rename({"column": attribute})
+            for attribute in attributes
+        ]
         rows = np.arange(self.records) if self._rows is None else np.flatnonzero(self._rows)
         positions = rows if order is None else rows[order]
         row_order: Literal["random", "as in the original"]
@@ -117,24 +120,23 @@ class ColumnwiseEngine(MemoryEngine):
     def _keep_clusters(self, attribute: AttributeSettings, masked: Masked) -> None:
         if self._clusters is not None:
             path = self._scratch / f"clusters{len(self._clusters)}.parquet"
-            cluster_rows(attribute, masked.description).write_parquet(path)
+            cluster_rows([(attribute, masked.description)]).write_parquet(path)
             self._clusters[attribute.name] = path
 
     def _column(self, attribute: str) -> nw.Series[Any]:
-        path = self._files[attribute]
-        column = pl.read_parquet(path, columns=[attribute])[attribute].rechunk()
+        column = read_column(self._files[attribute], attribute)
         if self._rows is not None:
             column = column.filter(pl.Series(self._rows))
         read = nw.from_native(column, series_only=True)
         return read.cast(self._empty.schema[attribute])
 
     def _keep(self, attribute: str, masked: pl.Series) -> None:
-        like = self._empty[attribute]
+        like = column_of(self._empty, attribute)
         self._store(attribute, column_like(like, masked).to_polars())
 
     def _store(self, attribute: str, released: pl.Series) -> None:
         path = self._parts.setdefault(attribute, self._scratch / f"{len(self._parts)}.parquet")
-        frame = released.alias(attribute).to_frame()
+        frame = released.alias("column").to_frame()
         frame.write_parquet(path, compression="uncompressed", row_group_size=ROW_GROUP)
 
     def _rearrange(self, attribute: str, giver: Integers) -> None:
@@ -143,8 +145,14 @@ class ColumnwiseEngine(MemoryEngine):
     def _released(self, attribute: str) -> nw.Series[Any]:
         if attribute not in self._parts:
             return self._column(attribute)
-        column = pl.read_parquet(self._parts[attribute])[attribute].rechunk()
+        column = read_column(self._parts[attribute], "column")
         return nw.from_native(column, series_only=True)
+
+
+def read_column(path: Path, name: str) -> pl.Series:
+    """Read one column, by its place, since Polars takes names such as ``^x$`` for patterns."""
+    place = list(pl.read_parquet_schema(path)).index(name)
+    return pl.read_parquet(path, columns=[place]).to_series().alias("column").rechunk()
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,12 +1,16 @@
 """Rows of the private detail: the clusters of an attribute, and what a record can lose."""
 
+from collections.abc import Sequence
+from typing import Any
+
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from microveil.core.attribute import AttributeSettings
 from microveil.core.mask import Description, Masked
 
-CLUSTERS = {
+CLUSTERS: dict[str, type[pl.DataType]] = {
     "attribute": pl.String,
     "cluster": pl.Int64,
     "records": pl.Int64,
@@ -27,17 +31,31 @@ LOSSES = {
 }
 
 
-def cluster_rows(settings: AttributeSettings, description: Description) -> pl.DataFrame:
-    """Return one row per cluster, or one row for a method that forms none."""
+def cluster_rows(described: Sequence[tuple[AttributeSettings, Description]]) -> pl.DataFrame:
+    """Return one row per cluster of each attribute, or one row for a method that forms none."""
+    columns = [_columns(settings, description) for settings, description in described]
+    return pl.DataFrame(
+        {name: _joined([c[name] for c in columns], dtype) for name, dtype in CLUSTERS.items()}
+    )
+
+
+def _columns(settings: AttributeSettings, description: Description) -> dict[str, NDArray[Any]]:
     count = len(description["records"])
-    columns = {
-        "attribute": pl.repeat(settings.name, count, eager=True),
-        "cluster": np.arange(count) if settings.method.clustered else [None] * count,
-        **description,
+    absent = {
+        name: np.full(count, None if dtype == pl.String else np.nan)
+        for name, dtype in CLUSTERS.items()
     }
-    rows = pl.DataFrame(columns, schema_overrides=CLUSTERS)
-    absent = [pl.lit(None, dtype=t).alias(n) for n, t in CLUSTERS.items() if n not in columns]
-    return rows.with_columns(*absent).select(*CLUSTERS)
+    own = {"attribute": np.full(count, settings.name, dtype=object)}
+    if settings.method.clustered:
+        own["cluster"] = np.arange(count)
+    return {**absent, **own, **description}
+
+
+def _joined(parts: list[NDArray[Any]], dtype: type[pl.DataType]) -> pl.Series:
+    """Put columns one below the other; NaN stands for nothing."""
+    if dtype == pl.String:
+        return pl.Series([value for part in parts for value in part.tolist()], dtype=dtype)
+    return pl.Series(np.concatenate(parts), nan_to_null=True).cast(dtype)
 
 
 def loss_row(settings: AttributeSettings, masked: Masked) -> pl.DataFrame:

@@ -13,8 +13,9 @@ from microveil.core.tables import UserColumn
 from microveil.engines.base import Column, Holds
 
 _DAYS = (-719_162.0, 2_932_896.0)  # the years 1 to 9999
-_MICROSECONDS = (-62_135_596_800_000_000.0, 253_402_300_799_999_999.0)
-_NANOSECONDS = (-9_223_372_036_854_775.0, 9_223_372_036_854_775.0)  # 64 bits of them, in µs
+_MICROSECONDS = (-62_135_596_800_000_000.0, 253_402_300_799_999_968.0)  # the last double before
+_NANOSECONDS = (-9_223_372_036_854_774.0, 9_223_372_036_854_774.0)  # 64 bits of them, in µs
+_MICROSECONDS_OF: dict[str, float] = {"ms": 1e3, "s": 1e6}
 _DAY = (0.0, 86_399_999_999.0)
 
 
@@ -38,22 +39,30 @@ def describe(dtype: nw.dtypes.DType) -> Column:
     return Column(None, words)
 
 
+def column_of(frame: nw.DataFrame[Any], name: str) -> nw.Series[Any]:
+    """Return a column by a plain name, since Polars takes names such as ``^x$`` for patterns."""
+    return frame[name].alias("column")
+
+
 def numbers(series: nw.Series[Any]) -> Reals:
     """Return the values of a numeric column, or of dates and times; missing ones must be gone."""
     dtype = series.dtype
     if dtype in (nw.Date, nw.Datetime, nw.Time):
-        column = series.to_polars()
-        if dtype == nw.Datetime:
-            column = column.dt.cast_time_unit("us")
-        physical = column.to_physical().to_numpy()
-        return (physical // 1_000 if dtype == nw.Time else physical).astype(np.float64)
-    return series.cast(nw.Float64).to_numpy()
+        physical = series.to_polars().to_physical().to_numpy()
+        unit = dtype.time_unit if isinstance(dtype, nw.Datetime) else ""
+        if dtype == nw.Time or unit == "ns":
+            physical = physical // 1_000
+        microseconds: Reals = physical * _MICROSECONDS_OF.get(unit, 1.0)
+        return microseconds
+    if dtype.is_integer():  # PyArrow casts none above 2^53
+        return series.to_numpy().astype(np.float64)
+    return (series if dtype == nw.Float64 else series.cast(nw.Float64)).to_numpy()
 
 
 def category_values(series: nw.Series[Any]) -> tuple[pl.Series, Holds]:
     """Return a column of categories as Polars has it, and what it holds."""
     try:
-        column = series.to_polars()
+        column = series.to_polars().alias("column")
     except (TypeError, ValueError, pl.exceptions.PolarsError):  # values of several types
         return pl.Series(series.to_list(), dtype=pl.Object), "other values"
     if column.dtype in (pl.Categorical, pl.Enum):
@@ -64,12 +73,11 @@ def category_values(series: nw.Series[Any]) -> tuple[pl.Series, Holds]:
         return column, "text"
     if column.dtype == pl.Boolean:
         return column, "true/false values"
-    if column.dtype.is_float() and column.drop_nulls().is_finite().all():
-        whole = column.cast(pl.Int64)  # pandas has codes with missing values as floats
-        column = whole if (whole.cast(column.dtype) == column).all() else column
-    if column.dtype.is_integer():
-        return column.cast(pl.Int64), "whole numbers"
-    return column, "other values"
+    if not column.dtype.is_integer() and not column.dtype.is_float():
+        return column, "other values"
+    whole = column.cast(pl.Int64, strict=False)  # pandas has codes with missing values as floats
+    exact = whole.count() == column.count() and (whole.cast(column.dtype) == column).all()
+    return (whole, "whole numbers") if exact else (column, "other values")
 
 
 def listed_categories(series: nw.Series[Any]) -> set[str] | None:
@@ -131,7 +139,9 @@ def _native_like(like: UserColumn, values: pl.Series, library: nw.Implementation
     if library is nw.Implementation.PYARROW:
         import pyarrow as pa
 
-        return pa.chunked_array([values.to_arrow().cast(like.type)])
+        # A safe cast refuses codes that came as floats above 2^53, and times finer than a column's.
+        rounds = pa.types.is_floating(like.type) or pa.types.is_timestamp(like.type)
+        return pa.chunked_array([values.to_arrow().cast(like.type, safe=not rounds)])
     import pandas as pd
 
     plain = values.to_numpy() if values.dtype.is_numeric() else values.to_list()

@@ -21,7 +21,7 @@ from microveil.core.attribute import (
 )
 from microveil.core.grid import Grid, Integers, Reals, grid_of_observed
 from microveil.core.joint import cluster_points, points_of
-from microveil.core.mask import Masked, mask_clusters, mask_singly, publish, summary_of
+from microveil.core.mask import Description, Masked, mask_clusters, mask_singly, publish, summary_of
 from microveil.core.noise import WordSource, draw_all, open_words, random_order
 from microveil.core.partition import cut
 from microveil.core.pooling import (
@@ -39,6 +39,7 @@ from microveil.engines.detail_rows import cluster_rows, loss_row
 from microveil.engines.dtypes import (
     category_values,
     column_like,
+    column_of,
     describe,
     listed_categories,
     numbers,
@@ -52,6 +53,13 @@ Order = NDArray[Any]
 """Positions of values in rank order, in 32 bits where that is enough."""
 
 _MOST_THREADS = 8  # each holds a few columns of temporary values
+_NO_RESULT = (
+    pl.exceptions.PolarsError,
+    pl.exceptions.PanicException,
+    ArithmeticError,
+    TypeError,
+    ValueError,
+)
 _PYTHON: dict[str, type] = {"text": str, "whole numbers": int, "true/false values": bool}
 
 
@@ -63,7 +71,8 @@ class MemoryEngine:
         self._inferred = inferred
         self._positions: Integers = np.arange(len(self._frame))
         self._joint: dict[str, Integers] = {}
-        self._described: dict[str, pl.DataFrame] = {}
+        self._described: dict[str, tuple[AttributeSettings, Description]] = {}
+        self._plain: dict[str, nw.Series[Any]] = {}
         self._masked: dict[str, nw.Series[Any]] = {}
         self._declared: dict[str, tuple[Category, ...]] = {}
 
@@ -91,6 +100,7 @@ class MemoryEngine:
         self._frame = self._frame.with_columns(
             *(self._frame[name].cast(dtype) for name, dtype in wanted.items())
         )
+        self._plain = {}
         self.__dict__.pop("columns", None)
 
     def _wanted_types(self, kinds: Mapping[str, NumericKind]) -> dict[str, nw.dtypes.DType]:
@@ -118,7 +128,7 @@ class MemoryEngine:
         for attribute in attributes:
             present &= self.present(attribute)
         mask = nw.new_series("present", present, nw.Boolean, backend=self._frame.implementation)
-        self._frame = _without_index(self._frame.filter(mask))
+        self._frame, self._plain = _without_index(self._frame.filter(mask)), {}
         self._positions = self._positions[present]
 
     def facts(self, domains: Mapping[str, tuple[float, float]]) -> dict[str, Facts]:
@@ -235,11 +245,11 @@ class MemoryEngine:
         return everyone
 
     def _keep_clusters(self, attribute: AttributeSettings, masked: Masked) -> None:
-        self._described[attribute.name] = cluster_rows(attribute, masked.description)
+        self._described[attribute.name] = attribute, masked.description
 
     def clusters(self, attributes: Sequence[str]) -> pl.DataFrame | pl.LazyFrame:
         """Return the private description of the clusters of attributes that were masked."""
-        return pl.concat([self._described[attribute] for attribute in attributes])
+        return cluster_rows([self._described[attribute] for attribute in attributes])
 
     def pool(self, pool: Pool, seed: int | None) -> Pooled:
         """Pool the masked values of attributes in joint clusters, and check that it came out right.
@@ -313,8 +323,10 @@ class MemoryEngine:
 
     def _smallest_class(self, attributes: tuple[str, ...]) -> int:
         """Count the records of the rarest combination of masked values."""
-        masked = pl.DataFrame({name: self._released(name).to_polars() for name in attributes})
-        return int(masked.group_by(*attributes).len()["len"].min())  # type: ignore[arg-type]
+        masked = [self._released(name).to_polars() for name in attributes]
+        numbered = pl.DataFrame({str(place): column for place, column in enumerate(masked)})
+        sizes = numbered.group_by(numbered.columns).len("records")["records"]
+        return int(sizes.min())  # type: ignore[arg-type]
 
     @property
     def joint_clusters(self) -> Mapping[str, Integers]:
@@ -347,9 +359,9 @@ class MemoryEngine:
             undefined = int((known & ~valid).sum())
             if not undefined:
                 self._keep(attribute, result)
-        except (pl.exceptions.PolarsError, ArithmeticError, TypeError, ValueError) as error:
-            if isinstance(error, DataError):
-                raise
+        except DataError:
+            raise
+        except _NO_RESULT:
             raise DataError(
                 "its expression cannot be computed from these column types, or does not give "
                 f"{self.columns[attribute].type_name}; change it",
@@ -360,14 +372,19 @@ class MemoryEngine:
 
     def finish(self, attributes: Sequence[str]) -> Released:
         """Return the masked table with these columns, of the kind and types that came in."""
-        columns = [own_categories(self._released(n), self._declared.get(n, ())) for n in attributes]
+        columns = [
+            own_categories(self._released(name), self._declared.get(name, ())).alias(name)
+            for name in attributes
+        ]
         return ReleasedInMemory(self._frame.select(*columns).to_native(), self._positions)
 
     def discard(self) -> None:
         """Nothing is stored."""
 
     def _column(self, attribute: str) -> nw.Series[Any]:
-        return self._frame[attribute]
+        if attribute not in self._plain:
+            self._plain[attribute] = column_of(self._frame, attribute)
+        return self._plain[attribute]
 
     def _keep(self, attribute: str, masked: pl.Series) -> None:
         self._masked[attribute] = column_like(self._column(attribute), masked)
@@ -381,10 +398,14 @@ class MemoryEngine:
 
     def present(self, attribute: str) -> NDArray[np.bool_]:
         """Which records have a value."""
-        return ~self._column(attribute).is_null().to_numpy().astype(np.bool_)
+        column = self._column(attribute)
+        if not column.null_count():
+            return np.ones(len(column), dtype=np.bool_)
+        return ~column.is_null().to_numpy().astype(np.bool_)
 
     def _values(self, attribute: str) -> Reals:
-        return numbers(self._column(attribute).drop_nulls())
+        column = self._column(attribute)
+        return numbers(column.drop_nulls() if column.null_count() else column)
 
 
 @dataclass(frozen=True, eq=False)

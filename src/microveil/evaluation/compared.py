@@ -9,7 +9,7 @@ import polars as pl
 
 from microveil.core.attribute import CategoryKind
 from microveil.core.grid import Integers, Reals
-from microveil.engines.dtypes import category_values, describe, numbers
+from microveil.engines.dtypes import category_values, column_of, describe, numbers
 from microveil.errors import DataError
 from microveil.evaluation.result import NotComputed
 from microveil.evaluation.utility import LARGEST
@@ -66,8 +66,9 @@ def choose(
     """Choose what to compare without a plan: all numbers, times and categories but the target."""
     chosen, left_out = [], []
     for name in (name for name in table.columns if name != target):
-        kinds = {kind_of(source[name]), kind_of(table[name])}
-        reason = None if "numbers" in kinds else _not_categories(source[name], kinds)
+        original, released = column_of(source, name), column_of(table, name)
+        kinds = {kind_of(original), kind_of(released)}
+        reason = None if "numbers" in kinds else _not_categories(original, kinds)
         if reason is None:
             chosen.append(name)
         else:
@@ -85,7 +86,7 @@ def compare(
                 f"attribute {name!r} is not in the {where} (columns: {', '.join(frame.columns)})"
             )
     declared = plan.confidential.get(name) if plan else None
-    original, released = source[name], table[name]
+    original, released = column_of(source, name), column_of(table, name)
     is_category = kind_of(original) == kind_of(released) == "categories"
     if is_category if declared is None else declared.is_category:
         return _categories(name, original, released, declared or Confidential(kind="nominal"))

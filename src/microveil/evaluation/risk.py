@@ -103,8 +103,9 @@ def quasi_identifier_classes(table: UserTable, quasi_identifiers: Sequence[str])
             f"(columns: {', '.join(frame.columns)})"
         )
     names = dict.fromkeys(quasi_identifiers)
-    keys = {f"key {i}": nw.col(name) for i, name in enumerate(names)}
-    sizes = frame.select(**keys).group_by(*keys).agg(records=nw.len())["records"].to_numpy()
+    keys = [frame[name].alias(f"key {place}") for place, name in enumerate(names)]
+    classes = frame.select(*keys).group_by(*(key.name for key in keys)).agg(records=nw.len())
+    sizes = classes["records"].to_numpy()
     return Classes(float(np.sum(sizes == 1) / len(frame)), int(sizes.min()), len(frame))
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 import polars as pl
 
 from microveil.errors import FileError
+from microveil.formats.csv import writing
 from microveil.formats.table import Source, Table, TableMeta, same_name_twice
 
 
@@ -54,8 +55,7 @@ def write_parquet(frame: pl.DataFrame, path: Path, _meta: TableMeta) -> list[str
 def sink(frame: pl.LazyFrame, path: Path, meta: TableMeta) -> list[str]:
     """Write a Parquet or CSV file bit by bit."""
     if path.suffix.lower() == ".csv":
-        delimiter, decimal = meta.dialect
-        frame.sink_csv(path, separator=delimiter, decimal_comma=decimal == ",")
+        frame.sink_csv(path, **writing(meta, len(frame.collect_schema())))
     else:
         frame.sink_parquet(path)
     return []

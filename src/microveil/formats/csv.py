@@ -2,6 +2,7 @@
 
 import codecs
 import csv
+import re
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -9,7 +10,7 @@ from io import BytesIO, StringIO, TextIOWrapper
 from itertools import islice
 from pathlib import Path
 from shutil import copyfileobj
-from typing import IO, TYPE_CHECKING
+from typing import IO, TYPE_CHECKING, Any
 
 import polars as pl
 
@@ -80,7 +81,21 @@ class _Csv(_Text):
     """A CSV file that is open, what separates its columns, and their names."""
 
     delimiter: str
+    line_break: str
     names: tuple[str, ...]
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """How Polars reads it: all text, with columns that are named by their places.
+
+        It would take a name such as ``^x$`` for a pattern, and leaves quotes in names doubled.
+        """
+        return {
+            "infer_schema": False,
+            "separator": self.delimiter,
+            "eol_char": self.line_break,
+            "new_columns": [str(place) for place in range(len(self.names))],
+        }
 
 
 def read(source: Source, verbatim: Collection[str]) -> Table:
@@ -91,17 +106,20 @@ def read(source: Source, verbatim: Collection[str]) -> Table:
     """
     with _opened(source) as text:
         try:
-            strings = pl.read_csv(text.as_utf8(), infer_schema=False, separator=text.delimiter)
-        except pl.exceptions.PolarsError:
+            strings = pl.read_csv(text.as_utf8(), **text.options)
+        except (pl.exceptions.PolarsError, IndexError):
             raise _problem(text) from None
-        empty = _empty_lines(text, strings[strings.columns[-1]].null_count())
-    strings = strings.head(strings.height - empty)
-    decimal = source.decimal or _detect_decimal(strings, text.delimiter, text.path)
-    columns = strings.select(
-        _typed(column, decimal, verbatim=column.name in verbatim) for column in strings
-    )
+        nulls = strings.to_series(-1).null_count()
+        records = _check_records(text, strings.width, strings.height, nulls)
+    strings = strings.head(records)
+    decimal = source.decimal or _detect_decimal(strings, text)
+    columns = [
+        _typed(column, decimal, verbatim=name in verbatim).alias(name)
+        for name, column in zip(text.names, strings, strict=True)
+    ]
     return Table(
-        columns, TableMeta(text.path, dialect=Dialect(text.delimiter, decimal), inferred=True)
+        pl.DataFrame(columns),
+        TableMeta(text.path, dialect=Dialect(text.delimiter, decimal), inferred=True),
     )
 
 
@@ -123,23 +141,22 @@ def read_columnwise(
     with _opened(source) as text:
         try:
             utf8 = text.as_utf8(scratch / "text.csv")
-            lazy = pl.scan_csv(utf8, infer_schema=False, separator=text.delimiter)
+            lazy = pl.scan_csv(utf8, **text.options)
             lazy.sink_parquet(stored, compression="lz4")
         except pl.exceptions.PolarsError as error:
             raise error if is_disk_error(error) else _problem(text) from None
         (scratch / "text.csv").unlink(missing_ok=True)
-        strings = pl.scan_parquet(stored)
-        names = strings.collect_schema().names()
-        nulls, height = (
-            strings.select(pl.col(names[-1]).null_count(), rows=pl.len()).collect().row(0)
-        )
-        records = height - _empty_lines(text, nulls)
-    head = strings.head(min(records, _SAMPLE_RECORDS)).collect()
-    decimal = source.decimal or _detect_decimal(head, text.delimiter, text.path)
+        width = len(pl.read_parquet_schema(stored))
+        last = pl.read_parquet(stored, columns=[width - 1]).to_series()
+        records = _check_records(text, width, len(last), last.null_count())
+        del last
+    head = pl.read_parquet(stored, n_rows=min(records, _SAMPLE_RECORDS))
+    decimal = source.decimal or _detect_decimal(head, text)
+    del head
     files = {}
-    for number, name in enumerate(names):
-        column = pl.read_parquet(stored, columns=[name], n_rows=records)[name]
-        column = _typed(column, decimal, verbatim=name in verbatim)
+    for number, name in enumerate(text.names):
+        column = pl.read_parquet(stored, columns=[number], n_rows=records).to_series()
+        column = _typed(column, decimal, verbatim=name in verbatim).alias(name)
         files[name] = scratch / f"column{number}.parquet"
         column.to_frame().write_parquet(files[name], compression="lz4")
     stored.unlink()
@@ -148,9 +165,15 @@ def read_columnwise(
 
 def write(frame: pl.DataFrame, path: Path, meta: TableMeta) -> list[str]:
     """Write a CSV file of the dialect it was read in, in UTF-8."""
-    delimiter, decimal = meta.dialect
-    frame.write_csv(path, separator=delimiter, decimal_comma=decimal == ",")
+    frame.write_csv(path, **writing(meta, frame.width))
     return []
+
+
+def writing(meta: TableMeta, columns: int) -> dict[str, Any]:
+    """Return how Polars writes a dialect; a missing value of a single column is no empty line."""
+    delimiter, decimal = meta.dialect
+    missing = '""' if columns == 1 else ""
+    return {"separator": delimiter, "decimal_comma": decimal == ",", "null_value": missing}
 
 
 @contextmanager
@@ -168,7 +191,7 @@ def _opened(source: Source) -> Iterator[_Csv]:
             is_whole = not characters.read(1)
         delimiter = source.delimiter or _detect_delimiter(path, head, is_whole=is_whole)
         names = _names(path, head, delimiter)
-        yield _Csv(path, file, text.encoding, delimiter, names)
+        yield _Csv(path, file, text.encoding, delimiter, _line_break(head), names)
 
 
 def _detect_encoding(path: Path, file: IO[bytes]) -> str:
@@ -228,8 +251,20 @@ def _names(path: Path, head: str, delimiter: str) -> tuple[str, ...]:
         names = next(_rows(StringIO(head, newline=""), delimiter), [])
     except csv.Error:
         raise FileError(f"{path}: the first line cannot be read as CSV") from None
+    if not head.strip():
+        raise FileError(f"{path}: the file is empty")
     check_names(path, [*names])
     return tuple(names)
+
+
+def _line_break(head: str) -> str:
+    """Return what the first line ends in: a carriage return alone in files of very old Macs."""
+    quotes = 0
+    for line in StringIO(head, newline=""):
+        quotes += line.count('"')
+        if quotes % 2 == 0:
+            return "\r" if line.endswith("\r") else "\n"
+    return "\n"
 
 
 def _rows(text: IO[str], delimiter: str, *, strict: bool = False) -> "_csv.Reader":
@@ -240,38 +275,53 @@ def _rows(text: IO[str], delimiter: str, *, strict: bool = False) -> "_csv.Reade
 def _problem(text: _Csv) -> FileError:
     """Say why Polars could not read a file, without what stands in it."""
     try:
-        _empty_lines_at_the_end(text)
+        _count_records(text)
     except FileError as problem:
         return problem
     return FileError(f"{text.path}: not a CSV file that can be read")
 
 
-def _empty_lines(text: _Csv, nulls: int) -> int:
-    """Count the empty lines at the end, given the nulls in the last column; refuse short lines.
+def _check_records(text: _Csv, width: int, height: int, nulls: int) -> int:
+    """Return how many records there are, given what Polars read and the nulls in the last column.
 
-    Both end in nulls. In a table of one column an empty line is a missing value.
+    Short lines, and empty ones at the end, have nulls there. In a table of one column an empty line
+    is a missing value.
     """
-    return _empty_lines_at_the_end(text) if nulls and len(text.names) > 1 else 0
+    if width != len(text.names):
+        raise _problem(text)
+    if text.line_break == "\n" and not nulls:
+        return height
+    records = _count_records(text)
+    if records > height:
+        raise FileError(f"{text.path}: its lines end in different ways; save it again with one")
+    return records
 
 
-def _empty_lines_at_the_end(text: _Csv) -> int:
+def _count_records(text: _Csv) -> int:
     """Count them; refuse the first line that is not like the header. Slow: only if need be."""
-    first_empty = None
+    records, empty, first_empty = -1, 0, 0
     with text.from_the_start() as characters:
         rows = _rows(characters, text.delimiter, strict=True)
         try:
             for row in rows:
-                if row and first_empty:
-                    raise _wrong_length(text, first_empty, 0)
                 if not row:
-                    first_empty = first_empty or rows.line_num
-                elif len(row) != len(text.names):
+                    empty, first_empty = empty + 1, first_empty or rows.line_num
+                    continue
+                if first_empty and len(text.names) > 1:
+                    raise _wrong_length(text, first_empty, 0)
+                if len(row) != len(text.names):
                     raise _wrong_length(text, rows.line_num, len(row))
+                records, empty, first_empty = records + empty + 1, 0, 0
         except csv.Error:
             raise FileError(
                 f"{text.path}, line {rows.line_num}: broken quotes; correct the line"
             ) from None
-    return rows.line_num - first_empty + 1 if first_empty else 0
+    if first_empty and len(text.names) == 1:
+        raise FileError(
+            f"{text.path}, line {first_empty}: the file ends in empty lines, which may be missing "
+            'values or nothing; write "" for missing values, or delete the lines'
+        )
+    return records
 
 
 def _wrong_length(text: _Csv, line: int, found: int) -> FileError:
@@ -281,9 +331,9 @@ def _wrong_length(text: _Csv, line: int, found: int) -> FileError:
     )
 
 
-def _detect_decimal(strings: pl.DataFrame, delimiter: str, path: Path) -> str:
+def _detect_decimal(strings: pl.DataFrame, text: _Csv) -> str:
     """Take the comma for the decimal mark where numbers can be read in no other way."""
-    if delimiter == ",":
+    if text.delimiter == ",":
         return "."
     with_comma = [c for c in strings if _all_match(c, _WITH_COMMA) and _any_has(c, ",")]
     if not with_comma:
@@ -293,8 +343,9 @@ def _detect_decimal(strings: pl.DataFrame, delimiter: str, path: Path) -> str:
     if not with_point and not thousands:
         return ","
     why = "others have a decimal point" if with_point else "they may separate thousands"
+    first = text.names[int(with_comma[0].name)]
     warn(
-        f"{path}: column {with_comma[0].name!r} has numbers with commas, but {why}, so it was read "
+        f"{text.path}: column {first!r} has numbers with commas, but {why}, so it was read "
         "as text; give the decimal mark",
         FileWarning,
         stacklevel=5,
@@ -347,7 +398,7 @@ def _clock(text: pl.Series) -> pl.Series | None:
     """Read a column as dates or times if every value is one as ISO 8601 writes them."""
     known = text.drop_nulls()
     for pattern, dtype in _CLOCKS.items():
-        if len(known) and known.str.contains(pattern).all():
+        if len(known) and re.search(pattern, known[0]) and known.str.contains(pattern).all():
             times = text.str.replace(" ", "T", literal=True).str.strptime(dtype, strict=False)
             return times if times.null_count() == text.null_count() else None
     return None

@@ -14,6 +14,13 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 _SPEAKS_OF_THE_QUERY_ONLY = ("42", "25", "0A")  # classes of SQLSTATE whose messages hold no data
+_YEARS = ("times from the year 1 to 9999", -62_135_596_800_000_000, 253_402_300_799_999_999)
+_CALENDARS = {
+    "date": ("dates from the year 1 to 9999", -719_162, 2_932_896),
+    "time": ("times of day before 24:00", 0, 86_399_999_999),
+    "timestamp": _YEARS,
+    "timestamptz": _YEARS,
+}
 _UNREADABLE = ("interval", "money")  # one has no fixed length, the other arrives in cents
 
 
@@ -74,7 +81,7 @@ def _column(result: "pa.Table", field: "pa.Field", *, verbatim: bool) -> pl.Seri
             f"column {field.name!r}: the driver does not tell its type; install another version "
             "of adbc-driver-postgresql"
         )
-    if kind in _UNREADABLE:
+    if kind in _UNREADABLE or _arrives_as_bytes(field, kind):
         raise FileError(
             f"column {field.name!r}: the type {kind} cannot be read; convert it in the query, "
             f"for example to {'numeric' if kind == 'money' else 'text'}"
@@ -83,8 +90,37 @@ def _column(result: "pa.Table", field: "pa.Field", *, verbatim: bool) -> pl.Seri
         words = [None if value is None else str(value) for value in values.to_pylist()]
         return pl.Series(field.name, words, dtype=pl.String)
     if kind == "numeric":
-        text = pl.Series(field.name, values.cast("string").to_pylist(), dtype=pl.String)
-        return typed(text, verbatim=verbatim)
+        text = pl.Series(values.cast("string").to_pylist(), dtype=pl.String)
+        return typed(text, verbatim=verbatim).alias(field.name)
     if hasattr(field.type, "storage_type"):
         values = values.cast(field.type.storage_type)
+    _check_calendar(values, field.name, kind)
     return pl.Series(field.name, values)
+
+
+def _arrives_as_bytes(field: "pa.Field", kind: str) -> bool:
+    """Whether the driver gives what the server sends as it is; of arrays it loses the shape."""
+    import pyarrow as pa
+
+    storage = getattr(field.type, "storage_type", field.type)
+    if pa.types.is_nested(storage):
+        return True
+    return kind not in ("bytea", "uuid") and (
+        pa.types.is_binary(storage)
+        or pa.types.is_large_binary(storage)
+        or pa.types.is_fixed_size_binary(storage)
+    )
+
+
+def _check_calendar(values: "pa.ChunkedArray", name: str, kind: str) -> None:
+    """Refuse infinite dates and times, 24:00, and years that only PostgreSQL has."""
+    if kind not in _CALENDARS:
+        return
+    expected, least, most = _CALENDARS[kind]
+    counted = pl.Series(values.cast("int32" if kind == "date" else "int64"))
+    outside = int((~counted.is_between(least, most)).sum())
+    if outside:
+        raise FileError(
+            f"column {name!r}: expected {expected}, found {outside:,} outside of them; make them "
+            "missing or convert them to text in the query"
+        )

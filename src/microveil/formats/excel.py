@@ -16,10 +16,14 @@ from microveil.formats.table import (
     TableMeta,
     as_whole_numbers,
     check_names,
+    check_real_numbers,
+    check_times,
     check_whole_numbers,
 )
 
 _MOST_ROWS, _MOST_COLUMNS, _LONGEST_TEXT = 1_048_575, 16_384, 32_767  # of a sheet, header apart
+_LARGEST_NUMBER = 9.99999999999999e307
+_NO_CHARACTERS = "[\ufffe\uffff]"
 _LAST_DAY_OF_TIMES = date(1899, 12, 31)  # Excel's day 0, which times of day are on
 _FIRST_DAY = date(1900, 3, 1)  # Excel counts a 29 February 1900, so the days before are unsure
 _NUMBER_FORMATS = {
@@ -51,10 +55,10 @@ def read(source: Source, _verbatim: Collection[str]) -> Table:
         cells = workbook.load_sheet(sheet, schema_sample_rows=None).to_polars()
     except fastexcel.FastExcelError:
         raise FileError(f"{path}: the sheet {sheet!r} cannot be read") from None
+    cells.columns = [str(place) for place in range(cells.width)]  # Polars takes ^x$ for a pattern
+    cells = _without_empty_rows(cells.select(map(_typed, cells)), path)
     cells.columns = list(names)
-    return Table(
-        _without_empty_rows(cells.select(map(_typed, cells)), path), TableMeta(path, inferred=True)
-    )
+    return Table(cells, TableMeta(path, inferred=True))
 
 
 def _typed(column: pl.Series) -> pl.Series:
@@ -88,6 +92,19 @@ def _without_empty_rows(cells: pl.DataFrame, path: Path) -> pl.DataFrame:
     return cells.head(filled)
 
 
+class _Exact(float):
+    """A number that is written with all its digits, where xlsxwriter has 16."""
+
+    def __format__(self, _: str) -> str:
+        return repr(float(self))
+
+
+def check(frame: pl.DataFrame) -> None:
+    """Refuse values that a sheet cannot hold as they are."""
+    for column in frame:
+        _storable(column.alias("column"), column.name)
+
+
 def write(frame: pl.DataFrame, path: Path, _meta: TableMeta) -> list[str]:
     """Write a workbook of one sheet. Text is written as text, never as a formula or a link."""
     xlsxwriter = require("xlsxwriter", "excel")
@@ -96,7 +113,9 @@ def write(frame: pl.DataFrame, path: Path, _meta: TableMeta) -> list[str]:
             f"an Excel sheet holds {_MOST_ROWS:,} records of {_MOST_COLUMNS:,} columns, found "
             f"{frame.height:,} of {frame.width:,}; write Parquet or CSV"
         )
-    columns = [_storable(column) for column in frame]
+    columns = [
+        _storable(column.alias("column"), column.name).alias(column.name) for column in frame
+    ]
     try:
         with TemporaryDirectory(dir=path.parent, prefix=".") as directory:
             options = {"constant_memory": True, "tmpdir": directory}
@@ -118,21 +137,39 @@ def _fill(workbook: Any, frame: pl.DataFrame) -> None:  # noqa: ANN401 - of xlsx
                 writers[place](row, place, value)
 
 
-def _storable(column: pl.Series) -> pl.Series:
-    check_whole_numbers(column, "Excel")
+def _storable(column: pl.Series, name: str) -> pl.Series:
+    check_whole_numbers(column, name, "Excel")
+    check_real_numbers(column, name, "Excel", _LARGEST_NUMBER)
+    check_times(column, name, "Excel", "millisecond")
     if column.dtype in (pl.Categorical, pl.Enum):
         column = column.cast(pl.String)
+    if not _has_a_place(column.dtype):
+        raise FileError(
+            f"column {name!r}: Excel files cannot hold values of type {column.dtype}; drop or "
+            "convert the column, or write Parquet"
+        )
     if column.dtype == pl.String and (column.str.len_chars() > _LONGEST_TEXT).any():
         raise FileError(
-            f"column {column.name!r}: a cell holds {_LONGEST_TEXT:,} characters, found longer text;"
+            f"column {name!r}: a cell holds {_LONGEST_TEXT:,} characters, found longer text;"
             " write Parquet or CSV"
+        )
+    if column.dtype == pl.String and column.str.contains(_NO_CHARACTERS).any():
+        raise FileError(
+            f"column {name!r}: a cell holds no characters U+FFFE and U+FFFF; write Parquet or CSV"
         )
     if column.dtype in (pl.Date, pl.Datetime) and (column.cast(pl.Date) < _FIRST_DAY).any():
         raise FileError(
-            f"column {column.name!r}: Excel's dates begin on {_FIRST_DAY}, found earlier ones; "
+            f"column {name!r}: Excel's dates begin on {_FIRST_DAY}, found earlier ones; "
             "write Parquet or CSV"
         )
     return column
+
+
+def _has_a_place(dtype: pl.DataType) -> bool:
+    """Whether a cell holds values of this type."""
+    if dtype.is_integer() or dtype.is_float() or dtype in (pl.String, pl.Boolean, pl.Null):
+        return True
+    return dtype.base_type() in _NUMBER_FORMATS and getattr(dtype, "time_zone", None) is None
 
 
 def _writer(sheet: Any, workbook: Any, dtype: pl.DataType) -> Callable[..., Any]:  # noqa: ANN401
@@ -140,11 +177,9 @@ def _writer(sheet: Any, workbook: Any, dtype: pl.DataType) -> Callable[..., Any]
         writer: Callable[..., Any] = sheet.write_string
     elif dtype == pl.Boolean:
         writer = sheet.write_boolean
-    elif dtype.is_integer() or dtype.is_float() or dtype == pl.Null:
-        writer = sheet.write_number
-    elif dtype.base_type() in _NUMBER_FORMATS and getattr(dtype, "time_zone", None) is None:
+    elif dtype.base_type() in _NUMBER_FORMATS:
         shown = workbook.add_format({"num_format": _NUMBER_FORMATS[dtype.base_type()]})
         return lambda row, place, value: sheet.write_datetime(row, place, value, shown)
     else:
-        raise TypeError(f"no place for {dtype} in a cell")
+        return lambda row, place, value: sheet.write_number(row, place, _Exact(value))
     return writer

@@ -26,6 +26,7 @@ class _Format(NamedTuple):
     """A kind of file: its reader, its writer, options that mean something to it, what it needs.
 
     A writer returns what the file could not hold. Files that are not `labelled` hold no labels.
+    `check` refuses values that the file would change.
     """
 
     name: str
@@ -34,6 +35,7 @@ class _Format(NamedTuple):
     options: tuple[str, ...] = ()
     needs: Mapping[str, str] = MappingProxyType({})
     labelled: bool = False
+    check: Callable[[pl.DataFrame], None] | None = None
 
 
 _STATS = {"pyreadstat": "stats"}
@@ -46,9 +48,15 @@ FORMATS = {
     ".parquet": _Format("Parquet", columnar.read_parquet, columnar.write_parquet),
     ".arrow": _Format("Arrow", columnar.read_arrow, columnar.write_arrow),
     ".feather": _Format("Arrow", columnar.read_arrow, columnar.write_arrow),
-    ".xlsx": _Format("Excel", excel.read, excel.write, ("sheet",), _EXCEL),
+    ".xlsx": _Format("Excel", excel.read, excel.write, ("sheet",), _EXCEL, check=excel.check),
     ".sav": _Format(
-        "SPSS", statistical_read.read, statistical_write.write_spss, _ENCODED, _STATS, labelled=True
+        "SPSS",
+        statistical_read.read,
+        statistical_write.write_spss,
+        _ENCODED,
+        _STATS,
+        labelled=True,
+        check=statistical_write.check_spss,
     ),
     ".dta": _Format(
         "Stata",
@@ -57,6 +65,7 @@ FORMATS = {
         _ENCODED,
         _STATS,
         labelled=True,
+        check=statistical_write.check_stata,
     ),
     ".sas7bdat": _Format("SAS", statistical_read.read, None, _ENCODED, _STATS, labelled=True),
 }
@@ -132,13 +141,21 @@ def write_table(data: UserTable, path: Path, meta: TableMeta = TableMeta()) -> N
         )
 
 
+def check_values(data: UserTable, names: Collection[str], path: Path) -> None:
+    """Refuse columns whose values the file at this path would change, before any work is done."""
+    check = FORMATS[_ending(path, WRITABLE)].check
+    if check is not None:
+        frame = nw.from_native(data, eager_only=True)
+        check(pl.DataFrame([frame[name].to_polars() for name in names if name in frame.columns]))
+
+
 def _write(data: UserTable, path: Path, meta: TableMeta, format_: _Format) -> list[str]:
     if isinstance(data, pl.LazyFrame):
         return columnar.sink(data, path, meta)
     frame = nw.from_native(data, eager_only=True)
     frame = frame.with_columns(*map(_own_categories, frame.iter_columns()))
     polars = frame.implementation is nw.Implementation.POLARS
-    if path.suffix.lower() == ".csv" and not polars:
+    if path.suffix.lower() == ".csv" and not polars and len(frame.columns) > 1:
         frame.write_csv(path)
     elif path.suffix.lower() == ".parquet" and not polars:
         frame.write_parquet(path)

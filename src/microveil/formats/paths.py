@@ -155,6 +155,8 @@ def check_readable(path: Path) -> None:
         raise FileError(f"{path}: cannot be read: {why(error)}") from None
     if size is None:
         raise FileError(f"{path}: no such file")
+    if not os.access(path, os.R_OK):
+        raise FileError(f"{path}: cannot be read: no permission")
     if size == 0:
         raise FileError(f"{path}: the file is empty")
 

@@ -12,10 +12,16 @@ from microveil.core.grid import Integers
 from microveil.core.tables import UserTable
 from microveil.errors import DataError, FileError
 
+Finest = Literal["second", "millisecond", "microsecond"]
+_NANOSECONDS = {
+    "second": 10**9, "millisecond": 10**6, "microsecond": 10**3, "ms": 10**6, "us": 10**3, "ns": 1,
+}  # fmt: skip
+
 Code = float | str
 """A declared missing value: a number or text in SPSS, a letter (.a to .z) in Stata and SAS."""
 
 _DATABASES = ("postgresql://", "postgres://")
+_DELIMITER = re.compile(r'[^\0"\r\n\w\x80-\U0010ffff]', re.ASCII)
 _SCHEME = re.compile(r"\s*((?:[a-z][a-z0-9+.-]*:)*[a-z][a-z0-9+.-]+:)/+", re.IGNORECASE)
 _ACCOUNT = re.compile(r"\s*[jo]dbc:|.*(:[^/\\]*@|@[^/\\]*:\d)", re.IGNORECASE)
 
@@ -60,9 +66,9 @@ class Source:
             raise FileError("a database needs a query; give one that selects the table's columns")
         if self.delimiter == "\\t":
             object.__setattr__(self, "delimiter", "\t")
-        if self.delimiter is not None and not re.fullmatch(r'[^"\r\n\w]', self.delimiter, re.ASCII):
+        if self.delimiter is not None and not _DELIMITER.fullmatch(self.delimiter):
             raise FileError(
-                f"delimiter must be one character that is no letter, digit or quote, "
+                f"delimiter must be one ASCII character that is no letter, digit or quote, "
                 f"got {self.delimiter!r}"
             )
         if self.decimal not in (None, ".", ","):
@@ -239,14 +245,40 @@ def same_name_twice(where: Path | str) -> DataError:
     return DataError(f"{where}: column names must differ, found the same name twice; rename one")
 
 
-def check_whole_numbers(column: pl.Series, where: str) -> None:
+def check_whole_numbers(column: pl.Series, name: str, where: str) -> None:
     """Refuse whole numbers that a file of floating-point numbers would change."""
     if not column.dtype.is_integer() or not column.count():
         return
     if max(abs(int(column.min())), abs(int(column.max()))) > 2**53:  # type: ignore[arg-type]
         raise FileError(
-            f"column {column.name!r}: {where} files hold whole numbers of up to 2^53; "
-            "write Parquet or CSV"
+            f"column {name!r}: {where} files hold whole numbers of up to 2^53; write Parquet or CSV"
+        )
+
+
+def check_real_numbers(column: pl.Series, name: str, where: str, largest: float) -> None:
+    """Refuse real numbers that a file would take for missing ones, or change."""
+    if column.dtype.is_float() and _beyond(column, largest):
+        raise FileError(
+            f"column {name!r}: {where} files hold numbers of up to {largest:g}, found larger, "
+            "infinite or NaN; make them missing, or write Parquet or CSV"
+        )
+
+
+def _beyond(column: pl.Series, largest: float) -> bool:
+    sizes = column.drop_nulls().cast(pl.Float64).abs()
+    return bool((sizes.is_nan() | (sizes > largest)).any())
+
+
+def check_times(column: pl.Series, name: str, where: str, finest: Finest) -> None:
+    """Refuse dates and times finer than a file holds."""
+    if column.dtype not in (pl.Datetime, pl.Time, pl.Duration):
+        return
+    unit = getattr(column.dtype, "time_unit", "ns")  # which times of day have
+    step = _NANOSECONDS[finest] // _NANOSECONDS[unit]
+    if step > 1 and (column.to_physical() % step != 0).any():
+        raise FileError(
+            f"column {name!r}: {where} files hold times to the {finest}, found finer ones; round "
+            "them, or write Parquet or CSV"
         )
 
 

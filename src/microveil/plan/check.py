@@ -13,12 +13,17 @@ if TYPE_CHECKING:
     from microveil.plan.plan import Plan
 
 
+_MOST_RECORDS = 1_000_000_000_000
+"""More than any table has, and few enough to compute with."""
+
+
 def check_plan(plan: "Plan") -> None:
     """Refuse the first thing in a plan that is wrong in itself."""
     _check_settings(plan)
     _check_groups(plan)
     _check_together(plan)
     for name in plan.confidential:
+        _check_records(plan.confidential[name].k, "k", name)
         _check_clusters(plan, name)
         _check_k(plan, name)
         _check_trim(plan, name)
@@ -28,6 +33,8 @@ def check_plan(plan: "Plan") -> None:
 
 
 def _check_settings(plan: "Plan") -> None:
+    for setting in ("k", "cap", "anonymity", "records_per_person"):
+        _check_records(getattr(plan, setting), setting)
     if not math.isfinite(plan.epsilon) or plan.epsilon <= 0:
         raise PlanError(
             f"epsilon must be a finite number above 0, got {plan.epsilon}", setting="epsilon"
@@ -49,6 +56,15 @@ def _check_settings(plan: "Plan") -> None:
         )
     if plan.k != "auto" and plan.k < 1:
         raise PlanError(f"k must be 1 or more, got {plan.k}", setting="k")
+
+
+def _check_records(records: object, setting: str, attribute: str | None = None) -> None:
+    if isinstance(records, int) and records > _MOST_RECORDS:
+        raise PlanError(
+            f"{setting} must be at most {_MOST_RECORDS:,}, got more",
+            attribute=attribute,
+            setting=setting,
+        )
 
 
 def refuse_former_settings(settings: Mapping[str, object]) -> None:
@@ -86,6 +102,7 @@ def _check_groups(plan: "Plan") -> None:
 
 
 def _check_anonymity(anonymity: int, setting: str) -> None:
+    _check_records(anonymity, setting)
     if anonymity != 0 and anonymity < 2:
         raise PlanError(
             f"anonymity must be 2 records or more, or 0 for no pooling, got {anonymity}",

@@ -4,8 +4,9 @@ import graphlib
 import secrets
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Self, TypedDict, Unpack
+from typing import Annotated, Any, ClassVar, Self, TypedDict, TypeVar, Unpack
 
 import tomlkit
 from pydantic import (
@@ -32,7 +33,7 @@ from microveil.plan.check import check_plan, refuse_former_settings
 from microveil.plan.groups import Group, GroupSettings, from_names
 from microveil.plan.roles import Confidential, Derived, Identifier, K, Kept, Part, Trim
 from microveil.plan.scenarios import Scenario, ScenarioSettings, check_scenarios
-from microveil.plan.toml import inline
+from microveil.plan.toml import inline, texts
 
 AttributeRole = Confidential | Identifier | Kept | Derived
 AttributesGiven = Mapping[str, object]
@@ -42,13 +43,16 @@ No narrower, because mypy takes a dict of roles and names for one of objects.
 """
 
 
-class _Frozen(Mapping[str, AttributeRole]):
+Value = TypeVar("Value")
+
+
+class _Frozen(Mapping[str, Value]):
     """A mapping that cannot be changed, but can be copied and pickled."""
 
-    def __init__(self, items: Mapping[str, AttributeRole]) -> None:
+    def __init__(self, items: Mapping[str, Value]) -> None:
         self._items = dict(items)
 
-    def __getitem__(self, name: str) -> AttributeRole:
+    def __getitem__(self, name: str) -> Value:
         return self._items[name]
 
     def __iter__(self) -> Iterator[str]:
@@ -238,15 +242,15 @@ class Plan(Part):
         check_scenarios(self)
         return self
 
-    @property
-    def confidential(self) -> dict[str, Confidential]:
+    @cached_property
+    def confidential(self) -> Mapping[str, Confidential]:
         """The attributes that are masked."""
-        return {n: a for n, a in self.attributes.items() if isinstance(a, Confidential)}
+        return _Frozen({n: a for n, a in self.attributes.items() if isinstance(a, Confidential)})
 
-    @property
-    def derived(self) -> dict[str, Derived]:
+    @cached_property
+    def derived(self) -> Mapping[str, Derived]:
         """The attributes that are recomputed."""
-        return {n: a for n, a in self.attributes.items() if isinstance(a, Derived)}
+        return _Frozen({n: a for n, a in self.attributes.items() if isinstance(a, Derived)})
 
     def names(self, role: str) -> tuple[str, ...]:
         """Names of the attributes of one role, in plan order."""
@@ -254,12 +258,19 @@ class Plan(Part):
 
     def read_from_data(self, attribute: str) -> frozenset[str]:
         """Return the settings of an attribute, its own or the plan's, that `from_data` marks."""
-        prefix = f"{attribute}: "
-        own = {mark.removeprefix(prefix) for mark in self.from_data if mark.startswith(prefix)}
-        general = {mark for mark in self.from_data if mark in type(self).model_fields}
+        general = self._marks.get("", frozenset()) & type(self).model_fields.keys()
         if self.confidential[attribute].k is not None:
-            general.discard("k")
-        return frozenset(own | general)
+            general -= {"k"}
+        return general | self._marks.get(attribute, frozenset())
+
+    @cached_property
+    def _marks(self) -> Mapping[str, frozenset[str]]:
+        """What `from_data` marks of each attribute, and of the plan itself by no name."""
+        marks: dict[str, set[str]] = {}
+        for mark in self.from_data:
+            attribute, _, setting = mark.rpartition(": ")
+            marks.setdefault(attribute, set()).add(setting)
+        return {attribute: frozenset(settings) for attribute, settings in marks.items()}
 
     @property
     def verbatim(self) -> tuple[str, ...]:
@@ -352,6 +363,8 @@ class Plan(Part):
             if name in ("epsilon", "method", "k") or name in self._changed()
         }
         del settings["attributes"]
+        if self.from_data:
+            settings["from_data"] = texts(self.from_data)
         if self.groups:
             settings["groups"] = [_group_to_toml(group) for group in self.groups]
         if self.scenarios:  # tables, so they come last
@@ -402,8 +415,10 @@ def read_settings(path: str | Path) -> dict[str, Any]:
 def _parse(text: str, folder: Path) -> dict[str, Any]:
     try:
         settings = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
+    except ValueError as error:
         raise PlanError(f"plan: not valid TOML: {error}") from None
+    except RecursionError:
+        raise PlanError("plan: not valid TOML: tables or lists are nested too deeply") from None
     attributes = settings.get("attributes")
     for attribute in attributes.values() if isinstance(attributes, dict) else ():
         if isinstance(attribute, dict) and isinstance(attribute.get("taxonomy"), str):
@@ -412,7 +427,8 @@ def _parse(text: str, folder: Path) -> dict[str, Any]:
 
 
 def _group_to_toml(group: Group) -> object:
-    settings = {"attributes": list(group.attributes), **group.model_dump(exclude_defaults=True)}
+    own = group.model_dump(exclude_defaults=True, exclude={"attributes"})
+    settings = {"attributes": texts(group.attributes), **own}
     return settings["attributes"] if len(settings) == 1 else settings
 
 

@@ -25,7 +25,8 @@ from microveil.core.grid import (
 from microveil.core.methods import METHODS
 from microveil.errors import DataError
 from microveil.plan.plan import RECOMMENDED
-from microveil.plan.toml import commented
+from microveil.plan.roles import is_pattern
+from microveil.plan.toml import commented, texts
 
 FROM_DATA = "(from the data)"
 
@@ -77,7 +78,7 @@ def propose_plan(table: pl.DataFrame, name: str) -> str:
     for line in _head(table, name):
         document.add(tomlkit.comment(line))
     document.add(tomlkit.nl())
-    _add_settings(document, table.select(confidential), _marked(proposals))
+    _add_settings(document, table.select(table[name] for name in confidential), _marked(proposals))
     attributes = tomlkit.table(is_super_table=True)
     for column, proposal in proposals.items():
         attributes.add(column, _section(proposal))
@@ -141,7 +142,7 @@ def _add_settings(
     if marked:
         said = "The certificate will say of these that they were taken from the data."
         document.add(tomlkit.comment(said))
-        document.add("from_data", tomlkit.item(marked))
+        document.add("from_data", texts(marked))
     document.add(tomlkit.nl())
 
 
@@ -159,6 +160,7 @@ def _section(proposal: _Proposal) -> Table:
 
 
 def _propose(column: pl.Series) -> _Proposal:
+    name, column = column.name, column.alias("column")  # Polars takes ^x$ for a pattern
     values = column.drop_nulls()
     if len(values) < 3:
         remark = f"{FROM_DATA} fewer than three values, too few to form a cluster: dropped"
@@ -167,7 +169,7 @@ def _propose(column: pl.Series) -> _Proposal:
         return _Proposal({"role": "confidential"})
     if not column.dtype.is_integer() and not column.dtype.is_float():
         return _categories(values)
-    if column.dtype.is_integer() and _looks_like_an_identifier(values):
+    if column.dtype.is_integer() and _looks_like_an_identifier(name, values):
         return _Proposal(
             {"role": "identifier"}, f"{FROM_DATA} a different value in every record: dropped"
         )
@@ -194,11 +196,11 @@ def _categories(values: pl.Series) -> _Proposal:
     )
 
 
-def _looks_like_an_identifier(values: pl.Series) -> bool:
+def _looks_like_an_identifier(name: str, values: pl.Series) -> bool:
     if values.n_unique() < len(values) or len(values) < 2:
         return False
     spread = int(values.max()) - int(values.min())  # type: ignore[arg-type]
-    return spread == len(values) - 1 or bool(_IDENTIFYING_NAME.search(values.name))
+    return spread == len(values) - 1 or bool(_IDENTIFYING_NAME.search(name))
 
 
 def _confidential(values: pl.Series) -> _Proposal:
@@ -226,7 +228,8 @@ def _sums(table: pl.DataFrame, numeric: list[str]) -> dict[str, _Proposal]:
     """Find columns that are the sum of two others in every record, missing where a part is."""
     if len(numeric) > _MOST_COLUMNS_FOR_SUMS or table.height < 3:
         return {}
-    columns = {name: table[name].cast(pl.Float64).to_numpy() for name in numeric}
+    plain = [name for name in numeric if not is_pattern(name)]
+    columns = {name: table[name].cast(pl.Float64).to_numpy() for name in plain}
     columns = {name: values for name, values in columns.items() if _varies(values)}
     found: dict[str, _Proposal] = {}
     for one, other in combinations(columns, 2):

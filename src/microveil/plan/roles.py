@@ -2,6 +2,7 @@
 
 import difflib
 import math
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import date, datetime, time
 from pathlib import Path
@@ -30,6 +31,9 @@ from microveil.plan.taxonomy import Tree, leaf_paths, read_taxonomy
 if TYPE_CHECKING:
     import polars as pl
     from pydantic_core import ErrorDetails
+
+_PART_OF_EXPRESSION = re.compile(r"""\w+|"(?:[^"]|"")*"|'(?:[^']|'')*'|[^\w\s]""")
+_MOST_PARTS_OF_EXPRESSION = 500  # Polars takes minutes for some thousands, or ends the process
 
 K = int | Literal["auto"]
 Bound = float | datetime | date | time
@@ -256,6 +260,8 @@ class Confidential(Part):
             problem = f"must be two or more, got {len(categories)}"
         elif len({type(category) for category in categories}) > 1:
             problem = "must all be text, all whole numbers or all true and false"
+        elif any(isinstance(c, int) and not -(2**63) <= c < 2**63 for c in categories):
+            problem = "that are whole numbers must have 64 bits at most"
         elif len(set(categories)) < len(categories):
             problem = "must differ, found the same one twice; remove one"
         if problem:
@@ -304,18 +310,41 @@ class Derived(Part):
     def _parses(cls, expression: str) -> str:
         import polars as pl
 
+        _check_size(expression)
         try:
-            names = pl.sql_expr(expression).meta.root_names()
-        except pl.exceptions.PolarsError:
+            about = pl.sql_expr(expression).meta
+            names, patterns = about.root_names(), about.has_multiple_outputs()
+        except (pl.exceptions.PolarsError, pl.exceptions.PanicException):
             raise PlanError(
                 f"not an SQL expression Polars can parse: {expression!r}", setting="expression"
             ) from None
+        if patterns:
+            raise PlanError(
+                'an expression cannot name an attribute "*" or one from "^" to "$", which Polars '
+                f"takes for patterns of names, got {expression!r}; rename the column",
+                setting="expression",
+            )
         if not names:
             raise PlanError(
                 f"an expression must name at least one attribute, got {expression!r}",
                 setting="expression",
             )
         return expression
+
+
+def is_pattern(name: str) -> bool:
+    """Whether Polars takes a name for a pattern of names."""
+    return name == "*" or (name.startswith("^") and name.endswith("$"))
+
+
+def _check_size(expression: str) -> None:
+    parts = sum(1 for _ in _PART_OF_EXPRESSION.finditer(expression))
+    if parts > _MOST_PARTS_OF_EXPRESSION:
+        raise PlanError(
+            f"an expression may have {_MOST_PARTS_OF_EXPRESSION:,} names, numbers and signs, found "
+            f"{parts:,}; write a shorter one, or make the attribute confidential",
+            setting="expression",
+        )
 
 
 def _moment(bound: Bound) -> Bound:

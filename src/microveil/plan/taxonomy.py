@@ -22,7 +22,10 @@ def leaf_paths(tree: Mapping[str, Any]) -> dict[Category, tuple[str, ...]]:
     {'nurse': ('health',), 'doctor': ('health',), 'joiner': ('craft', 'wood'), 'smith': ('craft',)}
     """
     paths: dict[Category, tuple[str, ...]] = {}
-    _walk(tree, (), paths)
+    try:
+        _walk(tree, (), paths)
+    except RecursionError:
+        raise _too_deep() from None
     return paths
 
 
@@ -44,6 +47,10 @@ def _walk(node: object, path: tuple[str, ...], paths: dict[Category, tuple[str, 
 
 def _wrong(message: str) -> PlanError:
     return PlanError(message, setting="taxonomy")
+
+
+def _too_deep() -> PlanError:
+    return _wrong("a taxonomy's groups are nested too deeply; use fewer levels")
 
 
 def read_taxonomy(path: str | Path) -> Tree:
@@ -68,7 +75,10 @@ def read_taxonomy(path: str | Path) -> Tree:
     _check_tree(path, children)
     below = {child for names in children.values() for child in names}
     roots = [name for name in children if name not in below]
-    return {name: tree for root in roots for name, tree in _grow(root, children).items()}
+    try:
+        return {name: tree for root in roots for name, tree in _grow(root, children).items()}
+    except RecursionError:
+        raise _too_deep() from None
 
 
 def _grow(name: str, children: Mapping[str, Sequence[str]]) -> Tree:

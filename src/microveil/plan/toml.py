@@ -1,6 +1,6 @@
 """Pieces of TOML text: values with comments, and trees that keep their order."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 import tomlkit
 from tomlkit.items import InlineTable, Item
@@ -12,6 +12,17 @@ def commented(value: object, comment: str) -> Item:
     item.comment(comment)
     item.trivia.comment_ws = "  "
     return item
+
+
+def texts(values: Iterable[str]) -> Item:
+    """Write a list of text; tomlkit itself takes time in the square of its length.
+
+    Examples
+    --------
+    >>> texts(["a", "b"]).as_string()
+    '["a", "b"]'
+    """
+    return tomlkit.value(f"[{', '.join(tomlkit.string(value).as_string() for value in values)}]")
 
 
 def inline(tree: Mapping[str, object]) -> InlineTable:

@@ -2,6 +2,7 @@
 
 import json
 import zipfile
+import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,6 +15,11 @@ from microveil.errors import FileError
 from microveil.plan.plan import Plan
 
 _TABLES = ("clusters.parquet", "losses.parquet", "rows.parquet", "joint.parquet")
+_UNREADABLE = (
+    OSError, KeyError, TypeError, ValueError, EOFError, zipfile.BadZipFile, zlib.error,
+    RuntimeError,  # that it is encrypted
+    pl.exceptions.PolarsError, pl.exceptions.PanicException,
+)  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,7 +84,8 @@ class Detail:
                 clusters, losses, rows, groups = tables
                 plan = Plan.from_toml(archive.read("plan.toml").decode())
                 protected_sha256 = json.loads(archive.read("about.json"))["protected_sha256"]
-        except (OSError, KeyError, ValueError, zipfile.BadZipFile, pl.exceptions.PolarsError):
+                positions = rows["position"].to_numpy()
+        except _UNREADABLE:
             raise FileError(f"{path}: not a detail file that can be read") from None
         joint = {group.name: group.to_numpy() for group in groups}
-        return cls(clusters, losses, rows["position"].to_numpy(), plan, protected_sha256, joint)
+        return cls(clusters, losses, positions, plan, protected_sha256, joint)

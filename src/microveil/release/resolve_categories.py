@@ -62,7 +62,8 @@ def _check_categories(
 ) -> None:
     if facts.holds == "other values":
         raise DataError(
-            "categories must be text, whole numbers or true/false values; convert the column",
+            "categories must be text, whole numbers of 64 bits or true/false values; convert the "
+            "column",
             attribute=name,
         )
     expected = _HOLDS[type(categories[0])]

@@ -1,6 +1,7 @@
 """Resolve an attribute of numbers, dates or times."""
 
 import math
+from typing import Any
 
 import numpy as np
 
@@ -98,11 +99,11 @@ def resolve_numbers(
             f"was read from the data, {method.promise.if_domain_read}; declare kind or decimals "
             "from what is known without the data"
         )
-    ends = (
-        -math.inf if "lower" in marks or attribute.lower is None else lower,
-        math.inf if "upper" in marks or attribute.upper is None else upper,
-    )
-    published = _published_range(name, kind, ends, column)
+    ends = [
+        None if end in marks or bound is None else number_of(name, bound, column)
+        for end, bound in (("lower", attribute.lower), ("upper", attribute.upper))
+    ]
+    published = _published_range(name, kind, ends[0], ends[1], column)
     return NumericSettings(
         **common, kind=kind, records=records, cap=plan.cap, trim=plan.trim_of(name),
         post=_post(plan, method, partition=common["partition"], chosen=common["k_chosen"]),
@@ -117,8 +118,8 @@ def declared_domain(name: str, attribute: Confidential, column: Column) -> tuple
     """Return the declared domain as numbers, infinite where it is not declared."""
     lower, upper = attribute.lower, attribute.upper
     return (
-        -math.inf if lower is None else number_of(name, lower, column),
-        math.inf if upper is None else number_of(name, upper, column),
+        -math.inf if lower is None else float(number_of(name, lower, column)),
+        math.inf if upper is None else float(number_of(name, upper, column)),
     )
 
 
@@ -232,12 +233,13 @@ def _post(plan: Plan, method: Method, *, partition: Partition, chosen: bool) -> 
 
 
 def _published_range(
-    name: str, kind: NumericKind, declared: tuple[float, float], column: Column
+    name: str, kind: NumericKind, lower: float | None, upper: float | None, column: Column
 ) -> tuple[float, float]:
     """Return what masked values are clamped to: never an end that was read from the data."""
-    least, most = max(declared[0], column.least), min(declared[1], column.most)
+    least = column.least if lower is None else max(lower, column.least)
+    most = column.most if upper is None else min(upper, column.most)
     if column.single_precision:
-        least, most = _inner_single(least, up=True), _inner_single(most, up=False)
+        least, most = _inner(least, np.float32, up=True), _inner(most, np.float32, up=False)
     if kind == "integer":
         least, most = math.ceil(least), math.floor(most)
         if least > most:
@@ -246,12 +248,15 @@ def _published_range(
                 attribute=name,
                 setting="lower",
             )
-    return least, most
+    return _inner(least, np.float64, up=True), _inner(most, np.float64, up=False)
 
 
-def _inner_single(end: float, *, up: bool) -> float:
-    """Return the single-precision number at an end of the domain, or the next one inside it."""
-    single = np.float32(end)
-    outside = float(single) < end if up else float(single) > end
-    inner = np.nextafter(single, np.float32(np.inf if up else -np.inf)) if outside else single
-    return float(inner)
+def _inner(end: float, precision: type[np.floating[Any]], *, up: bool) -> float:
+    """Return the floating-point number at an end of the domain, or the next one inside it."""
+    nearest = precision(end)
+    outside = float(nearest) < end if up else float(nearest) > end
+    return (
+        float(np.nextafter(nearest, precision(np.inf if up else -np.inf)))
+        if outside
+        else float(nearest)
+    )

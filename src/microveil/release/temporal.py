@@ -42,7 +42,7 @@ def quantum(unit: Unit | None, column: Column) -> float:
 
 
 def number_of(name: str, bound: Bound, column: Column) -> float:
-    """Turn an end of the domain into what the column counts."""
+    """Turn an end of the domain into what the column counts: of dates and times a whole number."""
     clock = _clock_of(bound)
     if clock != column.clock and (clock, column.clock) != ("date", "datetime"):
         raise PlanError(
@@ -56,9 +56,9 @@ def number_of(name: str, bound: Bound, column: Column) -> float:
             hours=bound.hour, minutes=bound.minute, seconds=bound.second,
             microseconds=bound.microsecond,
         )  # fmt: skip
-        return float(since_midnight // timedelta(microseconds=1))
+        return since_midnight // timedelta(microseconds=1)
     if isinstance(bound, date) and column.clock == "date":
-        return float((bound - _EPOCH.date()).days)
+        return (bound - _EPOCH.date()).days
     if isinstance(bound, date):
         return _microseconds(name, bound, column)
     return bound
@@ -72,7 +72,7 @@ def _clock_of(bound: Bound) -> str | None:
     return "time" if isinstance(bound, time) else None
 
 
-def _microseconds(name: str, bound: date, column: Column) -> float:
+def _microseconds(name: str, bound: date, column: Column) -> int:
     moment = bound if isinstance(bound, datetime) else datetime.combine(bound, time())
     if moment.tzinfo is not None and column.zone is None:
         raise PlanError(
@@ -82,4 +82,4 @@ def _microseconds(name: str, bound: date, column: Column) -> float:
         )
     if moment.tzinfo is None:
         moment = moment.replace(tzinfo=ZoneInfo(column.zone) if column.zone else UTC)
-    return float((moment - _EPOCH) // timedelta(microseconds=1))
+    return (moment - _EPOCH) // timedelta(microseconds=1)

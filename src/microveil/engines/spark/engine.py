@@ -173,7 +173,7 @@ class SparkEngine(SparkTable):
         if found["records"] != attribute.records:
             raise _not_once(attribute)
         alone = mask_singly(np.zeros(1, dtype=np.int64), attribute, SystemWords())
-        described = cluster_rows(attribute, alone.description).with_columns(
+        described = cluster_rows([(attribute, alone.description)]).with_columns(
             records=pl.lit(attribute.records, dtype=pl.Int64)
         )
         schema = pa.schema([pa.field("attribute", pa.string()), *workers.DESCRIBED])

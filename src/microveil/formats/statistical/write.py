@@ -14,10 +14,18 @@ from microveil.formats.statistical.read import within
 from microveil.formats.table import (
     Code,
     ColumnMeta,
+    Finest,
     TableMeta,
+    check_real_numbers,
+    check_times,
     check_whole_numbers,
 )
 
+_LARGEST_NUMBER = {"SPSS": 1.797e308, "Stata": 8.98e307}  # larger ones stand for missing values
+_FINEST: dict[tuple[str, type[pl.DataType]], Finest] = {  # what pyreadstat reads as it was written
+    ("SPSS", pl.Time): "millisecond",
+    ("Stata", pl.Datetime): "millisecond",
+}
 _LARGEST_STATA_LONG = 2_147_483_620
 _SPSS_NAME = re.compile(
     r"(?!(all|and|by|eq|ge|gt|le|lt|ne|not|or|to|with)$)[^\W\d_][\w.@#$]{0,63}", re.I
@@ -26,6 +34,18 @@ _STATA_NAME = re.compile(r"[^\W\d]\w{0,31}")
 
 _Columns = dict[str, pl.Series]
 _Labels = dict[str, dict[Code, str]]
+
+
+def check_spss(frame: pl.DataFrame) -> None:
+    """Refuse values that an SPSS file cannot hold as they are."""
+    for column in frame:
+        _storable(column, "SPSS")
+
+
+def check_stata(frame: pl.DataFrame) -> None:
+    """Refuse values that a Stata file cannot hold as they are."""
+    for column in frame:
+        _storable(column, "Stata")
 
 
 def write_spss(frame: pl.DataFrame, path: Path, meta: TableMeta) -> list[str]:
@@ -53,7 +73,8 @@ def write_spss(frame: pl.DataFrame, path: Path, meta: TableMeta) -> list[str]:
         variable_measure={name: about.measure for name, about in own.items()},
         variable_format=whole | _displays(columns, own),
     )
-    return _lost(frame, known, labels, own)
+    lost = _lost(frame, known, labels, own)
+    return lost + _in_words({"spaces at the end of text": sum(map(_ends_in_space, frame))})
 
 
 def write_stata(frame: pl.DataFrame, path: Path, meta: TableMeta) -> list[str]:
@@ -118,6 +139,10 @@ def _lost(
     return _in_words(lost)
 
 
+def _ends_in_space(column: pl.Series) -> bool:
+    return column.dtype == pl.String and bool(column.str.ends_with(" ").any())
+
+
 def _coded(about: Iterable[ColumnMeta]) -> int:
     return sum(column.codes is not None and column.codes.count() > 0 for column in about)
 
@@ -137,8 +162,17 @@ def _check_names(names: Iterable[str], pattern: re.Pattern[str], kind: str) -> N
 
 def _storable(column: pl.Series, kind: str) -> pl.Series:
     """Return the column in one of the few types there are, or refuse it."""
-    check_whole_numbers(column, kind)
+    check_whole_numbers(column, column.name, kind)
+    check_real_numbers(column, column.name, kind, _LARGEST_NUMBER[kind])
+    check_times(column, column.name, kind, _FINEST.get((kind, column.dtype.base_type()), "second"))
     dtype = column.dtype
+    if dtype == pl.String and column.str.contains("\0", literal=True).any():
+        raise FileError(
+            f"column {column.name!r}: {kind} files hold text up to its first NUL character, found "
+            "text with one; remove it, or write Parquet or CSV"
+        )
+    if dtype == pl.Float16:
+        return column.cast(pl.Float64)
     if dtype.is_float() or dtype in (pl.String, pl.Date, pl.Time):
         return column
     if dtype.is_integer() or dtype == pl.Boolean:

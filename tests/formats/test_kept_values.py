@@ -1,0 +1,85 @@
+"""Values that are published as they are: a file holds them exactly, or refuses them by name."""
+
+import math
+from collections.abc import Callable
+from datetime import datetime, time, timedelta
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from microveil import FileError, FileWarning
+from microveil.formats import read_table, write_table
+
+Run = Callable[[str], tuple[int, str, str]]
+NUMBERS = [0.1 + 0.2, 1 / 3, -5e-324, 2.0**60 + 256, 1.2345678901234567e-7]
+
+
+@pytest.mark.parametrize("ending", ["xlsx", "sav", "dta"])
+def test_numbers_keep_every_digit(ending: str, tmp_path: Path) -> None:
+    half = pl.Series([0.1, 65504, -1.5, 0, 1]).cast(pl.Float16)
+    write_table(pl.DataFrame({"x": NUMBERS, "half": half}), tmp_path / f"out.{ending}")
+    written = read_table(tmp_path / f"out.{ending}")
+    assert written["x"].to_list() == NUMBERS
+    assert written["half"].to_list() == half.to_list()
+
+
+@pytest.mark.parametrize(
+    ("ending", "values"),
+    [
+        ("xlsx", [time(1, 2, 3, 4000)]), ("xlsx", [datetime(2020, 1, 2, 3, 4, 5, 678_000)]),
+        ("xlsx", [timedelta(milliseconds=1)]), ("xlsx", ["a\0b", "\x1f", "=1", "_x0041_"]),
+        ("sav", [time(1, 2, 3, 4000)]), ("sav", [datetime(2020, 1, 2, 3, 4, 5)]),
+        ("dta", [time(1, 2, 3)]), ("dta", [datetime(2020, 1, 2, 3, 4, 5, 678_000)]),
+    ],
+)  # fmt: skip
+def test_times_and_text_are_kept(ending: str, values: list[object], tmp_path: Path) -> None:
+    write_table(pl.DataFrame({"x": values}), tmp_path / f"out.{ending}")
+    assert read_table(tmp_path / f"out.{ending}")["x"].to_list() == values
+
+
+MICROSECOND = [datetime(2020, 1, 1, 0, 0, 0, 1)]
+
+
+@pytest.mark.parametrize(
+    ("ending", "values", "message"),
+    [
+        ("xlsx", [1.7976931348623157e308], "hold numbers of up to 1e\\+308"),
+        ("xlsx", [math.nan], "found larger, infinite or NaN"),
+        ("xlsx", pl.Series([math.inf], dtype=pl.Float32), "found larger, infinite or NaN"),
+        ("xlsx", MICROSECOND, "hold times to the millisecond"),
+        ("xlsx", [time(0, 0, 0, 1)], "hold times to the millisecond"),
+        ("xlsx", [timedelta(microseconds=1)], "hold times to the millisecond"),
+        ("xlsx", ["\ufffe"], "no characters U\\+FFFE"),
+        ("xlsx", [b"x"], "cannot hold values of type Binary"),
+        ("sav", [-1.7976931348623157e308], "hold numbers of up to"),
+        ("sav", [math.nan], "found larger, infinite or NaN"),
+        ("sav", ["a\0b"], "up to its first NUL character"),
+        ("sav", MICROSECOND, "hold times to the second"),
+        ("dta", [9e307], "hold numbers of up to"),
+        ("dta", ["a\0b"], "up to its first NUL character"),
+        ("dta", MICROSECOND, "hold times to the millisecond"),
+        ("dta", [time(0, 0, 0, 1000)], "hold times to the second"),
+    ],
+)
+def test_what_would_change_is_refused_by_name(
+    ending: str, values: list[object], message: str, tmp_path: Path
+) -> None:
+    with pytest.raises(FileError, match=f"column 'x': .*{message}"):
+        write_table(pl.DataFrame({"x": values}), tmp_path / f"out.{ending}")
+
+
+def test_spaces_that_spss_cuts_are_told(tmp_path: Path) -> None:
+    with pytest.warns(FileWarning, match=r"lost: spaces at the end of text \(columns: 1\)"):
+        write_table(pl.DataFrame({"x": ["a "], "y": ["b"]}), tmp_path / "out.sav")
+
+
+def test_kept_values_are_checked_before_any_work(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    def no_work(*_: object, **__: object) -> None:
+        raise AssertionError
+
+    monkeypatch.setattr("microveil.cli.job.protect", no_work)
+    pl.DataFrame({"x": range(9), "at": MICROSECOND * 9}).write_parquet("in.parquet")
+    code, _, err = run("protect in.parquet -o out.xlsx --epsilon 1 --k 3 --keep at")
+    assert code == 1
+    assert "column 'at': Excel files hold times to the millisecond" in err
