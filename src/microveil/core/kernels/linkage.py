@@ -50,7 +50,7 @@ def match_softly(
             for j in range(width):
                 scores[i, j] *= free[candidates[i, j]]
                 own += scores[i, j]
-            share = np.float32(1 / max(own, 1e-30))
+            share = np.float32(1 / np.maximum(own, 1e-30))
             for j in range(width):
                 scores[i, j] *= share
 
@@ -77,7 +77,7 @@ def match_all_softly(scores: Weights, rounds: int, everybody: bool) -> None:
             for j in range(rows):
                 scores[i, j] *= free[j]
                 own += scores[i, j]
-            share = np.float32(1 / max(own, np.float32(1e-30)))
+            share = np.float32(1 / np.maximum(own, 1e-30))
             for j in range(rows):
                 scores[i, j] *= share
 
