@@ -154,8 +154,19 @@ def _swapped(original: Reals, share: float, seed: int) -> Reals:
     return swapped
 
 
+def _beside(row: Row) -> str:
+    """Name places that stand apart; of pooled ones, which lie close, those of exchange at ε = 1."""
+    if row.family in ("not pooled", "joint mode (former)"):
+        return row.name
+    return (
+        f"k = {row.name.partition(',')[0]}"
+        if row.family == "exchange" and row.name.endswith("= 1")
+        else ""
+    )
+
+
 def _map(name: str, rows: list[Row]) -> "alt.LayerChart":
-    places = [Place(row.name, row.family, 10**row.log_error, row.linked) for row in rows]
+    places = [Place(_beside(row), row.family, 10**row.log_error, row.linked) for row in rows]
     told = f"{name}: error and worst linkage of releases, pooled and not, and of peers"
     return risk_map(places, limit=LIMIT, description=told).properties(width=620, title=name)
 
