@@ -53,6 +53,8 @@ class ColumnwiseEngine(MemoryEngine):
         self._clusters: dict[str, Path] | None = {} if described else None
         schemas = {path: pl.read_parquet_schema(path) for path in set(files.values())}
         types = {name: schemas[path][name] for name, path in files.items()}
+        places = {path: {n: i for i, n in enumerate(schema)} for path, schema in schemas.items()}
+        self._places = {name: places[path][name] for name, path in files.items()}
         self._empty = nw.from_native(pl.DataFrame(schema=types))
         first = next(iter(files.values()))
         self._records = int(pl.scan_parquet(first).select(pl.len()).collect().item())
@@ -124,7 +126,7 @@ class ColumnwiseEngine(MemoryEngine):
             self._clusters[attribute.name] = path
 
     def _column(self, attribute: str) -> nw.Series[Any]:
-        column = read_column(self._files[attribute], attribute)
+        column = read_column(self._files[attribute], self._places[attribute])
         if self._rows is not None:
             column = column.filter(pl.Series(self._rows))
         read = nw.from_native(column, series_only=True)
@@ -145,13 +147,12 @@ class ColumnwiseEngine(MemoryEngine):
     def _released(self, attribute: str) -> nw.Series[Any]:
         if attribute not in self._parts:
             return self._column(attribute)
-        column = read_column(self._parts[attribute], "column")
+        column = read_column(self._parts[attribute], 0)
         return nw.from_native(column, series_only=True)
 
 
-def read_column(path: Path, name: str) -> pl.Series:
+def read_column(path: Path, place: int) -> pl.Series:
     """Read one column, by its place, since Polars takes names such as ``^x$`` for patterns."""
-    place = list(pl.read_parquet_schema(path)).index(name)
     return pl.read_parquet(path, columns=[place]).to_series().alias("column").rechunk()
 
 
