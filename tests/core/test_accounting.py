@@ -145,7 +145,7 @@ def brute_force_loss(
 @pytest.mark.parametrize("name", CLUSTERED)
 @pytest.mark.parametrize("guarantee", GUARANTEES)
 @given(values=tables, k=st.integers(3, 9), epsilon=epsilons)
-@settings(max_examples=600)
+@settings(max_examples=300)
 def test_the_closed_form_is_the_largest_loss_over_all_neighbours(
     name: MethodName, guarantee: GuaranteeName, values: list[int], k: int, epsilon: float
 ) -> None:
@@ -171,7 +171,7 @@ trims = st.sampled_from([0.05, 0.1, 0.2, 0.25, 1 / 3, 0.4, 0.49])
 
 @pytest.mark.parametrize("guarantee", GUARANTEES)
 @given(values=tables, k=st.integers(3, 12), epsilon=epsilons, trim=trims)
-@settings(max_examples=600)
+@settings(max_examples=300)
 def test_the_loss_of_trimmed_centroids_is_the_largest_over_all_neighbours(
     guarantee: GuaranteeName, values: list[int], k: int, epsilon: float, trim: float
 ) -> None:
@@ -225,7 +225,7 @@ def exact_losses(
     trim=trims,
     scales=st.lists(st.integers(1, 9), min_size=8, max_size=8),
 )
-@settings(max_examples=1500)
+@settings(max_examples=500)
 def test_sensitivities_of_trimmed_centroids_in_exact_fractions(
     values: list[int], k: int, trim: float, scales: list[int]
 ) -> None:

@@ -178,7 +178,7 @@ def long_tables(draw: st.DrawFn) -> Integers:
     half_width=st.sampled_from([0.1, 1.0, np.inf]),
     inner=st.sampled_from([0.3, 1.0]),
 )
-@settings(max_examples=400)
+@settings(max_examples=200)
 def test_small_clusters_first_finds_what_trying_every_size_finds(
     ranked: Integers,
     k: int,
@@ -198,7 +198,7 @@ def test_small_clusters_first_finds_what_trying_every_size_finds(
 
 
 @pytest.mark.parametrize("dataset", [CENSUS, WINE])
-@pytest.mark.parametrize("epsilon", [0.001, 0.01, 0.1, 1.0])
+@pytest.mark.parametrize("epsilon", [0.01, 1.0])
 def test_every_attribute_of_real_tables_is_cut_as_by_trying_every_size(
     dataset: DataSet, epsilon: float, paper_data: Path
 ) -> None:
