@@ -45,7 +45,7 @@ def test_from_upload_to_a_verified_release(page: Page, run: Run) -> None:
     released = pl.read_csv(protected)
     assert released.height == 1000
     assert "person" not in released.columns
-    assert set(Counter(released["wages"]).values()).isdisjoint(range(3))  # clusters of three or more
+    assert set(Counter(released["wages"]).values()).isdisjoint(range(3))
     assert sorted(released["wages"]) != sorted(original["wages"])
     assert Plan.read(protected.parent / "plan.toml").names("identifier") == ("person",)
 
