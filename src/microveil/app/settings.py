@@ -19,7 +19,7 @@ from microveil.app.outlook import (
     why_unpredicted,
 )
 from microveil.app.session import Chosen, Edited, remember
-from microveil.core.methods import GUARANTEES, METHODS
+from microveil.core.methods import GUARANTEES, METHODS, methods_that
 from microveil.errors import MicroveilError
 from microveil.exploration.curves import JOINED
 from microveil.plan.plan import Plan
@@ -107,7 +107,8 @@ def _controls(proposed: Plan, identity: str) -> dict[str, Any]:
         key=key("k"),
     )
     trim = st.select_slider(
-        "Share of a cluster left out at each end, against extreme values (iDP-CBLS only)",
+        "Share of a cluster left out at each end, against extreme values "
+        f"({methods_that(lambda method: method.pulls_in)} only)",
         sorted({*_TRIMS, proposed.trim}),
         value=proposed.trim,
         format_func="{:.0%}".format,

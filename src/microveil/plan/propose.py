@@ -118,8 +118,7 @@ def _add_settings(
     settings: dict[str, tuple[object, str]] = {
         "epsilon": (1.0, "privacy budget of a person, shared by the confidential attributes; "
                     "smaller protects more"),
-        "method": (DEFAULT_METHOD, f"or {others}: those need lower and upper everywhere; DP-UM "
-                   'also partition = "fixed"'),
+        "method": (DEFAULT_METHOD, f"or {others}: those need lower and upper everywhere"),
         "anonymity": (anonymity, "nobody picks a person's row by these attributes with a better "
                       f"chance than 1 in as many; 0 does not pool{few}"),
         "pooling": (proposed["pooling"], "masked values change places at random within joint "
