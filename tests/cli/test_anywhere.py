@@ -66,6 +66,8 @@ def test_loops_are_compiled_where_numba_finds_no_place_for_a_cache(
 
 
 INTERRUPTED = """
+import signal
+signal.signal(signal.SIGHUP, signal.SIG_DFL)  # as outside of nohup
 import sys, time
 import microveil.formats.excel as excel
 

@@ -90,11 +90,12 @@ class Measurer:
     def _linked(self, pair: Pair) -> float:
         """Return the share that the most successful attack links.
 
-        Where pooling proves a bound, only those by distance are made: the third takes longest.
+        Where pooling proves a bound, only those by distance are made, the third taking longest, and
+        what chance brings beyond it does not count: nobody can tell which links are right.
         """
-        alone = proved(pair.plan, EVERYTHING) is None
-        attacks = linkages_of(pair, sample=10_000, seed=self._seed, by_structure=alone)
-        return max(linked.share for linked in attacks)
+        bound = proved(pair.plan, EVERYTHING)
+        attacks = linkages_of(pair, sample=10_000, seed=self._seed, by_structure=bound is None)
+        return min(max(linked.share for linked in attacks), 1 / (bound or 1))
 
     def _pair(self, resolved: ResolvedPlan, seed: int) -> Pair:
         release = run_resolved(resolved, self._engine, self._store, seed=seed)
