@@ -88,7 +88,7 @@ def explore(
     >>> found.plan.partition, found.plan.epsilon, found.plan.anonymity
     ('noise-optimal', 1.0, 10)
     >>> found.to_frame().columns[:5]
-    ['method', 'partition', 'k', 'epsilon', 'expected']
+    ['method', 'partition', 'k', 'epsilon', 'trim']
     """
     if runs < 1:
         raise DataError(f"runs must be 1 or more, got {runs}")

@@ -71,14 +71,6 @@ OPTIONS = [
 ]
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Keep the tests on Spark together, so that one Spark is enough for them."""
-    for item in items:
-        names = getattr(item, "fixturenames", ())
-        if "parity" in item.path.parts and ("spark" in names or "spark" in item.name):
-            item.add_marker(pytest.mark.xdist_group("spark"))
-
-
 @pytest.fixture(scope="session")
 def spark() -> Iterator[SparkSession]:
     """One small Spark for all tests; a task may fail three times."""
