@@ -31,6 +31,7 @@ from microveil import (
 from microveil.core.choices import Pooling
 from microveil.engines.memory import MemoryEngine
 from microveil.evaluation import linkage
+from microveil.release.certificate_text import how_hidden
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore:.*iDP publishes the category", "ignore:.*the data decided", "ignore:.*voids the claim"
@@ -169,6 +170,20 @@ def test_groups_have_clusters_and_pooling_of_their_own() -> None:
     assert "share a masked value in born" in statement
     assert "as region (kept) and born (masked, not pooled) can" in statement
     assert "someone who knows attributes of several groups can narrow" in statement
+    exposed = " ".join(release.certificate.not_protected)
+    assert "Which values are missing in born: nulls stay where they are." in exposed
+    assert "How many values are missing in every joint cluster." in exposed
+
+
+def test_one_line_does_not_promise_more_than_the_certificate() -> None:
+    whole = protect(table(), plan(), seed=1).certificate
+    assert how_hidden(whole).endswith("row is picked with a chance of at most 1 in 8")
+    several = protect(table(), plan(groups=[["pay", "rent"]]), seed=1).certificate
+    assert "picked by the attributes of one group with a chance of at most 1 in 8" in (
+        how_hidden(several)
+    )
+    part = protect(table(), plan(groups=[Group(attributes=("born",), anonymity=0)]), seed=1)
+    assert how_hidden(part.certificate) == ""
 
 
 def test_someone_who_knows_several_groups_does_better_than_one_in_k() -> None:
@@ -294,7 +309,8 @@ def test_what_the_detail_and_the_certificate_say(tmp_path: Path) -> None:
     assert "at most 1/8" in released
     assert "presumes that rows are in random order" in released
     assert "region (kept) can" in released
-    assert any("how many are, in every joint cluster" in item for item in certificate.not_protected)
+    assert "How many values are missing in every joint cluster." in certificate.not_protected
+    assert not any("nulls stay" in item for item in certificate.not_protected)
     assert not any("share a masked value" in item for item in certificate.not_protected)
 
 

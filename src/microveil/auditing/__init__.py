@@ -217,12 +217,7 @@ def _release(
     done = 0
     while done < releases and (done < _FEWEST_RELEASES or not until or time.monotonic() < until):
         for number, line in enumerate(lines):
-            own = (
-                None
-                if seed is None
-                else int(np.random.default_rng([seed, number, done]).integers(2**62))
-            )
-            line.observe(own, random)
+            line.observe(_seed_of(seed, number, done), random)
         done += 1
         if progress:
             progress("releasing", done, releases)

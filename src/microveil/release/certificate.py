@@ -252,12 +252,15 @@ def _not_protected(resolved: ResolvedPlan) -> tuple[str, ...]:
     if plan.names("kept"):
         items.append(f"Kept attributes, published as they are: {', '.join(plan.names('kept'))}.")
     pooled = [name for pool in resolved.pools for name in pool.names]
-    if plan.missing == "keep":
-        stay = "nulls stay where they are" if not pooled else "how many are, in every joint cluster"
-        items.append(f"Which values are missing: {stay}.")
+    alone = [m for m in resolved.attributes if m.name not in pooled]
+    if plan.missing == "keep" and len(pooled) < len(resolved.attributes):
+        where = f" in {names_of(alone)}" if pooled else ""
+        items.append(f"Which values are missing{where}: nulls stay where they are.")
+    if plan.missing == "keep" and pooled:
+        items.append("How many values are missing in every joint cluster.")
     if plan.missing == "drop":
         items.append("That records with missing values were left out.")
-    clustered = [m for m in resolved.attributes if m.method.clustered and m.name not in pooled]
+    clustered = [m for m in alone if m.method.clustered]
     if clustered:
         items.append(f"Which records share a masked value: {names_of(clustered)} (level 3).")
     if pooled:

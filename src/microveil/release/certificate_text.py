@@ -45,12 +45,16 @@ def show_release(certificate: Certificate) -> RenderableType:
 
 
 def how_hidden(certificate: Certificate) -> str:
-    """Say how well rows are hidden where every attribute is pooled."""
+    """Say how well rows are hidden where every attribute is pooled.
+
+    Groups have joint clusters of their own, and each hides a row from those who know it alone.
+    """
     pooled = sum(len(group.attributes) for group in certificate.groups)
     if pooled < len(certificate.attributes):
         return ""
     least = min(group.anonymity for group in certificate.groups)
-    return f", but a person's row is picked with a chance of at most 1 in {least}"
+    known = " by the attributes of one group" if len(certificate.groups) > 1 else ""
+    return f", but a person's row is picked{known} with a chance of at most 1 in {least}"
 
 
 def show_stamp(certificate: Certificate) -> RenderableType | None:
