@@ -79,7 +79,9 @@ def main() -> None:
                 rows.append(row)
             maps.append(_map(dataset.name, rows))
     if given.svg:
-        given.svg.write_text(to_svg(alt.vconcat(*maps)), encoding="utf-8")
+        told = "Error and worst linkage of releases, pooled and not, and of peers"
+        both = alt.vconcat(*maps).properties(description=told)
+        given.svg.write_text(to_svg(both), encoding="utf-8")
 
 
 def _rows(dataset: DataSet, runs: int) -> Iterator[Row]:

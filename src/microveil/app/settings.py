@@ -139,7 +139,7 @@ def _controls(proposed: Plan, identity: str) -> dict[str, Any]:
 def _pooling(proposed: Plan, key: Callable[[str], str]) -> dict[str, Any]:
     left, right = st.columns(2)
     anonymity = left.select_slider(
-        "Anonymity, records in a joint cluster: at most 1 in as many picks a person's row",
+        "Anonymity, records in a joint cluster: larger hides a person's row among more",
         sorted({*_ANONYMITIES, proposed.anonymity}),
         value=proposed.anonymity,
         format_func=lambda number: str(number) if number else "off",
