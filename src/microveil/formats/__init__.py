@@ -14,6 +14,7 @@ from microveil.formats.files import (
 from microveil.formats.paths import (
     digest_of_directory,
     moved_into_place,
+    remove_scratch,
     scratch_directory,
     sha256_of,
     write_text,
@@ -34,6 +35,7 @@ __all__ = [
     "load",
     "moved_into_place",
     "read_table",
+    "remove_scratch",
     "scratch_directory",
     "sha256_of",
     "source_of",

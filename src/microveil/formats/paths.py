@@ -103,9 +103,8 @@ def scratch_directory(beside: Path) -> Iterator[Path]:
 @contextmanager
 def _scratch_in(parent: Path) -> Iterator[Path]:
     """Make a directory that only this user can open; the next run removes it if this is killed."""
-    start = _start_of_scratch()
-    _remove_leftovers(parent, start)
-    directory = parent / f"{start}{os.getpid()}-{secrets.token_hex(4)}"
+    remove_scratch(parent)
+    directory = parent / f"{_start_of_scratch()}{os.getpid()}-{secrets.token_hex(4)}"
     try:
         directory.mkdir(mode=0o700)
         yield directory
@@ -118,13 +117,21 @@ def _start_of_scratch() -> str:
     return f".microveil-{host}-"
 
 
-def _remove_leftovers(parent: Path, start: str) -> None:
-    """Remove what killed runs of this user left; whatever else has such a name is left alone."""
+def remove_scratch(parent: Path, *, own: bool = False) -> None:
+    """Remove what killed runs of this user left, and if asked what this process did.
+
+    Whatever else has such a name is left alone.
+    """
+    start = _start_of_scratch()
     for stale in parent.glob(f"{start}*"):
         process = stale.name.removeprefix(start).partition("-")[0]
         with suppress(OSError, OverflowError):  # it is gone by now, or no number of a process
-            if process.isdecimal() and is_own(stale) and not is_alive(int(process)):
+            if process.isdecimal() and is_own(stale) and _is_over(int(process), own=own):
                 shutil.rmtree(stale) if stale.is_dir() else stale.unlink()
+
+
+def _is_over(process: int, *, own: bool) -> bool:
+    return own if process == os.getpid() else not is_alive(process)
 
 
 @contextmanager
