@@ -12,6 +12,7 @@ from microveil.formats.files import (
     write_table,
 )
 from microveil.formats.paths import (
+    check_regular,
     digest_of_directory,
     moved_into_place,
     remove_scratch,
@@ -30,6 +31,7 @@ __all__ = [
     "Table",
     "TableMeta",
     "check_output",
+    "check_regular",
     "check_values",
     "digest_of_directory",
     "load",

@@ -172,12 +172,23 @@ def sha256_of(path: Path) -> str:
     """SHA-256 of a file, or of a directory of files, in hexadecimal."""
     if path.is_dir():
         parts = [file for file in path.iterdir() if not file.name.startswith(("_", "."))]
+        for part in filter(Path.is_symlink, parts):  # which could go round in circles
+            raise FileError(f"{part}: expected a file, found a link; put the file in its place")
         return digest_of_directory({file.name: sha256_of(file) for file in parts})
     try:
+        check_regular(path)
         with path.open("rb") as file:
             return file_digest(file, "sha256").hexdigest()
     except OSError as error:
+        if isinstance(error, FileError):
+            raise
         raise FileError(f"{path}: cannot be read: {why(error)}") from None
+
+
+def check_regular(path: Path) -> None:
+    """Refuse pipes and devices, which may have no end."""
+    if not path.is_file() and path.exists():
+        raise FileError(f"{path}: expected a file, found something else")
 
 
 def digest_of_directory(digests: Mapping[str, str]) -> str:
