@@ -83,3 +83,24 @@ def test_kept_values_are_checked_before_any_work(run: Run, monkeypatch: pytest.M
     code, _, err = run("protect in.parquet -o out.xlsx --epsilon 1 --k 3 --keep at")
     assert code == 1
     assert "column 'at': Excel files hold times to the millisecond" in err
+
+
+@pytest.mark.parametrize(
+    ("ending", "names", "message"),
+    [
+        ("sav", ["2nd", "age"], "column '2nd': not a name that SPSS takes"),
+        ("sav", ["Age", "age"], "SPSS takes column names that differ in case only as the same"),
+        ("dta", ["a b", "age"], "column 'a b': not a name that Stata takes"),
+    ],
+)
+def test_names_are_checked_before_any_work(
+    ending: str, names: list[str], message: str, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def no_work(*_: object, **__: object) -> None:
+        raise AssertionError
+
+    monkeypatch.setattr("microveil.cli.job.protect", no_work)
+    pl.DataFrame({name: range(9) for name in names}).write_parquet("in.parquet")
+    code, _, err = run(f"protect in.parquet -o out.{ending} --epsilon 1 --k 3")
+    assert code == 1
+    assert message in err

@@ -31,6 +31,7 @@ from microveil.cli.options import (
     parse_k,
     reads,
 )
+from microveil.cli.processes import hide_passwords
 from microveil.core.choices import (
     DEFAULT_METHOD,
     GuaranteeName,
@@ -524,6 +525,7 @@ def _end(number: int, _: object) -> None:
 
 def main() -> None:
     """Run the command line; a user's mistake is one line and exit code 1."""
+    hide_passwords()
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="replace")

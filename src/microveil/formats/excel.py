@@ -154,19 +154,24 @@ class _Exact(float):
 
 
 def check(frame: pl.DataFrame) -> None:
-    """Refuse values that a sheet cannot hold as they are."""
+    """Refuse columns and values that a sheet cannot hold as they are."""
+    _check_fits(frame)
     for column in frame:
         _storable(column.alias("column"), column.name)
 
 
-def write(frame: pl.DataFrame, path: Path, _meta: TableMeta) -> list[str]:
-    """Write a workbook of one sheet. Text is written as text, never as a formula or a link."""
-    xlsxwriter = require("xlsxwriter", "excel")
+def _check_fits(frame: pl.DataFrame) -> None:
     if frame.height > _MOST_ROWS or frame.width > _MOST_COLUMNS:
         raise FileError(
             f"an Excel sheet holds {_MOST_ROWS:,} records of {_MOST_COLUMNS:,} columns, found "
             f"{frame.height:,} of {frame.width:,}; write Parquet or CSV"
         )
+
+
+def write(frame: pl.DataFrame, path: Path, _meta: TableMeta) -> list[str]:
+    """Write a workbook of one sheet. Text is written as text, never as a formula or a link."""
+    xlsxwriter = require("xlsxwriter", "excel")
+    _check_fits(frame)
     columns = [
         _storable(column.alias("column"), column.name).alias(column.name) for column in frame
     ]

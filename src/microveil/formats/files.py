@@ -145,12 +145,18 @@ def write_table(data: UserTable, path: Path, meta: TableMeta = TableMeta()) -> N
         )
 
 
-def check_values(data: UserTable, names: Collection[str], path: Path) -> None:
-    """Refuse columns whose values the file at this path would change, before any work is done."""
+def check_values(
+    data: UserTable, kept: Collection[str], released: Collection[str], path: Path
+) -> None:
+    """Refuse what the file at this path cannot hold, before any work is done.
+
+    That is values of columns that are kept, and names of all that are released.
+    """
     check = FORMATS[_ending(path, WRITABLE)].check
     if check is not None:
         frame = nw.from_native(data, eager_only=True)
-        check(pl.DataFrame([frame[name].to_polars() for name in names if name in frame.columns]))
+        check(pl.DataFrame([frame[name].to_polars() for name in kept if name in frame.columns]))
+        check(pl.DataFrame(schema=dict.fromkeys(released, pl.Null)))
 
 
 def _write(data: UserTable, path: Path, meta: TableMeta, format_: _Format) -> list[str]:

@@ -2,7 +2,7 @@
 
 import math
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -37,22 +37,22 @@ _Labels = dict[str, dict[Code, str]]
 
 
 def check_spss(frame: pl.DataFrame) -> None:
-    """Refuse values that an SPSS file cannot hold as they are."""
+    """Refuse names and values that an SPSS file cannot hold as they are."""
+    _check_names_of_spss(frame.columns)
     for column in frame:
         _storable(column, "SPSS")
 
 
 def check_stata(frame: pl.DataFrame) -> None:
-    """Refuse values that a Stata file cannot hold as they are."""
+    """Refuse names and values that a Stata file cannot hold as they are."""
+    _check_names(frame.columns, _STATA_NAME, "Stata")
     for column in frame:
         _storable(column, "Stata")
 
 
 def write_spss(frame: pl.DataFrame, path: Path, meta: TableMeta) -> list[str]:
     """Write an SPSS file. Declared missing values come back if they were SPSS's."""
-    _check_names(frame.columns, _SPSS_NAME, "SPSS")
-    if len({name.lower() for name in frame.columns}) < frame.width:
-        raise FileError("SPSS takes column names that differ in case only as the same; rename one")
+    _check_names_of_spss(frame.columns)
     columns = {column.name: _storable(column, "SPSS") for column in frame}
     whole = {name: "F16.0" for name, column in columns.items() if column.dtype.is_integer()}
     known = {name: meta.columns.get(name, ColumnMeta()) for name in columns}
@@ -149,6 +149,12 @@ def _coded(about: Iterable[ColumnMeta]) -> int:
 
 def _in_words(lost: Mapping[str, int]) -> list[str]:
     return [f"{what} (columns: {count})" for what, count in lost.items() if count]
+
+
+def _check_names_of_spss(names: Collection[str]) -> None:
+    _check_names(names, _SPSS_NAME, "SPSS")
+    if len({name.lower() for name in names}) < len(names):
+        raise FileError("SPSS takes column names that differ in case only as the same; rename one")
 
 
 def _check_names(names: Iterable[str], pattern: re.Pattern[str], kind: str) -> None:
