@@ -4,7 +4,6 @@ import os
 import re
 import secrets
 import shutil
-import socket
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from hashlib import file_digest, sha256
@@ -12,6 +11,7 @@ from pathlib import Path
 
 import polars as pl
 
+from microveil.core.scratch import name_of_scratch, start_of_scratch
 from microveil.errors import FileError
 from microveil.formats.machine import alone_in, is_alive, is_own, words_of_error
 
@@ -104,7 +104,7 @@ def scratch_directory(beside: Path) -> Iterator[Path]:
 def _scratch_in(parent: Path) -> Iterator[Path]:
     """Make a directory that only this user can open; the next run removes it if this is killed."""
     remove_scratch(parent)
-    directory = parent / f"{_start_of_scratch()}{os.getpid()}-{secrets.token_hex(4)}"
+    directory = parent / name_of_scratch()
     try:
         directory.mkdir(mode=0o700)
         yield directory
@@ -112,17 +112,12 @@ def _scratch_in(parent: Path) -> Iterator[Path]:
         shutil.rmtree(directory, ignore_errors=True)
 
 
-def _start_of_scratch() -> str:
-    host = re.sub(r"\W", "_", socket.gethostname())
-    return f".microveil-{host}-"
-
-
 def remove_scratch(parent: Path, *, own: bool = False) -> None:
     """Remove what killed runs of this user left, and if asked what this process did.
 
     Whatever else has such a name is left alone.
     """
-    start = _start_of_scratch()
+    start = start_of_scratch()
     for stale in parent.glob(f"{start}*"):
         process = stale.name.removeprefix(start).partition("-")[0]
         with suppress(OSError, OverflowError):  # it is gone by now, or no number of a process
