@@ -163,8 +163,19 @@ def read_columnwise(
     return files, TableMeta(text.path, dialect=Dialect(text.delimiter, decimal), inferred=True)
 
 
+def check(frame: pl.DataFrame) -> None:
+    """Refuse types that are no text."""
+    for name, dtype in frame.schema.items():
+        if dtype.is_nested() or dtype in (pl.Binary, pl.Duration, pl.Object):
+            raise FileError(
+                f"column {name!r}: CSV files cannot hold values of type {dtype}; drop or convert "
+                "the column, or write Parquet"
+            )
+
+
 def write(frame: pl.DataFrame, path: Path, meta: TableMeta) -> list[str]:
     """Write a CSV file of the dialect it was read in, in UTF-8."""
+    check(frame)
     frame.write_csv(path, **writing(meta, frame.width))
     return []
 
