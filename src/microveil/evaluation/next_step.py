@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from microveil.engines.dtypes import column_of
 from microveil.errors import PlanError
 from microveil.evaluation import linkage
 from microveil.evaluation.category_figures import category_figures
@@ -178,7 +179,7 @@ def _with_kept_masked(look: Glance, linked: Figure, random: np.random.Generator)
 
 
 def _kind_of(look: Glance, name: str) -> Literal["nominal"] | None:
-    return "nominal" if kind_of(look.pair.source[name]) == "categories" else None
+    return "nominal" if kind_of(column_of(look.pair.source, name)) == "categories" else None
 
 
 def _against_kept(look: Glance) -> Change | None:
