@@ -17,7 +17,7 @@ from microveil.core.attribute import (
     NumericKind,
     NumericSettings,
 )
-from microveil.core.grid import Grid, Integers
+from microveil.core.grid import Grid, Integers, Reals
 from microveil.core.pooling import Pool
 from microveil.core.tables import UserTable
 from microveil.plan.roles import Derived
@@ -156,8 +156,8 @@ class Engine(Table, Protocol):
     def threads(self) -> int:
         """How many attributes may be masked at once."""
 
-    def ranked(self, attribute: NumericSettings) -> Integers:
-        """Return the values of an attribute in grid units, ascending."""
+    def expected_errors(self, attribute: NumericSettings, ks: Sequence[int]) -> Reals:
+        """Return the expected squared error of an attribute with clusters of each k."""
 
     def mask(self, attribute: AttributeSettings, seed: int | None) -> pl.DataFrame:
         """Mask an attribute; return its row of the table of losses.

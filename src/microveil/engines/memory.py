@@ -19,6 +19,7 @@ from microveil.core.attribute import (
     NumericKind,
     NumericSettings,
 )
+from microveil.core.expected import expected_errors
 from microveil.core.grid import Grid, Integers, Reals, grid_of_observed
 from microveil.core.joint import cluster_points, points_of
 from microveil.core.mask import Description, Masked, mask_clusters, mask_singly, publish, summary_of
@@ -154,6 +155,10 @@ class MemoryEngine:
         """Grid of the last decimal seen in a numeric column."""
         single = self.columns[attribute].single_precision
         return grid_of_observed(self._values(attribute), single_precision=single)
+
+    def expected_errors(self, attribute: NumericSettings, ks: Sequence[int]) -> Reals:
+        """Return the expected squared error of an attribute with clusters of each k."""
+        return expected_errors(self.ranked(attribute), attribute, ks)
 
     def ranked(self, attribute: NumericSettings) -> Integers:
         """Return the values of an attribute in grid units, ascending."""
