@@ -161,7 +161,7 @@ def _load(data: UserTable, plan: Plan | None) -> tuple[Table, str]:
             f"plan must be a microveil.Plan, got {type(plan).__name__}; "
             "Plan.read reads one from a TOML file"
         )
-    table = load(data, verbatim=() if plan is None else plan.verbatim)
+    table = load(data) if plan is None else load(data, **plan.reading)
     source = source_of(data)
     return table, "the table" if source is None else source.name
 

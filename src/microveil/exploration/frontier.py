@@ -19,6 +19,7 @@ _ANONYMITIES = (5, 10, 25)
 _STAYS = (
     "cap", "guarantee", "missing",
     "records_per_person", "domain_from_data", "from_data", "attributes",
+    "na", "dates",
 )  # fmt: skip
 
 

@@ -1,6 +1,7 @@
 """Every kind of file there is, by its ending; reading and writing whatever the kind."""
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 from types import MappingProxyType
@@ -9,6 +10,7 @@ from typing import Any, NamedTuple
 import narwhals as nw
 import polars as pl
 
+from microveil.core.choices import DateOrder
 from microveil.core.tables import UserTable
 from microveil.errors import FileError, FileWarning, require, warn
 from microveil.formats import columnar, csv, database, excel
@@ -17,6 +19,7 @@ from microveil.formats.paths import check_place, check_readable, is_disk_error
 from microveil.formats.statistical import read as statistical_read
 from microveil.formats.statistical import write as statistical_write
 from microveil.formats.table import Source, Table, TableMeta, refuse_address
+from microveil.formats.values import without
 
 Reader = Callable[[Source, Collection[str]], Table]
 Writer = Callable[[pl.DataFrame, Path, TableMeta], list[str]]
@@ -44,11 +47,13 @@ _DATABASE = {"adbc_driver_postgresql": "database", "pyarrow": "database"}
 _ENCODED = ("encoding",)
 
 FORMATS = {
-    ".csv": _Format("CSV", csv.read, csv.write, ("delimiter", "encoding", "decimal")),
+    ".csv": _Format("CSV", csv.read, csv.write, ("delimiter", "encoding", "decimal", "dates")),
     ".parquet": _Format("Parquet", columnar.read_parquet, columnar.write_parquet),
     ".arrow": _Format("Arrow", columnar.read_arrow, columnar.write_arrow),
     ".feather": _Format("Arrow", columnar.read_arrow, columnar.write_arrow),
-    ".xlsx": _Format("Excel", excel.read, excel.write, ("sheet",), _EXCEL, check=excel.check),
+    ".xlsx": _Format(
+        "Excel", excel.read, excel.write, ("sheet", "skip_rows"), _EXCEL, check=excel.check
+    ),
     ".sav": _Format(
         "SPSS",
         statistical_read.read,
@@ -74,17 +79,26 @@ READABLE = tuple(FORMATS)
 WRITABLE = tuple(ending for ending, format_ in FORMATS.items() if format_.write)
 
 
-def load(data: UserTable, *, verbatim: Collection[str] = ()) -> Table:
+def load(
+    data: UserTable,
+    *,
+    verbatim: Collection[str] = (),
+    na: Sequence[str] = (),
+    dates: DateOrder | None = None,
+) -> Table:
     """Read what a path or `Source` names; take a table in memory as it is.
 
     Numbers in `verbatim` columns that were text in the source and would be written differently
-    stay text.
+    stay text. `na` and `dates` are for a source that does not say them itself.
     """
     check_threads()
     if isinstance(data, Table):
         return data
     source = source_of(data)
-    return Table(data) if source is None else _read(source, verbatim)
+    if source is None:
+        return Table(data)
+    source = replace(source, na=source.na or na, dates=source.dates or dates)
+    return _read(source, verbatim)
 
 
 def source_of(data: UserTable) -> Source | None:
@@ -105,11 +119,14 @@ def _read(source: Source, verbatim: Collection[str]) -> Table:
     if source.path is not None:
         format_ = FORMATS[_ending(source.path, READABLE)]
         check_readable(source.path)
-    for option in ("delimiter", "encoding", "decimal", "sheet", "query"):
+    for option in ("delimiter", "encoding", "decimal", "sheet", "query", "skip_rows"):
         if getattr(source, option) is not None and option not in format_.options:
             raise FileError(f"{source.name}: {option} has no meaning for {format_.name}; remove it")
     _check_installed(format_)
     table = format_.read(source, verbatim)
+    if source.na and format_.read is not csv.read:
+        columns = [without(column, tuple(source.na)) for column in table.data]
+        table = Table(pl.DataFrame(columns), table.meta)
     if table.data.is_empty():
         what = "the file has a header" if source.path else "the query's result has columns"
         raise FileError(f"{source.path or source.name}: {what} but no records")

@@ -352,7 +352,8 @@ def _labelled(look: Look) -> Proposal | None:
         return None
     seen = set(look.values.unique().to_list())
     if look.whole is not None:
-        seen, labels = {int(v) for v in seen}, {int(v): label for v, label in labels.items()}
+        seen = {int(value) for value in seen}
+        labels = {v: label for v, label in labels.items() if isinstance(v, int)}
     others = seen - labels.keys()
     if others and (measure in (None, "scale") or not look.has_few(_MOST_CATEGORIES)):
         return None

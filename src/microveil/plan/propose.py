@@ -3,7 +3,7 @@
 Looking at the data has a price, so every proposal that depends on it is marked as such.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
 from itertools import combinations
@@ -14,7 +14,7 @@ import polars as pl
 import tomlkit
 from tomlkit.items import Table
 
-from microveil.core.choices import DEFAULT_METHOD
+from microveil.core.choices import DEFAULT_METHOD, DateOrder
 from microveil.core.methods import METHODS
 from microveil.errors import DataError
 from microveil.plan.columns import Described, Look, Proposal, propose_role
@@ -59,6 +59,9 @@ def propose(
     table: pl.DataFrame,
     name: str,
     described: Mapping[str, Described] = MappingProxyType({}),
+    *,
+    na: Sequence[str] = (),
+    dates: DateOrder | None = None,
 ) -> Proposed:
     """Look at every column of a table, and write a plan for it.
 
@@ -68,6 +71,8 @@ def propose(
         The table, and what its file is called.
     described
         What the file says of some columns besides their values.
+    na, dates
+        How the file was read, which the plan keeps.
     """
     plain = Described()
     looks = {c.name: Look(c.name, c, described.get(c.name, plain)) for c in table}
@@ -84,6 +89,7 @@ def propose(
     for line in _head(table, name):
         document.add(tomlkit.comment(line))
     document.add(tomlkit.nl())
+    _add_reading(document, na, dates)
     _add_settings(document, table.select(table[name] for name in confidential), _marked(proposals))
     attributes = tomlkit.table(is_super_table=True)
     for column, proposal in proposals.items():
@@ -107,6 +113,15 @@ def _head(table: pl.DataFrame, name: str) -> list[str]:
 def _marked(proposals: dict[str, Proposal]) -> list[str]:
     """List what will stand in the plan because of the data, for its certificate."""
     return [f"{column}: {setting}" for column, p in proposals.items() for setting in p.from_data]
+
+
+def _add_reading(
+    document: tomlkit.TOMLDocument, na: Sequence[str], dates: DateOrder | None
+) -> None:
+    if na:
+        document.add("na", texts(na).comment("stand for missing values in the file"))
+    if dates:
+        document.add("dates", commented(dates, "how dates such as 03/02/2011 are read"))
 
 
 def _add_settings(

@@ -73,7 +73,7 @@ def protect(
 
         spark = SparkStore(data.sparkSession)
         return run(plan, SparkEngine(data, plan, seed), spark, seed=seed, progress=progress)
-    table = load(data, verbatim=plan.verbatim)
+    table = load(data, **plan.reading)
     store = LocalStore(table.meta)
     engine = MemoryEngine(table.data, inferred=table.meta.inferred)
     release = run(plan, engine, store, seed=seed, progress=progress)
