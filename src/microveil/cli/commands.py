@@ -78,6 +78,7 @@ def plan(
     quiet: Quiet = False,
 ) -> None:
     """Look at a file and write a commented plan that a person can edit."""
+    from microveil.cli.terminal import lost_of, show_proposed
     from microveil.formats import check_output, load, write_text
     from microveil.plan.propose import propose
 
@@ -85,6 +86,8 @@ def plan(
     table = load(data)
     proposed = propose(table.data, data.name, table.meta.described, na=data.na, dates=data.dates)
     write_text(output, proposed.toml, private=True)
+    _say(show_proposed(proposed), quiet=quiet)
+    _say(lost_of(proposed), quiet=quiet or not lost_of(proposed))
     _say(f"Wrote {output}. Read it, edit it, then: microveil protect {data.path or 'DATA'} "
          f"--plan {output} -o protected.parquet", quiet=quiet)  # fmt: skip
 

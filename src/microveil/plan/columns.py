@@ -33,6 +33,9 @@ _MOST_WORDS = 4  # of «yes, no, refused, not known» in a column called phone
 _RECORDS_TO_TELL_A_KEY = 20
 _SHARE_IN_USE = 0.01
 _WEIGHTS_OF_BODIES = ((20.0, 250.0), (400.0, 6_000.0))  # kilograms or pounds, grams at birth
+_MASKED = "amounts or counts"
+_KEEP, _MASK = 'role = "kept"', 'role = "confidential"'
+_AS_CATEGORIES = 'role = "confidential", kind = "nominal"'
 _YEARS = (1_500, 2_300)
 _OWN_YEAR = frozenset(("year", "jahr", "annee", "anno", "ano", "jaar", "yr"))
 _MOST_WRITTEN_DECIMALS = 6  # those that people write; more come of computing
@@ -48,9 +51,9 @@ class _Codes(NamedTuple):
 
 
 _NAMED_CODES: dict[Says, _Codes] = {
-    "place": _Codes(_MOST_CATEGORIES, _RECORDS_PER_CATEGORY, "by its name codes of places"),
-    "code": _Codes(_MOST_NAMED_CATEGORIES, 2, "by its name codes"),
-    "category": _Codes(_MOST_NAMED_CATEGORIES, 2, "by its name codes of categories"),
+    "place": _Codes(_MOST_CATEGORIES, _RECORDS_PER_CATEGORY, "places by its name"),
+    "code": _Codes(_MOST_NAMED_CATEGORIES, 2, "codes by its name"),
+    "category": _Codes(_MOST_NAMED_CATEGORIES, 2, "codes by its name"),
     "scale": _Codes(_MOST_STEPS_OF_A_SCALE, _RECORDS_PER_CATEGORY, "few values on a scale"),
 }
 
@@ -160,33 +163,31 @@ def propose_role(look: Look) -> Proposal:
     if not len(look.values):
         return _dropped("no values")
     if look.says != "key" and look.says != "person" and look.distinct == 1 and not look.missing:
-        return Proposal(
-            {"role": "kept"}, "the same value in every record; tells nothing of anybody"
-        )
+        return Proposal({"role": "kept"}, "the same in every record")
     if len(look.values) < _FEWEST_VALUES:
-        return _dropped("fewer than three values, too few to form a cluster", look)
+        return _dropped("fewer than three values", look)
     dtype = look.column.dtype
     if dtype.is_temporal():
-        return Proposal({"role": "confidential"}, "masked")
+        return Proposal({"role": "confidential"}, "dates or times")
     if dtype == pl.Boolean:
         return Proposal(
-            {"role": "confidential", "kind": "nominal", "categories": [False, True]}, "categories"
+            {"role": "confidential", "kind": "nominal", "categories": [False, True]}, "two values"
         )
     if dtype.is_numeric():
         return _of_numbers(look)
     if dtype in (pl.String, pl.Categorical, pl.Enum):
         return _of_text(look)
-    return _dropped(f"values of type {dtype}, which cannot be masked", look)
+    return _dropped(f"type {dtype}", look)
 
 
 def _of_text(look: Look) -> Proposal:
     if look.says == "person" or (look.says == "contact" and look.distinct > _MOST_WORDS):
-        return _dropped("by its name it leads to people", look)
+        return _dropped("by its name, people", look)
     if look.says == "key":
-        return _key(look, "by its name a key")
+        return _key(look, "a key by its name")
     if isinstance(look.column.dtype, pl.Enum) and len(look.column.dtype.categories) > 1:
         listed = look.column.dtype.categories.to_list()
-        return _categories(listed, "ordered categories of its own type", kind="ordinal")
+        return _categories(listed, "ordered categories", kind="ordinal")
     labelled = _labelled(look)
     if labelled is not None:
         return labelled
@@ -199,7 +200,7 @@ def _of_text(look: Look) -> Proposal:
 
 def _why_no_categories(look: Look) -> str:
     if look.distinct == len(look.values):
-        return "a different text in every record"
+        return "text, all different"
     return "one text only, or none" if look.distinct == 1 else "text of many values"
 
 
@@ -207,14 +208,15 @@ def _of_numbers(look: Look) -> Proposal:
     if _is_sampling_weight(look):
         return Proposal(
             {"role": "kept"},
-            "sampling weights: analyses need them as they are; drop them if they tell who is who",
+            "sampling weights",
+            remark="analyses need them as they are; drop them if they tell who is who",
         )
     if look.whole is None:
         return _amount(look)
     if look.says in ("person", "contact") and look.distinct > _MOST_WORDS:
-        return _dropped("by its name it leads to people", look)
+        return _dropped("by its name, people", look)
     if look.says == "key":
-        return _key(look, "by its name a key")
+        return _key(look, "a key by its name")
     labelled = _labelled(look)
     if labelled is not None:
         return labelled
@@ -228,9 +230,9 @@ def _of_whole_numbers(look: Look, whole: Integers) -> Proposal:
     if named is not None and look.has_few(named.most, records_each=named.records_each):
         return _codes(whole, named.why)
     if look.says in ("place", "code") or (look.says == "category" and _are_of_one_length(whole)):
-        return _dropped("by its name codes, too many to mask as categories", look)
+        return _dropped("too many codes", look)
     if look.says == "unit" and look.distinct > _MOST_PEOPLE_OF_A_UNIT:
-        return _key(look, "by its name a number of a unit")
+        return _key(look, "a key by its name")
     if look.says != "measure" and _are_few_years(look, whole):
         return _codes(whole, "few years")
     why = _why_codes(look, whole)
@@ -243,12 +245,12 @@ def _why_codes(look: Look, whole: Integers) -> str:
         return ""
     values, counts = np.unique(whole, return_counts=True)
     if len(values) == 2 and (look.says != "measure" or values[1] - values[0] == 1):
-        return "two values only"
+        return "two values"
     if look.says == "measure":
         return ""
     used = values[counts >= _SHARE_IN_USE * len(whole)]
     if len(used) > 1 and used[-1] - used[0] + 1 > len(used):
-        return "few numbers with gaps between them"
+        return "few numbers with gaps"
     if len(values) > _MOST_CODES:
         return ""
     return "" if _are_counts(values, counts) else "few numbers"
@@ -310,22 +312,21 @@ def _is_drawn(whole: Integers) -> bool:
 
 def _why_numbered(look: Look) -> str:
     return (
-        "a different number in every record, like a key"
-        if look.distinct == len(look.values)
-        else "numbered through, like a key"
+        "all different, like a key" if look.distinct == len(look.values) else "numbered like a key"
     )
 
 
 def _key(look: Look, why: str) -> Proposal:
     if look.says == "key" and _is_key_of_categories(look):
         if look.whole is not None:
-            return _codes(look.whole, "by its name numbers of categories")
+            return _codes(look.whole, "codes by its name")
         seen = look.values.cast(pl.String).unique().sort().to_list()
-        return _categories(seen, "by its name keys of categories")
+        return _categories(seen, "codes by its name")
     most = int(look.values.value_counts()["count"].max())  # type: ignore[arg-type]
-    repeated = f"; up to {most:,} records share one" if 1 < most < len(look.values) else ""
-    remark = f"if it is a person's, set records_per_person = {most}" if repeated else ""
-    return _dropped(why + repeated, look, remark)
+    repeated = (
+        f"up to {most} records share one: if it is a person's, set records_per_person = {most}"
+    )
+    return _dropped(why, look, repeated if most > 1 else "")
 
 
 def _is_key_of_categories(look: Look) -> bool:
@@ -363,7 +364,7 @@ def _labelled(look: Look) -> Proposal | None:
     kind = "ordinal" if measure == "ordinal" else "nominal"
     return Proposal(
         {"role": "confidential", "kind": kind, "categories": listed},
-        "labelled in the file" if labels else f"{kind} by what the file says",
+        "labelled in the file" if labels else f"{kind} in the file",
         ("categories",) if others else (),
         ", ".join(f"{value} = {' '.join(label.split())}" for value, label in labels.items()),
     )
@@ -384,11 +385,11 @@ def _categories(listed: list[Category], why: str, kind: str = "nominal") -> Prop
 
 
 def _dropped(why: str, look: Look | None = None, remark: str = "") -> Proposal:
-    instead = 'role = "kept"'
-    if look is not None and look.values.dtype.is_numeric():
-        instead = 'role = "confidential"'
-    elif look is not None and look.has_few(_MOST_NAMED_CATEGORIES, records_each=2):
-        instead = 'role = "confidential", kind = "nominal"'
+    instead = _MASK if look is not None and look.values.dtype.is_numeric() else _KEEP
+    if look is not None and look.says in ("key", "person", "contact", "unit"):
+        instead = _KEEP
+    elif look is not None and look.has_few(len(look.values), records_each=2):
+        instead = _AS_CATEGORIES
     return Proposal({"role": "identifier"}, why, (), remark, instead)
 
 
@@ -400,15 +401,15 @@ def _amount(look: Look) -> Proposal:
     if look.values.dtype.is_integer():
         if largest > LARGEST_UNITS * grid_of_decimals(0).step:
             return Proposal(settings | {"resolution": 1.0}, "large numbers", ("resolution",))
-        return Proposal(settings, "masked")
+        return Proposal(settings, _MASKED)
     if not len(finite):
-        return Proposal(settings, "masked")
+        return Proposal(settings, _MASKED)
     decimals = _decimals(look.values, finite)
     if decimals < MOST_DECIMALS and largest <= LARGEST_UNITS * grid_of_decimals(decimals).step:
-        return Proposal(settings | {"decimals": decimals}, "masked", ("decimals",))
+        return Proposal(settings | {"decimals": decimals}, _MASKED, ("decimals",))
     finest = int(np.ceil(np.log10(largest / LARGEST_UNITS))) + 1
     step = float(f"1e{max(-decimals, finest)}")
-    return Proposal(settings | {"resolution": step}, "masked", ("resolution",))
+    return Proposal(settings | {"resolution": step}, _MASKED, ("resolution",))
 
 
 def _decimals(values: pl.Series, finite: Reals) -> int:

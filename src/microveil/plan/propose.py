@@ -82,8 +82,9 @@ def propose(
     confidential = [name for name, p in proposals.items() if p.masked]
     if not confidential:
         raise DataError(
-            f"{name}: no column holds what could be protected; if this is CSV whose columns or "
-            "decimals were not recognised, give the delimiter and the decimal mark"
+            f"{name}: no column holds what could be protected: they seem to be keys, free text or "
+            "constants; if this is CSV whose columns or decimals were not recognised, give the "
+            "delimiter and the decimal mark"
         )
     document = tomlkit.document()
     for line in _head(table, name):
