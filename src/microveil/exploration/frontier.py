@@ -10,6 +10,7 @@ from microveil.core.choices import DEFAULT_METHOD, MethodName, Pooling
 from microveil.core.methods import GUARANTEES, METHODS
 from microveil.errors import DataError
 from microveil.exploration.result import Limits, Point
+from microveil.plan.columns import as_polars
 from microveil.plan.plan import Plan
 from microveil.plan.propose import propose_plan
 from microveil.plan.roles import Confidential, Identifier
@@ -54,7 +55,7 @@ def _varied(attribute: Confidential) -> Confidential:
 
 
 def _proposed(table: nw.DataFrame[Any], name: str, target: str | None) -> Plan:
-    features = table.to_polars()
+    features = as_polars(table.to_native())
     if target is None:
         return Plan.from_toml(propose_plan(features, name))
     plan = Plan.from_toml(propose_plan(features.drop(target), name))

@@ -12,6 +12,7 @@ from shutil import copyfileobj
 from typing import IO, TYPE_CHECKING, Any
 
 import polars as pl
+import polars.selectors as cs
 
 from microveil.errors import FileError, FileWarning, warn
 from microveil.formats.paths import is_disk_error, why
@@ -175,8 +176,13 @@ def _reading(source: Source, text: _Csv, decimal: str) -> Reading:
 
 def write(frame: pl.DataFrame, path: Path, meta: TableMeta) -> list[str]:
     """Write a CSV file of the dialect it was read in, in UTF-8."""
-    frame.write_csv(path, **writing(meta, frame.width))
+    frame.with_columns(in_seconds()).write_csv(path, **writing(meta, frame.width))
     return []
+
+
+def in_seconds() -> pl.Expr:
+    """Lengths of time as CSV has them: numbers of seconds."""
+    return cs.duration().dt.total_microseconds() / 1_000_000
 
 
 def writing(meta: TableMeta, columns: int) -> dict[str, Any]:

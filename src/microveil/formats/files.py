@@ -94,6 +94,8 @@ def load(
     check_threads()
     if isinstance(data, Table):
         return data
+    if isinstance(data, pl.LazyFrame):
+        return Table(data.collect())
     source = source_of(data)
     if source is None:
         return Table(data)
@@ -163,7 +165,8 @@ def check_values(data: UserTable, names: Collection[str], path: Path) -> None:
     check = FORMATS[_ending(path, WRITABLE)].check
     if check is not None:
         frame = nw.from_native(data, eager_only=True)
-        check(pl.DataFrame([frame[name].to_polars() for name in names if name in frame.columns]))
+        kept = [frame[name].to_polars() for name in names if name in frame.columns]
+        check(_without_decimals(pl.DataFrame(kept)))
 
 
 def _write(data: UserTable, path: Path, meta: TableMeta, format_: _Format) -> list[str]:
@@ -172,13 +175,26 @@ def _write(data: UserTable, path: Path, meta: TableMeta, format_: _Format) -> li
     frame = nw.from_native(data, eager_only=True)
     frame = frame.with_columns(*map(_own_categories, frame.iter_columns()))
     polars = frame.implementation is nw.Implementation.POLARS
-    if path.suffix.lower() == ".csv" and not polars and len(frame.columns) > 1:
+    plain = not any(dtype in (nw.Duration, nw.Decimal) for dtype in frame.schema.values())
+    if path.suffix.lower() == ".csv" and not polars and plain and len(frame.columns) > 1:
         frame.write_csv(path)
     elif path.suffix.lower() == ".parquet" and not polars:
         frame.write_parquet(path)
     elif format_.write:
-        return format_.write(frame.to_polars(), path, meta)
+        table = frame.to_polars()
+        return format_.write(_without_decimals(table) if format_.check else table, path, meta)
     return []
+
+
+def _without_decimals(table: pl.DataFrame) -> pl.DataFrame:
+    """Give numbers of a decimal type as floating-point numbers where these are the same."""
+    return pl.DataFrame([_as_float(c) if c.dtype.is_decimal() else c for c in table])
+
+
+def _as_float(column: pl.Series) -> pl.Series:
+    numbers = column.cast(pl.Float64)
+    same = numbers.cast(column.dtype, strict=False).equals(column)
+    return numbers if same else column
 
 
 def _own_categories(column: nw.Series[Any]) -> nw.Series[Any]:

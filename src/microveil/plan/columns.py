@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple
 
+import narwhals as nw
 import numpy as np
 import polars as pl
 
@@ -21,6 +22,7 @@ from microveil.core.grid import (
     grid_of_decimals,
     observed_decimals,
 )
+from microveil.core.tables import UserTable
 from microveil.plan.names import Says, says_sampling_weight, tokens, what_it_says
 
 _FEWEST_VALUES = 3  # in a cluster
@@ -150,6 +152,24 @@ class Look:
     def has_few(self, most: int, *, records_each: int = _RECORDS_PER_CATEGORY) -> bool:
         """Whether there are few values, each in some records on average."""
         return 2 <= self.distinct <= min(most, len(self.values) // records_each)
+
+
+def as_polars(table: UserTable) -> pl.DataFrame:
+    """Return a table of any library as one of Polars, in which ordered categories stay ordered."""
+    if isinstance(table, pl.LazyFrame):
+        return table.collect()
+    if isinstance(table, pl.DataFrame):
+        return table
+    frame = nw.from_native(table, eager_only=True)
+    return pl.DataFrame([_column_of(frame[name]) for name in frame.columns])
+
+
+def _column_of(column: "nw.Series[Any]") -> pl.Series:
+    values = column.to_polars().alias(column.name)
+    listed = list(getattr(column.dtype, "categories", ()))
+    if isinstance(column.dtype, nw.Enum) and all(isinstance(word, str) for word in listed):
+        return values.cast(pl.String).cast(pl.Enum(listed))
+    return values
 
 
 def propose_role(look: Look) -> Proposal:
@@ -404,6 +424,8 @@ def _amount(look: Look) -> Proposal:
         return Proposal(settings, _MASKED)
     if not len(finite):
         return Proposal(settings, _MASKED)
+    if isinstance(look.values.dtype, pl.Decimal) and look.values.dtype.scale < MOST_DECIMALS:
+        return Proposal(settings | {"decimals": look.values.dtype.scale}, _MASKED)
     decimals = _decimals(look.values, finite)
     if decimals < MOST_DECIMALS and largest <= LARGEST_UNITS * grid_of_decimals(decimals).step:
         return Proposal(settings | {"decimals": decimals}, _MASKED, ("decimals",))

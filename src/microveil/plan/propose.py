@@ -16,8 +16,9 @@ from tomlkit.items import Table
 
 from microveil.core.choices import DEFAULT_METHOD, DateOrder
 from microveil.core.methods import METHODS
+from microveil.core.tables import UserTable
 from microveil.errors import DataError
-from microveil.plan.columns import Described, Look, Proposal, propose_role
+from microveil.plan.columns import Described, Look, Proposal, as_polars, propose_role
 from microveil.plan.plan import RECOMMENDED
 from microveil.plan.roles import is_pattern
 from microveil.plan.toml import commented, texts
@@ -36,7 +37,7 @@ class Proposed:
 
 
 def propose_plan(
-    table: pl.DataFrame,
+    table: UserTable,
     name: str,
     described: Mapping[str, Described] = MappingProxyType({}),
 ) -> str:
@@ -56,7 +57,7 @@ def propose_plan(
 
 
 def propose(
-    table: pl.DataFrame,
+    table: UserTable,
     name: str,
     described: Mapping[str, Described] = MappingProxyType({}),
     *,
@@ -74,7 +75,7 @@ def propose(
     na, dates
         How the file was read, which the plan keeps.
     """
-    plain = Described()
+    table, plain = as_polars(table), Described()
     looks = {c.name: Look(c.name, c, described.get(c.name, plain)) for c in table}
     proposals = {column: propose_role(look) for column, look in looks.items()}
     numeric = [n for n, p in proposals.items() if p.ordered and table[n].dtype.is_numeric()]
