@@ -56,7 +56,7 @@ def possible_options(name: str) -> tuple[str, ...]:
     Examples
     --------
     >>> possible_options("people.xlsx")
-    ('sheet',)
+    ('sheet', 'skip_rows')
     """
     known = FORMATS.get(Path(name).suffix.lower())
     return () if known is None else known.options

@@ -47,7 +47,9 @@ _DATABASE = {"adbc_driver_postgresql": "database", "pyarrow": "database"}
 _ENCODED = ("encoding",)
 
 FORMATS = {
-    ".csv": _Format("CSV", csv.read, csv.write, ("delimiter", "encoding", "decimal", "dates")),
+    ".csv": _Format(
+        "CSV", csv.read, csv.write, ("delimiter", "encoding", "decimal", "na", "dates")
+    ),
     ".parquet": _Format("Parquet", columnar.read_parquet, columnar.write_parquet),
     ".arrow": _Format("Arrow", columnar.read_arrow, columnar.write_arrow),
     ".feather": _Format("Arrow", columnar.read_arrow, columnar.write_arrow),
