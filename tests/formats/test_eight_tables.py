@@ -1,15 +1,16 @@
-"""Tables as people have them, from the file to a release: no column lost or of another type unsaid.
+"""Tables as people have them, from the file to a release: no column is lost or mis-typed unsaid.
 
-None of these people exists. The traits are those of sdcMicro's test data, a census, tables of firms,
-a survey written by R, deaths with names and national dates, an SPSS file, a workbook with notes, and
-Parquet with decimals.
+None of these people exists. The traits are those of sdcMicro's test data, a census, a table of
+firms, a survey written by R, deaths with names and national dates, an SPSS file, a workbook with
+notes, and Parquet with decimals.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from collections.abc import Set as AbstractSet
 from datetime import date, timedelta
 from decimal import Decimal
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
@@ -29,10 +30,10 @@ class File(NamedTuple):
     """A file, the flags to read it with, and columns by what becomes of them and their types."""
 
     path: Path
-    masked: dict[str, pl.DataType | type[pl.DataType]]
-    nominal: set[str] = set()
-    dropped: set[str] = set()
-    kept: set[str] = set()
+    masked: Mapping[str, Any]
+    nominal: AbstractSet[str] = frozenset()
+    dropped: AbstractSet[str] = frozenset()
+    kept: AbstractSet[str] = frozenset()
     flags: str = ""
 
 
@@ -83,7 +84,7 @@ def firms(folder: Path) -> File:
         written = f"{sales + 1_000:,}".replace(",", ".")
         lines.append(
             f"{31_007 + 13 * number};{number % 3 + 1};{number * 7 % 240};{written},50;"
-            f"{number * 11 % 97},5 %;{number % 28 + 1:02d}.{number % 12 + 1:02d}.{1980 + number % 30}"
+            f"{number * 11 % 97},5 %;{number % 28 + 1}.{number % 12 + 1}.{1980 + number % 30}"
         )
     (folder / "in.csv").write_text("\n".join(lines), encoding="windows-1252")
     masked = {"Beschäftigte": pl.Int64, "Umsatz": pl.Float64, "Exportanteil": pl.Float64,
@@ -213,7 +214,7 @@ def test_labels_of_spss_are_in_the_plan(run: Run, tmp_path: Path) -> None:
 
 def test_labels_of_stata_that_cover_a_column_are_its_categories(tmp_path: Path, run: Run) -> None:
     frame = pl.DataFrame({"a": codes(1, 2, 3), "b": codes(*range(50)), "c": money()})
-    labels = {"a": {1: "x", 2: "y", 3: "z"}, "b": {0: "none"}}
+    labels: dict[str, dict[int | float, str]] = {"a": {1: "x", 2: "y", 3: "z"}, "b": {0: "none"}}
     pyreadstat.write_dta(frame, tmp_path / "in.dta", variable_value_labels=labels)
     assert run("plan in.dta -o plan.toml --quiet")[0] == 0
     plan = Plan.read(tmp_path / "plan.toml")

@@ -45,6 +45,7 @@ _STATS = {"pyreadstat": "stats"}
 _EXCEL = {"fastexcel": "excel", "xlsxwriter": "excel"}
 _DATABASE = {"adbc_driver_postgresql": "database", "pyarrow": "database"}
 _ENCODED = ("encoding",)
+_OF_CSV = ("delimiter", "encoding", "decimal", "na", "dates")
 
 FORMATS = {
     ".csv": _Format(
