@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+import openpyxl
 import polars as pl
 import pyreadstat
 import pytest
-import xlsxwriter
 from numpy.typing import NDArray
 
 from microveil import Plan
@@ -138,15 +138,13 @@ def spss(folder: Path) -> File:
 
 def workbook(folder: Path) -> File:
     names = ["Region", "Beds", "Cost", "Opened", "Hospital no."]
-    with xlsxwriter.Workbook(str(folder / "in.xlsx")) as book:
-        sheet, day = book.add_worksheet("2020"), book.add_format({"num_format": "yyyy-mm-dd"})
-        sheet.write(0, 0, "Hospitals, 2020")
-        sheet.write(1, 0, "Source: none, these are made up")
-        sheet.write_row(3, 0, names)
-        for number, opened in enumerate(days(date(1950, 1, 1)), start=4):
-            sheet.write_row(number, 0, ["NESW"[number % 4], number * 17 % 300, number * 7.25 % 990])
-            sheet.write_datetime(number, 3, opened, day)
-            sheet.write(number, 4, 40_000 + number * 3)
+    book = openpyxl.Workbook()
+    for row in (["Hospitals, 2020"], ["Source: none, these are made up"], [], names):
+        book.active.append(row)
+    for number, opened in enumerate(days(date(1950, 1, 1))):
+        beds, cost, key = number * 17 % 300, number * 7.25 % 990, 40_000 + number * 3
+        book.active.append(["NESW"[number % 4], beds, cost, opened, key])
+    book.save(folder / "in.xlsx")
     masked = {"Beds": pl.Int64, "Cost": pl.Float64, "Opened": pl.Date}
     return File(folder / "in.xlsx", masked, {"Region"}, {"Hospital no."})
 

@@ -7,7 +7,6 @@ from typing import Any
 import openpyxl
 import polars as pl
 import pytest
-import xlsxwriter
 
 from microveil import DataError, FileError, FileWarning, MicroveilError, Plan, Source, protect
 from microveil.formats import excel, load, read_table, write_table
@@ -187,16 +186,18 @@ def test_a_release_of_a_workbook(tmp_path: Path) -> None:
         release.write(path, overwrite=True)
 
 
-def sheets(path: Path, contents: dict[str, list[list[object]]]) -> Path:
-    with xlsxwriter.Workbook(str(path)) as workbook:
-        for name, rows in contents.items():
-            sheet = workbook.add_worksheet(name)
-            for number, row in enumerate(rows):
-                sheet.write_row(number, 0, row)
+def sheets(path: Path, contents: dict[str, list[list[Any]]]) -> Path:
+    book = openpyxl.Workbook()
+    book.remove(book.active)
+    for name, rows in contents.items():
+        sheet = book.create_sheet(name)
+        for row in rows:
+            sheet.append(row)
+    book.save(path)
     return path
 
 
-ROWS: list[list[object]] = [["name", "wage", "x"], ["p", 2.5, 1], ["q", "NA", 2], ["r", 7, "none"]]
+ROWS: list[list[Any]] = [["name", "wage", "x"], ["p", 2.5, 1], ["q", "NA", 2], ["r", 7, "none"]]
 
 
 def test_notes_above_the_names_are_skipped_and_said(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 import narwhals as nw
@@ -29,7 +30,7 @@ def starting_plan(
     name: str,
     plan: Plan | None,
     target: Any,  # noqa: ANN401 - a name, or classes of any kind
-    described: Mapping[str, Described],
+    described: Mapping[str, Described] = MappingProxyType({}),
 ) -> Plan:
     """Return the plan given, or one proposed, without settings that numbers have of their own."""
     if plan is None:
