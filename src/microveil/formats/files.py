@@ -5,7 +5,7 @@ from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import narwhals as nw
 import polars as pl
@@ -48,9 +48,7 @@ _ENCODED = ("encoding",)
 _OF_CSV = ("delimiter", "encoding", "decimal", "na", "dates")
 
 FORMATS = {
-    ".csv": _Format(
-        "CSV", csv.read, csv.write, ("delimiter", "encoding", "decimal", "na", "dates")
-    ),
+    ".csv": _Format("CSV", csv.read, csv.write, _OF_CSV, check=csv.check),
     ".parquet": _Format("Parquet", columnar.read_parquet, columnar.write_parquet),
     ".arrow": _Format("Arrow", columnar.read_arrow, columnar.write_arrow),
     ".feather": _Format("Arrow", columnar.read_arrow, columnar.write_arrow),
@@ -176,7 +174,6 @@ def _write(data: UserTable, path: Path, meta: TableMeta, format_: _Format) -> li
     if isinstance(data, pl.LazyFrame):
         return columnar.sink(data, path, meta)
     frame = nw.from_native(data, eager_only=True)
-    frame = frame.with_columns(*map(_own_categories, frame.iter_columns()))
     polars = frame.implementation is nw.Implementation.POLARS
     plain = not any(dtype in (nw.Duration, nw.Decimal) for dtype in frame.schema.values())
     if path.suffix.lower() == ".csv" and not polars and plain and len(frame.columns) > 1:
@@ -185,7 +182,8 @@ def _write(data: UserTable, path: Path, meta: TableMeta, format_: _Format) -> li
         frame.write_parquet(path)
     elif format_.write:
         table = frame.to_polars()
-        return format_.write(_without_decimals(table) if format_.check else table, path, meta)
+        as_floats = format_.check and format_.write is not csv.write
+        return format_.write(_without_decimals(table) if as_floats else table, path, meta)
     return []
 
 
@@ -198,21 +196,6 @@ def _as_float(column: pl.Series) -> pl.Series:
     numbers = column.cast(pl.Float64)
     same = numbers.cast(column.dtype, strict=False).equals(column)
     return numbers if same else column
-
-
-def _own_categories(column: nw.Series[Any]) -> nw.Series[Any]:
-    """Rebuild categories from the rows at hand, so that they tell of no other rows or order."""
-    if column.dtype != nw.Categorical or column.implementation is nw.Implementation.POLARS:
-        return column
-    native = column.to_native()
-    if column.implementation is nw.Implementation.PYARROW:
-        native = native.cast(native.type.value_type).dictionary_encode()
-    else:
-        native = native.cat.remove_unused_categories()
-        if not native.cat.ordered:
-            native = native.cat.reorder_categories(sorted(native.cat.categories))
-    own: nw.Series[Any] = nw.from_native(native, series_only=True)
-    return own.alias(column.name)
 
 
 def check_output(

@@ -203,7 +203,7 @@ def propose_role(look: Look) -> Proposal:
 def _of_text(look: Look) -> Proposal:
     if look.says == "person" or (look.says == "contact" and look.distinct > _MOST_WORDS):
         return _dropped("by its name, people", look)
-    if look.says == "key":
+    if look.says == "key" or (look.says == "unit" and look.distinct > _MOST_PEOPLE_OF_A_UNIT):
         return _key(look, "a key by its name")
     if isinstance(look.column.dtype, pl.Enum) and len(look.column.dtype.categories) > 1:
         listed = look.column.dtype.categories.to_list()
@@ -305,14 +305,28 @@ def _is_numbered(look: Look) -> bool:
     spread = int(whole.max()) - int(whole.min()) + 1
     if look.distinct == len(whole):
         return spread == len(whole) or (len(whole) >= _RECORDS_TO_TELL_A_KEY and (
-            spread < 2 * len(whole) or _goes_on(whole) or _is_drawn(whole)
+            spread < 2 * len(whole) or _goes_on(whole) or _is_drawn(whole) or _is_composed(whole)
         ))  # fmt: skip
+    if _is_gapless(look.distinct, spread, len(whole)):
+        return True
     dense = spread < 2 * look.distinct
     if not dense or look.distinct < max(_RECORDS_TO_TELL_A_KEY, len(whole) // 10):
         return False
     counts = np.unique(whole, return_counts=True)[1]
     in_rows = bool(np.all(np.diff(whole) >= 0))
     return in_rows or (counts.min() == counts.max() and look.distinct >= _MOST_CATEGORIES)
+
+
+def _is_gapless(distinct: int, spread: int, records: int) -> bool:
+    """Whether far fewer numbers between the ends are left out than chance would leave out."""
+    by_chance = spread * np.exp(-records / spread)
+    return bool(by_chance > 8 and spread - distinct < by_chance / 4)
+
+
+def _is_composed(whole: Integers) -> bool:
+    """Whether the last two digits number the members of a unit, as in 101, 102, 201."""
+    members = whole % 100
+    return bool(members.max() <= _MOST_PEOPLE_OF_A_UNIT and members.min() < members.max())
 
 
 def _goes_on(whole: Integers) -> bool:

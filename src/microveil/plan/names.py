@@ -49,7 +49,8 @@ _UNIT = _words("""
     customer kunde client cliente member employee mitarbeiter student subject proband case fall
     account konto compte firm company unternehmen betrieb entreprise empresa establishment plant
     dwelling policy contract vertrag order invoice rechnung facture claim transaction encounter
-    versicherter versichert antrag dossier booking ticket
+    versicherter versichert antrag dossier farmer nurse doctor physician arzt teacher driver
+    user passenger participant donor tenant borrower beneficiary insured booking ticket
 """)
 _PLACE = _words("""
     zip zipcode zip5 postcode postal postalcode plz postleitzahl codepostal codigopostal npa
@@ -67,7 +68,7 @@ _STEMS_OF_IDS = _words("""
 _CODE = _words("""
     code codes cod kode codigo codice schluessel type typ tipo class klasse classe clase
     category categorie kategorie categoria cat group gruppe groupe grupo grp status stand flag
-    indicator indikator dummy yesno level stufe niveau nivel
+    indicator indikator dummy kostenstelle yesno level stufe niveau nivel
 """)
 _CODE_IN_FRONT = _words("""
     code codigo codice type tipo typ categorie categoria classe clase groupe grupo niveau nivel
@@ -139,7 +140,9 @@ _BODY = _words("""
     body birth baby kg lb lbs koerper geburts corps naissance net gross product item parcel
     height patient child mother newborn vehicle
 """)
-_ABBREVIATED_WEIGHT = re.compile(r"(\w*w(g|gh)ts?|\w+wts?|wt[a-z]{2,}|wt)")
+_ABBREVIATED_WEIGHT = re.compile(
+    r"\w*wgh?ts?|wt[a-z]{2,}|(p|f|hh|per|fam|ind|asec|final|sample|samp|pers)wts?"
+)
 _SHORTEST_INSIDE = 5  # letters of a word that is found within a compound
 
 
@@ -187,7 +190,7 @@ def says_sampling_weight(name: str) -> bool | None:
         return True
     if any(set(pair) <= set(parts) for pair in _FACTORS):
         return True
-    if not any(part in _WEIGHT or part.endswith(("weight", "gewicht")) for part in parts):
+    if not any(part in _WEIGHT or part.endswith(("weight", "gewicht", "wt")) for part in parts):
         return False
     if _has(parts, _BODY) or any(part.startswith(("koerper", "geburts", "body")) for part in parts):
         return False
@@ -233,14 +236,18 @@ def _is_key(parts: tuple[str, ...]) -> bool:
     if len(parts) == 1 and first in _KEY_ALONE:
         return True
     if last in _NUMBER:
-        return not _has(others, _MEASURE | _CATEGORY)
+        return not _has(others, _MEASURE | _CATEGORY | _SCALE)
     if last.endswith(("nummer", "kennung", "kennziffer", "nr")) and len(last) > 3:
         return True
     return first in _NUMBER and last in _UNIT
 
 
 def _is_compound_id(part: str) -> bool:
-    return (part.endswith("id") and part[:-2] in _STEMS_OF_IDS) or part in ("idnumber", "idcode")
+    """Whether a word is short for the key of something: hhid, custno, casenum."""
+    stems = [part.removesuffix(end) for end in ("id", "no", "nr", "num", "key") if part != end]
+    return part in ("idnumber", "idcode") or any(
+        stem != part and stem in _STEMS_OF_IDS for stem in stems
+    )
 
 
 def _is_place(parts: tuple[str, ...]) -> bool:

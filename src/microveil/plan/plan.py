@@ -412,7 +412,10 @@ class Plan(Part):
         """Write the plan to a TOML file, which appears once it is complete."""
         path = Path(path)
         if path.exists() and not overwrite:
-            raise FileError(f"plan {path}: the file exists; choose another path or overwrite it")
+            raise FileError(
+                f"plan {path}: the file exists; choose another path, or give overwrite=True "
+                "(--overwrite)"
+            )
         temporary = path.with_name(f".microveil-{secrets.token_hex(8)}-{path.name}")
         try:
             temporary.write_text(self.to_toml(), encoding="utf-8", newline="\n")
