@@ -26,6 +26,7 @@ _DELIMITERS = (",", ";", "\t", "|")
 _SAMPLE_LINES = 1_000
 _SAMPLE_RECORDS = 1_000_000
 _HEAD = 1 << 20
+_MOST_SECONDS = 2**53 // 1_000_000
 _FALLBACK = "windows-1252"
 _WITH_COMMA = r"^[+-]?(\d+|\d{1,3}([.' \x{a0}\x{202f}\x{2019}]\d{3})+)(,\d+)?$"
 _WITH_POINT = r"^[+-]?\d+(\.\d+)?$"
@@ -183,11 +184,11 @@ def write(frame: pl.DataFrame, path: Path, meta: TableMeta) -> list[str]:
 
 def in_seconds() -> pl.Expr:
     """Lengths of time as CSV has them: numbers of seconds."""
-    return cs.duration().dt.total_microseconds() / 1_000_000
+    return (cs.duration().dt.total_microseconds() / 1_000_000).round(6)
 
 
 def check(frame: pl.DataFrame | pl.LazyFrame) -> None:
-    """Refuse text that would make of the file one that is not taken for text."""
+    """Refuse what a file would not be taken for text with, and lengths of time it would change."""
     with_nul = cs.string().str.contains("\0", literal=True).any()
     for column in frame.lazy().select(with_nul).collect(engine="streaming"):
         if column.item():
@@ -195,6 +196,15 @@ def check(frame: pl.DataFrame | pl.LazyFrame) -> None:
                 f"column {column.name!r}: CSV files hold no NUL characters, found some in its "
                 "text; remove them, or write Parquet"
             )
+    too_long = cs.duration().dt.total_seconds().abs() > _MOST_SECONDS
+    too_fine = cs.duration(time_unit="ns").dt.total_nanoseconds() % 1_000 != 0
+    for wrong in (too_long, too_fine):
+        for column in frame.lazy().select(wrong.any()).collect(engine="streaming"):
+            if column.item():
+                raise FileError(
+                    f"column {column.name!r}: CSV files hold lengths of time of up to 285 years, "
+                    "in seconds, to the microsecond; make them numbers, or write Parquet"
+                )
 
 
 def writing(meta: TableMeta, schema: Mapping[str, pl.DataType]) -> dict[str, Any]:

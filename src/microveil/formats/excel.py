@@ -67,6 +67,8 @@ def read(source: Source, _verbatim: Collection[str]) -> Table:
 
 def _sheet(workbook: Any, source: Source) -> str:  # noqa: ANN401 - of fastexcel
     sheets: list[str] = workbook.sheet_names
+    if not sheets:
+        raise FileError(f"{source.location}: the workbook has no sheets")
     if source.sheet is not None and source.sheet not in sheets:
         raise FileError(
             f"{source.location}: no sheet is named {source.sheet!r}; there "
