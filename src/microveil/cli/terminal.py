@@ -68,16 +68,16 @@ def _holds(dtype: pl.DataType) -> str:
 
 
 def lost_of(proposed: Proposed) -> str:
-    """Say in a line which columns would be lost or published as they are; empty if none."""
+    """Say in a line each which columns would be lost or published as they are; empty if none."""
     by_role: dict[str, list[str]] = {}
     for name, (_, proposal) in proposed.columns.items():
         by_role.setdefault(proposal.role, []).append(name)
     said = [
-        f"{what}: {', '.join(by_role[role])}."
+        f"{what}: {', '.join(by_role[role])}"
         for role, what in (("identifier", "Dropped"), ("kept", "Published as they are"))
         if role in by_role
     ]
-    return " ".join(said)
+    return "\n".join(said)
 
 
 @dataclass(frozen=True, eq=False)

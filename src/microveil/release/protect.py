@@ -72,6 +72,8 @@ def protect(
         from microveil.engines.spark.engine import SparkEngine
         from microveil.release.spark_store import SparkStore
 
+        if plan.na:
+            raise PlanError("na is for files; make the values missing in Spark", setting="na")
         spark = SparkStore(data.sparkSession)
         return run(plan, SparkEngine(data, plan, seed), spark, seed=seed, progress=progress)
     _tell_of_index(data)
