@@ -188,7 +188,13 @@ def in_seconds() -> pl.Expr:
 
 
 def check(frame: pl.DataFrame | pl.LazyFrame) -> None:
-    """Refuse what a file would not be taken for text with, and lengths of time it would change."""
+    """Refuse what is no text, or would not be taken for it, and lengths of time it would change."""
+    for name, dtype in frame.collect_schema().items():
+        if dtype.is_nested() or dtype in (pl.Binary, pl.Object):
+            raise FileError(
+                f"column {name!r}: CSV files cannot hold values of type {dtype}; drop or convert "
+                "the column, or write Parquet"
+            )
     with_nul = cs.string().str.contains("\0", literal=True).any()
     for column in frame.lazy().select(with_nul).collect(engine="streaming"):
         if column.item():

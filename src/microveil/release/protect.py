@@ -75,6 +75,7 @@ def protect(
         if plan.na:
             raise PlanError("na is for files; make the values missing in Spark", setting="na")
         spark = SparkStore(data.sparkSession)
+        spark.remove_leftovers()
         return run(plan, SparkEngine(data, plan, seed), spark, seed=seed, progress=progress)
     _tell_of_index(data)
     table = load(data, **plan.reading)
