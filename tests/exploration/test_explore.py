@@ -292,8 +292,9 @@ def test_progress_ends_where_it_should() -> None:
 
 
 CONSTANT = pl.DataFrame({"a": [1] * 20})
+ONLY_A = Plan(epsilon=1.0, attributes={"a": "confidential"})
 NEVER_BOTH = pl.DataFrame(
-    {"a": [4] * 5 + [9] * 5 + [None] * 9, "b": [None] * 10 + [3] * 5 + [8] * 4}
+    {"a": [4.5] * 5 + [9] * 5 + [None] * 9, "b": [None] * 10 + [3.5] * 5 + [8] * 4}
 )
 
 
@@ -318,7 +319,12 @@ NEVER_BOTH = pl.DataFrame(
         (TABLE, {"max_error": float("nan")}, PlanError, r"max_error must be above 0, got nan"),
         (TABLE, {"min_anonymity": 1}, PlanError, r"min_anonymity must be 0, 2 or more, got 1"),
         (TABLE, {"min_anonymity": -5}, PlanError, r"min_anonymity must be 0, 2 or more, got -5"),
-        (CONSTANT, {}, DataError, r"every confidential attribute of numbers is constant"),
+        (
+            CONSTANT,
+            {"plan": ONLY_A},
+            DataError,
+            r"every confidential .* is constant",
+        ),
         (NEVER_BOTH, {}, DataError, r"no record has a value in every confidential attribute"),
         ("nowhere.csv", {}, OSError, r"nowhere.csv: no such file"),
     ],

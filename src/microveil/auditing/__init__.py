@@ -176,7 +176,7 @@ def audit(
     started, random = time.monotonic(), np.random.default_rng(seed)
     pooled = tuple(name for group in plan.pooled_groups for name in group.attributes)
     plan = plan.replace(anonymity=0, groups=(), together=())
-    table = load(data, verbatim=plan.verbatim)
+    table = load(data, **plan.reading)
     engine = open_engine(table)
     targets = open_targets(engine, resolve_and_choose(plan, engine), mechanism, category_mechanism)
     here = Line(table, plan, targets)

@@ -94,11 +94,16 @@ def plan(
     quiet: Quiet = False,
 ) -> None:
     """Look at a file and write a commented plan that a person can edit."""
-    from microveil.formats import check_output, read_table, write_text
-    from microveil.plan.propose import propose_plan
+    from microveil.cli.terminal import lost_of, show_proposed
+    from microveil.formats import check_output, load, write_text
+    from microveil.plan.propose import propose
 
     check_output(output, overwrite=overwrite, source=data.path, suffixes=(".toml",))
-    write_text(output, propose_plan(read_table(data), data.name), private=True)
+    table = load(data)
+    proposed = propose(table.data, data.name, table.meta.described, na=data.na, dates=data.dates)
+    write_text(output, proposed.toml, private=True)
+    _say(show_proposed(proposed), quiet=quiet)
+    _say(lost_of(proposed), quiet=quiet or not lost_of(proposed))
     _say(f"Wrote {output}. Read it, edit it, then: microveil protect {data.path or 'DATA'} "
          f"--plan {output} -o protected.parquet", quiet=quiet)  # fmt: skip
 
@@ -196,6 +201,7 @@ def protect(
         "trim": trim, "post": post, "anonymity": anonymity, "pooling": pooling,
         "guarantee": guarantee, "missing": missing,
         "records_per_person": records_per_person, "domain_from_data": domain_from_data or None,
+        "na": data.na or None, "dates": data.dates,
     }  # fmt: skip
     settings = {name: value for name, value in settings.items() if value is not None}
     roles: dict[str, Any] = {

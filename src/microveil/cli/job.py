@@ -85,7 +85,7 @@ class _InMemory:
         return list(self._table.data.columns)
 
     def run(self, plan: Plan, *, seed: int | None, judge: bool, progress: Progress | None) -> Done:
-        table = self._table or load(self._data, verbatim=plan.verbatim)
+        table = self._table or load(self._data, **plan.reading)
         released = [name for name, a in plan.attributes.items() if a.role != "identifier"]
         check_values(table.data, plan.names("kept"), released, self._places.protected)
         release = protect(table, plan, seed=seed, progress=progress)

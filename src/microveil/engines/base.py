@@ -29,7 +29,7 @@ class Column:
 
     Dates are whole numbers of days, times whole numbers of microseconds, from 1970 or midnight;
     `clock` says which, and `zone` names the time zone of those that have one. `inferred` says that
-    the values decided on the type, as they do in CSV files.
+    the values decided on the type, as they do in CSV files. `decimals` are those of a decimal type.
     """
 
     kind: NumericKind | None
@@ -37,9 +37,10 @@ class Column:
     least: float = 0.0
     most: float = 0.0
     single_precision: bool = False
-    clock: Literal["date", "datetime", "time"] | None = None
+    clock: Literal["date", "datetime", "time", "duration"] | None = None
     zone: str | None = None
     inferred: bool = False
+    decimals: int | None = None
 
 
 @dataclass(frozen=True)

@@ -20,6 +20,7 @@ from pydantic import (
 
 from microveil.core.choices import (
     DEFAULT_METHOD,
+    DateOrder,
     GuaranteeName,
     MethodName,
     Missing,
@@ -103,6 +104,16 @@ class PlanOptions(TypedDict, total=False):
     domain_from_data: bool
     from_data: Sequence[str]
     scenarios: Sequence[Scenario | ScenarioSettings]
+    na: Sequence[str]
+    dates: DateOrder | None
+
+
+class Reading(TypedDict):
+    """What a plan says of how a file is read."""
+
+    verbatim: tuple[str, ...]
+    na: tuple[str, ...]
+    dates: DateOrder | None
 
 
 class PlanSettings(PlanOptions):
@@ -187,6 +198,10 @@ class Plan(Part):
     scenarios
         Intruders on whom `evaluate` and `verdict` try a release, each a `Scenario`. They change
         nothing in it, and the certificate does not mention them.
+    na
+        Values of a file that stand for missing ones, in every column: ``["-99", "refused"]``, say.
+    dates
+        ``"day-first"`` or ``"month-first"``: how dates such as 03/02/2011 in a CSV file are read.
     attributes
         For every column its role: `Confidential`, `Identifier`, `Kept` or `Derived`, or the role's
         name alone.
@@ -225,6 +240,8 @@ class Plan(Part):
     domain_from_data: bool = False
     from_data: Annotated[tuple[str, ...], Field(strict=False)] = ()
     scenarios: Annotated[tuple[Scenario, ...], Field(strict=False)] = ()
+    na: Annotated[tuple[str, ...], Field(strict=False)] = ()
+    dates: DateOrder | None = None
     attributes: Attributes
 
     def __init__(self, **settings: Unpack[PlanSettings]) -> None:
@@ -277,6 +294,11 @@ class Plan(Part):
         """Names of the attributes whose values are text, whatever they look like."""
         text = [n for n, a in self.confidential.items() if a.has_text_categories]
         return (*self.names("kept"), *text)
+
+    @property
+    def reading(self) -> Reading:
+        """How the file is read that the plan is for."""
+        return {"verbatim": self.verbatim, "na": self.na, "dates": self.dates}
 
     @property
     def derivation_order(self) -> tuple[str, ...]:

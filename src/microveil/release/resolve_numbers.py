@@ -13,7 +13,13 @@ from microveil.core.attribute import (
     NumericSettings,
 )
 from microveil.core.choices import Partition, Post
-from microveil.core.grid import Grid, grid_of_decimals, grid_of_domain, power_of_two_below
+from microveil.core.grid import (
+    MOST_DECIMALS,
+    Grid,
+    grid_of_decimals,
+    grid_of_domain,
+    power_of_two_below,
+)
 from microveil.core.methods import Method
 from microveil.engines.base import Column, Facts, Table
 from microveil.errors import DataError, PlanError
@@ -69,6 +75,8 @@ def resolve_numbers(
     attribute, method, column = plan.confidential[name], common["method"], engine.columns[name]
     kind: NumericKind = attribute.kind or column.kind or "real"  # type: ignore[assignment]
     unit = unit_of(name, attribute.unit, column)
+    if attribute.decimals is None and attribute.resolution is None and column.decimals is not None:
+        attribute = attribute.model_copy(update={"decimals": min(column.decimals, MOST_DECIMALS)})
     marks = plan.read_from_data(name)
     lower, upper = declared_domain(name, attribute, column)
     known_domain = attribute.has_domain and not marks & {"lower", "upper"}

@@ -14,6 +14,7 @@ _MICROSECONDS: dict[Unit, float] = {
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _EXPECTED = {
     "date": "dates", "datetime": "dates or times", "time": "times of day", None: "numbers",
+    "duration": "numbers of seconds",
 }  # fmt: skip
 
 
@@ -44,6 +45,8 @@ def quantum(unit: Unit | None, column: Column) -> float:
 def number_of(name: str, bound: Bound, column: Column) -> float:
     """Turn an end of the domain into what the column counts: of dates and times a whole number."""
     clock = _clock_of(bound)
+    if column.clock == "duration" and isinstance(bound, int | float):
+        return round(bound * _MICROSECONDS["second"])
     if clock != column.clock and (clock, column.clock) != ("date", "datetime"):
         raise PlanError(
             f"lower and upper must be {_EXPECTED[column.clock]}, because the column holds "
