@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from microveil.formats import Source
     from microveil.plan import Confidential, Derived, Group, Identifier, Kept, Plan, Scenario
     from microveil.release.certificate import Certificate
+    from microveil.release.check import check
     from microveil.release.detail import Detail
     from microveil.release.protect import protect
     from microveil.release.protect_file import protect_file
@@ -57,6 +58,7 @@ __all__ = [
     "Verdict",
     "__version__",
     "audit",
+    "check",
     "evaluate",
     "expected_error",
     "explore",
@@ -85,6 +87,7 @@ _HOMES = {
         "formats": ("Source",),
         "plan": ("Confidential", "Derived", "Group", "Identifier", "Kept", "Plan", "Scenario"),
         "release.certificate": ("Certificate",),
+        "release.check": ("check",),
         "release.detail": ("Detail",),
         "release.protect": ("protect",),
         "release.protect_file": ("protect_file",),

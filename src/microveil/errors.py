@@ -3,7 +3,7 @@
 ::
 
     Exception
-    └── MicroveilError            anything a user can fix; one line, no data values
+    └── MicroveilError            anything a user can fix; a line for each problem, no data values
         ├── PlanError             the plan is wrong in itself (also a ValueError)
         ├── DataError             the table is wrong, or does not fit its plan (also a ValueError)
         └── FileError             a file cannot be read or written as asked (also an OSError)
@@ -16,12 +16,15 @@ Messages name attributes, counts and line numbers. They never contain a value fr
 """
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
+
+_MOST_SHOWN = 40
+_MOST_NAMES = 8
 
 _noted: ContextVar[list[str] | None] = ContextVar("noted", default=None)
 
@@ -37,15 +40,40 @@ class MicroveilError(Exception):
         The attribute it is about, which opens its text; None if it is about no single one.
     setting
         The setting of the plan or the option that would fix it; None if there is no single one.
+    line
+        The line in the file of the plan; None if that is not known.
+    problems
+        Everything that is wrong, an error each, in the order of being found; an error that tells of
+        several has the class, attribute, setting and line of the first.
     """
 
     def __init__(
-        self, message: str = "", *, attribute: str | None = None, setting: str | None = None
+        self,
+        message: str = "",
+        *,
+        attribute: str | None = None,
+        setting: str | None = None,
+        line: int | None = None,
     ) -> None:
-        super().__init__(message if attribute is None else f"attribute {attribute!r}: {message}")
+        at = "" if line is None else f"line {line}: "
+        about = "" if attribute is None else f"attribute {attribute!r}: "
+        super().__init__(f"{at}{about}{message}")
         self.message = message
         self.attribute = attribute
         self.setting = setting
+        self.line = line
+        self._several: tuple[MicroveilError, ...] = ()
+
+    @property
+    def problems(self) -> "tuple[MicroveilError, ...]":
+        """Everything that is wrong, an error each."""
+        return self._several or (self,)
+
+    def at_line(self, line: int | None) -> Self:
+        """Return the same error with the line in the file of the plan."""
+        return type(self)(
+            self.message, attribute=self.attribute, setting=self.setting, line=line or self.line
+        )
 
 
 class PlanError(MicroveilError, ValueError):
@@ -58,6 +86,73 @@ class DataError(MicroveilError, ValueError):
 
 class FileError(MicroveilError, OSError):
     """A file cannot be read or written as asked."""
+
+
+class Problems:
+    """Collects errors, so that everything that is wrong is said at once.
+
+    Examples
+    --------
+    >>> problems = Problems()
+    >>> with problems:
+    ...     raise PlanError("k must be 1 or more, got 0", setting="k")
+    >>> with problems:
+    ...     raise DataError("every value is missing", attribute="age")
+    >>> problems.raise_found()
+    Traceback (most recent call last):
+    ...
+    microveil.errors.PlanError: 2 problems:
+      k must be 1 or more, got 0
+      attribute 'age': every value is missing
+    """
+
+    def __init__(self) -> None:
+        self.found: list[MicroveilError] = []
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, _: object, error: BaseException | None, __: object) -> bool:
+        if isinstance(error, MicroveilError):
+            self.found += error.problems
+        return isinstance(error, MicroveilError)
+
+    def raise_found(self) -> None:
+        """Raise what was found, if anything was."""
+        if self.found:
+            raise all_of(self.found) from None
+
+
+def all_of(problems: Sequence[MicroveilError]) -> MicroveilError:
+    """Return one error that tells of all problems; a single one is itself."""
+    first = problems[0]
+    if len(problems) == 1:
+        return first
+    alike: dict[str, list[MicroveilError]] = {}
+    for problem in problems:
+        alike.setdefault(problem.message, []).append(problem)
+    texts = [_text_of(same) for same in alike.values()]
+    shown = [f"  {text}" for text in texts[:_MOST_SHOWN]]
+    shown += [f"  and {len(texts) - _MOST_SHOWN:,} more"] if len(texts) > _MOST_SHOWN else []
+    text = texts[0] if len(texts) == 1 else "\n".join([f"{len(texts):,} problems:", *shown])
+    several = type(first)(text, setting=first.setting)
+    several.attribute, several.line, several._several = first.attribute, first.line, tuple(problems)
+    return several
+
+
+def _text_of(alike: Sequence[MicroveilError]) -> str:
+    """Say what is wrong with several attributes in the same way once."""
+    names = list(dict.fromkeys(repr(p.attribute) for p in alike if p.attribute is not None))
+    if len(names) < 2:
+        return str(alike[0])
+    lines = [f"{p.line}" for p in alike if p.line is not None]
+    at = f"lines {_few(list(dict.fromkeys(lines)))}: " if lines else ""
+    return f"{at}attributes {_few(names)}: {alike[0].message}"
+
+
+def _few(items: list[str]) -> str:
+    more = len(items) - _MOST_NAMES
+    return ", ".join(items[:_MOST_NAMES]) + (f" and {more:,} more" if more > 0 else "")
 
 
 class PrivacyWarning(UserWarning):

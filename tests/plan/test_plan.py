@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from microveil import Confidential, Derived, FileError, Kept, Plan, PlanError
-from microveil.plan.flags import override, plan_for_columns, plan_from_file
+from microveil.plan.flags import override, plan_for_columns, settings_from_file
 
 AGE = {"age": "confidential"}
 
@@ -343,10 +343,10 @@ def test_flags_make_and_change_roles() -> None:
 def test_flags_change_a_plan_in_a_file(tmp_path: Path, income: str) -> None:
     path = tmp_path / "plan.toml"
     path.write_text(f'k = 4\n[attributes]\nname = "kept"\nincome = {income}\nage = "kept"\n')
-    plan = plan_from_file(
+    settings = settings_from_file(
         path, drop=["name"], nominal=["age"], domains={"income": (0, 5)}, epsilon=2.0
     )
-    assert plan == Plan(
+    assert Plan(**settings) == Plan(
         epsilon=2.0,
         k=4,
         attributes={
@@ -357,7 +357,7 @@ def test_flags_change_a_plan_in_a_file(tmp_path: Path, income: str) -> None:
     )
     for name, why in (("name", "only a confidential"), ("shoe", "no such attribute")):
         with pytest.raises(PlanError, match=f"domain '{name}': {why}"):
-            plan_from_file(path, domains={name: (0, 5)})
+            settings_from_file(path, domains={name: (0, 5)})
 
 
 @pytest.mark.parametrize("attributes", ["", "attributes = 3", "attributes = ['income']"])
@@ -365,7 +365,7 @@ def test_flags_do_not_hide_that_a_plan_has_no_attributes(tmp_path: Path, attribu
     path = tmp_path / "plan.toml"
     path.write_text(f"epsilon = 1\n{attributes}\n")
     with pytest.raises(PlanError, match="plan: attributes"):
-        plan_from_file(path, drop=["name"])
+        Plan(**settings_from_file(path, drop=["name"]))
 
 
 def test_an_attributes_own_trim_goes_before_the_plans() -> None:

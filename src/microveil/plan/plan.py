@@ -28,7 +28,7 @@ from microveil.core.choices import (
     Post,
 )
 from microveil.core.methods import METHODS
-from microveil.errors import FileError, PlanError
+from microveil.errors import FileError, PlanError, Problems
 from microveil.plan.check import check_plan, refuse_former_settings
 from microveil.plan.groups import Group, GroupSettings, from_names
 from microveil.plan.roles import Confidential, Derived, Identifier, K, Kept, Part, Trim
@@ -238,8 +238,11 @@ class Plan(Part):
 
     @model_validator(mode="after")
     def _check(self) -> Self:
-        check_plan(self)
-        check_scenarios(self)
+        problems = Problems()
+        for check in (check_plan, check_scenarios):
+            with problems:
+                check(self)
+        problems.raise_found()
         return self
 
     @cached_property
@@ -352,8 +355,17 @@ class Plan(Part):
 
     @classmethod
     def from_toml(cls, text: str, *, folder: str | Path = ".") -> "Plan":
-        """Read a plan from TOML text; taxonomies given as paths are looked for from `folder`."""
-        return cls(**_parse(text, Path(folder)))
+        """Read a plan from TOML text; taxonomies given as paths are looked for from `folder`.
+
+        Raises
+        ------
+        PlanError
+            With everything that is wrong, and on which lines: `PlanError.problems`.
+        """
+        from microveil.plan.problems import located, plan_of
+
+        with located(text):
+            return plan_of(parse_settings(text, Path(folder)))
 
     def to_toml(self) -> str:
         """Write the plan as TOML text; settings left at their defaults are left out."""
@@ -383,8 +395,8 @@ class Plan(Part):
 
     @classmethod
     def read(cls, path: str | Path) -> "Plan":
-        """Read a plan from a TOML file."""
-        return cls(**read_settings(path))
+        """Read a plan from a TOML file; errors are those of `from_toml`."""
+        return cls.from_toml(read_text(path), folder=Path(path).parent)
 
     def write(self, path: str | Path, *, overwrite: bool = False) -> None:
         """Write the plan to a TOML file, which appears once it is complete."""
@@ -401,22 +413,25 @@ class Plan(Part):
             temporary.unlink(missing_ok=True)
 
 
-def read_settings(path: str | Path) -> dict[str, Any]:
-    """Read the settings of a plan from a TOML file, not checked yet."""
+def read_text(path: str | Path) -> str:
+    """Read the text of a plan, not checked yet."""
     try:
-        text = Path(path).read_text(encoding="utf-8")
+        return Path(path).read_text(encoding="utf-8")
     except OSError as error:
         raise FileError(f"plan {path}: cannot be read: {error.strerror}") from None
     except UnicodeDecodeError:
         raise FileError(f"plan {path}: expected UTF-8 text; save it as UTF-8") from None
-    return _parse(text, Path(path).parent)
 
 
-def _parse(text: str, folder: Path) -> dict[str, Any]:
+def parse_settings(text: str, folder: Path) -> dict[str, Any]:
+    """Read the settings of a plan from TOML text, not checked yet."""
     try:
         settings = tomllib.loads(text)
     except ValueError as error:
-        raise PlanError(f"plan: not valid TOML: {error}") from None
+        raise PlanError(
+            f"plan: not valid TOML: {error}; text stands in double quotes, and every setting only "
+            "once"
+        ) from None
     except RecursionError:
         raise PlanError("plan: not valid TOML: tables or lists are nested too deeply") from None
     attributes = settings.get("attributes")
