@@ -18,6 +18,7 @@ from pydantic import (
     model_validator,
 )
 
+from microveil.charts.summary import Summarised, Summary
 from microveil.core.choices import (
     DEFAULT_METHOD,
     GuaranteeName,
@@ -126,7 +127,7 @@ RECOMMENDED: PlanOptions = {
 """The settings of `Plan.recommended`, for iDP methods with fixed clusters."""
 
 
-class Plan(Part):
+class Plan(Summarised, Part):
     """What is done to each attribute of a table, for which ε.
 
     Parameters
@@ -244,6 +245,13 @@ class Plan(Part):
                 check(self)
         problems.raise_found()
         return self
+
+    def _summary(self) -> Summary:
+        from microveil.plan.shown import summary
+
+        return summary(self)
+
+    __str__ = Summarised.__repr__
 
     @cached_property
     def confidential(self) -> Mapping[str, Confidential]:
@@ -369,11 +377,7 @@ class Plan(Part):
 
     def to_toml(self) -> str:
         """Write the plan as TOML text; settings left at their defaults are left out."""
-        settings = {
-            name: getattr(self, name)
-            for name in type(self).model_fields
-            if name in ("epsilon", "method", "k") or name in self._changed()
-        }
+        settings = self.given()
         del settings["attributes"]
         if self.from_data:
             settings["from_data"] = texts(self.from_data)
@@ -386,12 +390,15 @@ class Plan(Part):
         attributes = {name: _to_toml(attribute) for name, attribute in self.attributes.items()}
         return tomlkit.dumps({**settings, "attributes": attributes})
 
-    def _changed(self) -> frozenset[str]:
-        return frozenset(
-            name
+    def given(self) -> dict[str, Any]:
+        """Return ε, method and k, and what else is not left at its default."""
+        return {
+            name: getattr(self, name)
             for name, field in type(self).model_fields.items()
-            if field.is_required() or getattr(self, name) != field.default
-        )
+            if name in ("epsilon", "method", "k")
+            or field.is_required()
+            or getattr(self, name) != field.default
+        }
 
     @classmethod
     def read(cls, path: str | Path) -> "Plan":
