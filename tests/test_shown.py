@@ -74,7 +74,7 @@ def test_a_plan_shows_no_category() -> None:
         'categories = ["nurse", "smith"]}\nage = {role = "confidential", lower = 0}\n'
     )
     assert "nurse" not in repr(plan) + plan._repr_html_()
-    assert 'kind = "nominal", categories: 2' in repr(plan)
+    assert 'kind = "nominal", 2 categories' in repr(plan)
     assert str(plan) == repr(plan)
 
 

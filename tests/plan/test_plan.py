@@ -1,6 +1,7 @@
 import copy
 import errno
 import math
+import os
 import pickle
 from datetime import date, datetime, time
 from pathlib import Path
@@ -11,8 +12,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from microveil import Confidential, Derived, FileError, Kept, Plan, PlanError
+from microveil import Confidential, DataError, Derived, FileError, Kept, Plan, PlanError
 from microveil.plan.flags import override, plan_for_columns, settings_from_file
+from microveil.plan.propose import propose_plan
+from microveil.plan.sample import people
 
 AGE = {"age": "confidential"}
 
@@ -384,3 +387,49 @@ def test_an_attributes_own_trim_goes_before_the_plans() -> None:
     assert "trim = 0.2" in plan.to_toml()
     assert Plan(epsilon=1.0, attributes=AGE).trim == 0
     assert Plan.published(epsilon=1.0, attributes=AGE).trim == 0
+
+
+def test_a_plan_that_was_proposed_is_written_and_read_back(tmp_path: Path) -> None:
+    plan = Plan.propose(people())
+    assert plan == Plan.propose(people().to_arrow())
+    assert plan == Plan.from_toml(propose_plan(people(), "people.csv"))
+    assert plan.attributes.keys() == Plan.propose(people().to_pandas()).attributes.keys()
+    assert plan.names("identifier") == ("person",)
+    path = tmp_path / "plan.toml"
+    plan.write(path)
+    assert Plan.read(path) == plan
+    if os.name == "posix":
+        assert path.stat().st_mode & 0o777 == 0o600
+    with pytest.raises(FileError, match="the file exists"):
+        plan.write(path)
+    plan.write(path, overwrite=True)
+    with pytest.raises(DataError, match=r"found str; for a file, read it first, or run microveil"):
+        Plan.propose("people.csv")
+
+
+def test_what_is_different_in_another_plan() -> None:
+    job = Confidential(kind="nominal", categories=["nurse", "smith"])
+    plan = Plan(epsilon=1.0, attributes={"age": "confidential", "job": job, "name": "kept"})
+    other = plan.replace(
+        k=5,
+        domain_from_data=True,
+        from_data=["k"],
+        attributes={
+            "age": Confidential(lower=0, weight=2),
+            "job": Confidential(kind="nominal", categories=["clerk", "nurse", "smith"]),
+            "total": Derived(expression="age + 1"),
+        },
+    )
+    assert plan.diff(other).splitlines() == [
+        "k: 10 → 5",
+        "domain_from_data: false → true",
+        "from_data: 1 added, 0 removed",
+        "age.lower: not set → 0",
+        "age.weight: not set → 2",
+        "job.categories: 1 added, 0 removed",
+        "name: kept → not there",
+        "total: not there → derived",
+        'total.expression: not set → "age + 1"',
+    ]
+    assert plan.diff(plan) == "no differences"
+    assert "age.lower: 0 → not set" in other.diff(plan)

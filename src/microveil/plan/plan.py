@@ -6,7 +6,7 @@ import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Self, TypedDict, TypeVar, Unpack
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Self, TypedDict, TypeVar, Unpack
 
 import tomlkit
 from pydantic import (
@@ -29,12 +29,16 @@ from microveil.core.choices import (
     Post,
 )
 from microveil.core.methods import METHODS
-from microveil.errors import FileError, PlanError, Problems
+from microveil.core.tables import UserTable
+from microveil.errors import DataError, FileError, PlanError, Problems
 from microveil.plan.check import check_plan, refuse_former_settings
 from microveil.plan.groups import Group, GroupSettings, from_names
 from microveil.plan.roles import Confidential, Derived, Identifier, K, Kept, Part, Trim
 from microveil.plan.scenarios import Scenario, ScenarioSettings, check_scenarios
 from microveil.plan.toml import inline, texts
+
+if TYPE_CHECKING:
+    import polars as pl
 
 AttributeRole = Confidential | Identifier | Kept | Derived
 AttributesGiven = Mapping[str, object]
@@ -362,6 +366,44 @@ class Plan(Summarised, Part):
         return cls(**plan)
 
     @classmethod
+    def propose(cls, table: UserTable) -> "Plan":
+        """Look at a table and propose a plan for it, as `microveil plan` does; read it and edit it.
+
+        What was decided by the data is listed in `from_data`. Domains are left to you.
+
+        Parameters
+        ----------
+        table
+            A Polars or pandas DataFrame or a PyArrow Table.
+
+        Examples
+        --------
+        >>> from microveil.plan.sample import people
+        >>> plan = Plan.propose(people())
+        >>> plan.anonymity, plan.attributes["person"].role
+        (10, 'identifier')
+        """
+        from microveil.plan.propose import propose_plan
+
+        return cls.from_toml(propose_plan(_polars(table), "a table"))
+
+    def diff(self, other: "Plan") -> str:
+        """Say what is different in another plan, a line for each setting.
+
+        Examples
+        --------
+        >>> plan = Plan(epsilon=1.0, attributes={"age": "confidential", "name": "kept"})
+        >>> attributes = {"age": Confidential(lower=0), "name": "identifier"}
+        >>> print(plan.diff(plan.replace(epsilon=0.5, attributes=attributes)))
+        epsilon: 1 → 0.5
+        age.lower: not set → 0
+        name: kept → identifier
+        """
+        from microveil.plan.shown import difference
+
+        return difference(self, other)
+
+    @classmethod
     def from_toml(cls, text: str, *, folder: str | Path = ".") -> "Plan":
         """Read a plan from TOML text; taxonomies given as paths are looked for from `folder`.
 
@@ -406,18 +448,34 @@ class Plan(Summarised, Part):
         return cls.from_toml(read_text(path), folder=Path(path).parent)
 
     def write(self, path: str | Path, *, overwrite: bool = False) -> None:
-        """Write the plan to a TOML file, which appears once it is complete."""
+        """Write the plan to a TOML file, which appears once it is complete.
+
+        Only its owner can read it: categories, and what was proposed, may come from the data.
+        """
         path = Path(path)
         if path.exists() and not overwrite:
             raise FileError(f"plan {path}: the file exists; choose another path or overwrite it")
         temporary = path.with_name(f".microveil-{secrets.token_hex(8)}-{path.name}")
         try:
+            temporary.touch(mode=0o600)
             temporary.write_text(self.to_toml(), encoding="utf-8", newline="\n")
             temporary.replace(path)
         except OSError as error:
             raise FileError(f"plan {path}: cannot be written: {error.strerror}") from None
         finally:
             temporary.unlink(missing_ok=True)
+
+
+def _polars(table: UserTable) -> "pl.DataFrame":
+    import narwhals as nw
+
+    frame = nw.from_native(table, eager_only=True, pass_through=True)
+    if not isinstance(frame, nw.DataFrame):
+        raise DataError(
+            "expected a Polars or pandas DataFrame or a PyArrow Table, found "
+            f"{type(table).__name__}; for a file, read it first, or run microveil plan FILE"
+        )
+    return frame.to_polars()
 
 
 def read_text(path: str | Path) -> str:
