@@ -27,14 +27,15 @@ def shown() -> dict[str, Any]:
     release = protect(table, plan)
     few = table.select(NAMES[:4])
     small = Plan(epsilon=4.0, k=5, attributes=dict.fromkeys(few.columns, "confidential"))
+    other = protect(few, small)
     return {
         "Plan": plan,
         "Release": release,
         "Certificate": release.certificate,
-        "Evaluation": evaluate(table, release),
+        "Evaluation": evaluate(few, other),
         "Exploration": explore(few, small, runs=1, epsilons=(1.0,)),
         "Audit": audit(few, small, runs=100, releases=20, seed=1),
-        "Verdict": verdict(few, protect(few, small), seed=1),
+        "Verdict": verdict(few, other, seed=1),
     }
 
 
