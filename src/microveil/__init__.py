@@ -15,6 +15,7 @@ if TYPE_CHECKING:
         MicroveilError,
         PlanError,
         PrivacyWarning,
+        UsefulnessWarning,
     )
     from microveil.evaluation import Evaluation, evaluate
     from microveil.evaluation.estimator import ProtectedEstimator
@@ -55,6 +56,7 @@ __all__ = [
     "Release",
     "Scenario",
     "Source",
+    "UsefulnessWarning",
     "Verdict",
     "__version__",
     "audit",
@@ -78,6 +80,7 @@ _HOMES = {
             "MicroveilError",
             "PlanError",
             "PrivacyWarning",
+            "UsefulnessWarning",
         ),
         "evaluation": ("Evaluation", "evaluate"),
         "evaluation.estimator": ("ProtectedEstimator",),

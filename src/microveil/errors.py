@@ -10,21 +10,23 @@
 
     UserWarning
     ├── PrivacyWarning            something weakens the guarantee; the certificate records it too
-    └── FileWarning               something was assumed of a file, or a file cannot hold it
+    ├── FileWarning               something was assumed of a file, or a file cannot hold it
+    └── UsefulnessWarning         a choice leaves little of the data
 
 Messages name attributes, counts and line numbers. They never contain a value from the data.
 """
 
+import sys
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from importlib import import_module
 from pathlib import Path
+from types import FrameType
 from typing import Any, Self
 
 _MOST_SHOWN = 40
-_MOST_NAMES = 8
 
 _noted: ContextVar[list[str] | None] = ContextVar("noted", default=None)
 
@@ -146,13 +148,20 @@ def _text_of(alike: Sequence[MicroveilError]) -> str:
     if len(names) < 2:
         return str(alike[0])
     lines = [f"{p.line}" for p in alike if p.line is not None]
-    at = f"lines {_few(list(dict.fromkeys(lines)))}: " if lines else ""
-    return f"{at}attributes {_few(names)}: {alike[0].message}"
+    at = f"lines {few(list(dict.fromkeys(lines)))}: " if lines else ""
+    return f"{at}attributes {few(names)}: {alike[0].message}"
 
 
-def _few(items: list[str]) -> str:
-    more = len(items) - _MOST_NAMES
-    return ", ".join(items[:_MOST_NAMES]) + (f" and {more:,} more" if more > 0 else "")
+def few(items: Sequence[str], most: int = 8) -> str:
+    """Name the first few of many.
+
+    Examples
+    --------
+    >>> few(["a", "b", "c"], 2)
+    'a, b and 1 more'
+    """
+    more = len(items) - most
+    return ", ".join(items[:most]) + (f" and {more:,} more" if more > 0 else "")
 
 
 class PrivacyWarning(UserWarning):
@@ -163,13 +172,28 @@ class FileWarning(UserWarning):
     """Something had to be assumed to read a file, or is lost because a file cannot hold it."""
 
 
-def warn(message: str, category: type[UserWarning], *, stacklevel: int) -> None:
-    """Warn whoever called, or note it for whoever collects; `stacklevel` is that of `warnings`."""
+class UsefulnessWarning(UserWarning):
+    """A choice leaves little of the data; the guarantee holds all the same."""
+
+
+def warn(message: str, category: type[UserWarning]) -> None:
+    """Warn at the line that called microveil, or note it for whoever collects."""
     notes = _noted.get()
     if notes is None:
-        warnings.warn(message, category, stacklevel=stacklevel + 1)
+        warnings.warn(message, category, stacklevel=_callers_level())
     elif message not in notes:
         notes.append(message)
+
+
+def _callers_level() -> int:
+    """Return the `stacklevel`, seen from `warn`, of the line outside microveil that called it."""
+    frame: FrameType | None = sys._getframe(1)
+    level, outside = 1, 2
+    while frame is not None:
+        if frame.f_globals.get("__name__", "").partition(".")[0] == "microveil":
+            outside = level + 1
+        frame, level = frame.f_back, level + 1
+    return outside
 
 
 @contextmanager
@@ -179,7 +203,7 @@ def noted() -> Iterator[list[str]]:
     Examples
     --------
     >>> with noted() as notes:
-    ...     warn("it was assumed to be text", FileWarning, stacklevel=1)
+    ...     warn("it was assumed to be text", FileWarning)
     >>> notes
     ['it was assumed to be text']
     """

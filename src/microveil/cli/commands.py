@@ -506,8 +506,8 @@ def _warnings_shown() -> Iterator[None]:
         try:
             yield
         finally:
-            for warning in caught:
-                _errors.print(f"warning: {warning.message}", markup=False)
+            for message in dict.fromkeys(str(warning.message) for warning in caught):
+                _errors.print(f"warning: {message}", markup=False)
 
 
 @contextmanager

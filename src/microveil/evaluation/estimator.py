@@ -200,7 +200,7 @@ def _warn_of(notes: list[str]) -> None:
     """Warn once of everything that weakens the guarantee."""
     if notes:
         more = f" (and {len(notes) - 1} more: see certificate_.notes)" if len(notes) > 1 else ""
-        warn(f"{notes[0]}{more}", PrivacyWarning, stacklevel=3)
+        warn(f"{notes[0]}{more}", PrivacyWarning)
 
 
 def _is_per_record(value: Any, records: int) -> bool:

@@ -13,6 +13,7 @@ from microveil.plan.plan import Plan, parse_settings, read_text
 from microveil.plan.problems import located, not_said, plan_and_problems
 from microveil.release.protect import check_plan
 from microveil.release.resolve import resolve
+from microveil.release.shares import warn_of_small_shares
 
 
 def check(data: UserTable, plan: Plan | str | Path) -> tuple[MicroveilError, ...]:
@@ -69,7 +70,7 @@ def fit(plan: Plan, data: UserTable) -> None:
     """Raise everything in which a plan does not fit a table."""
     engine = _engine_of(plan, data)
     try:
-        resolve(plan, engine)
+        warn_of_small_shares(resolve(plan, engine), engine)
     finally:
         engine.discard()
 

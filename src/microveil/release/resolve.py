@@ -1,6 +1,6 @@
 """The plan meets the table: everything is checked here, before any work is done."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -14,7 +14,7 @@ from microveil.core.attribute import (
 from microveil.core.methods import METHODS, methods_that
 from microveil.core.pooling import Pool
 from microveil.engines.base import Facts, Table
-from microveil.errors import DataError, PrivacyWarning, Problems, warn
+from microveil.errors import DataError, PrivacyWarning, Problems, few, warn
 from microveil.plan.groups import Group
 from microveil.plan.plan import Plan
 from microveil.plan.roles import did_you_mean
@@ -22,6 +22,7 @@ from microveil.release.resolve_categories import resolve_categories
 from microveil.release.resolve_numbers import check_numeric, declared_domain, resolve_numbers
 
 _MOST_NAMES = 30
+_MOST_ALIKE = 5
 
 
 @dataclass(frozen=True)
@@ -87,12 +88,23 @@ def _resolved(
 ) -> ResolvedPlan:
     """Warn of what weakens the guarantee, and note it for the certificate."""
     notes += [*_notes_on_persons(plan, attributes), *_notes_on_agreement(plan, attributes)]
-    for note in notes:
-        warn(note, PrivacyWarning, stacklevel=4)
+    for told in _told(notes):
+        warn(told, PrivacyWarning)
     if plan.from_data:
         notes.append(f"taken from the data when the plan was made: {', '.join(plan.from_data)}")
     released = tuple(n for n in engine.columns if plan.attributes[n].role != "identifier")
     return ResolvedPlan(plan, attributes, released, tuple(notes))
+
+
+def _told(notes: list[str]) -> list[str]:
+    """Say once what is so of many attributes."""
+    alike: dict[str, list[str]] = {}
+    for note in notes:
+        name, _, said = note.removeprefix("attribute ").partition(": ")
+        alike.setdefault(said if note.startswith("attribute ") else note, []).append(name)
+    many = {said: names for said, names in alike.items() if len(names) > _MOST_ALIKE}
+    told = [note for note in notes if not any(note.endswith(f": {said}") for said in many)]
+    return told + [f"attributes {few(names)}: {said}" for said, names in many.items()]
 
 
 def _usable(plan: Plan, engine: Table, problems: Problems) -> list[str]:
@@ -148,7 +160,7 @@ def _check_columns(plan: Plan, engine: Table) -> None:
     with problems:
         if unlisted:
             raise DataError(
-                f"every column needs a role, and the plan has none for {_few(unlisted)}"
+                f"every column needs a role, and the plan has none for {_named(unlisted)}"
                 '; add it to the plan\'s attributes as "confidential", "identifier" (dropped) '
                 'or "kept" (published as it is)',
                 setting="attributes",
@@ -159,15 +171,14 @@ def _check_columns(plan: Plan, engine: Table) -> None:
 def _check_present(name: str, engine: Table) -> None:
     if name not in engine.columns:
         raise DataError(
-            f"in the plan, but not in the data (columns: {_few(list(engine.columns))})"
+            f"in the plan, but not in the data (columns: {_named(engine.columns)})"
             f"{did_you_mean(name, engine.columns)}; correct the name, or remove it from the plan",
             attribute=name,
         )
 
 
-def _few(names: list[str]) -> str:
-    more = f" and {len(names) - _MOST_NAMES:,} more" if len(names) > _MOST_NAMES else ""
-    return ", ".join(map(repr, names[:_MOST_NAMES])) + more
+def _named(names: Iterable[str]) -> str:
+    return few([repr(name) for name in names], _MOST_NAMES)
 
 
 def _check_records(engine: Table, when: str) -> None:
