@@ -40,13 +40,21 @@ def run_examples(page: str, directory: Path) -> None:
 def test_the_readme_runs_as_printed(tmp_path: Path) -> None:
     run_examples("```bash\nmicroveil demo\n```\n" + README, tmp_path)
     written = {file.name for file in tmp_path.iterdir()}
-    assert {"protected.parquet", "flags.csv", "people.parquet", "recommended.toml"} <= written
+    assert {"protected.parquet", "protected.certificate.json", "people.parquet"} <= written
+
+
+def test_the_readme_takes_a_minute() -> None:
+    assert len(README.splitlines()) <= 130
+    for target in re.findall(r"\]\(([^)#]+)", README):
+        assert (ROOT / target).exists(), target
+    assert "docs/from-other-tools.md" in README
 
 
 def test_the_tutorial_runs_as_printed(tmp_path: Path) -> None:
     run_examples(TUTORIAL, tmp_path)
     written = {file.name for file in tmp_path.iterdir()}
-    assert {"protected.parquet", "recommended.toml", "frontier.svg", "pooled.parquet"} <= written
+    assert {"protected.parquet", "recommended.toml", "frontier.svg", "safe.parquet"} <= written
+    assert {"flags.csv", "people.parquet"} <= written
 
 
 def test_the_scripts_are_there() -> None:

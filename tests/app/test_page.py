@@ -70,6 +70,8 @@ def test_a_release_that_fails_is_not_for_publication(page: AppTest) -> None:
     assert PUBLISH not in [caption.value for caption in page.caption]
     widget(page.multiselect, "Also try").set_value(["age"]).run()
     assert any("knows age" in e.proto.body for e in page.get("html"))
+    widget(page.multiselect, "Quasi-identifiers").set_value(["age", "region"]).run()
+    assert any("share age, region with no other" in e.proto.body for e in page.get("html"))
 
 
 def test_expected_error_follows_the_sliders(page: AppTest) -> None:

@@ -29,13 +29,16 @@ from microveil.app.attributes import is_about_rows, plan_of, rows_of
 from microveil.app.charts import frontier_chart
 from microveil.app.compare import compare
 from microveil.app.downloads import files_of
+from microveil.app.edit import _with_labels
 from microveil.app.markup import items, message, readings
 from microveil.app.outlook import check, frontier, outlook, some_records, why_unpredicted
 from microveil.app.server import command
 from microveil.app.upload import Upload
 from microveil.evaluation.pairing import pair_up
 from microveil.evaluation.utility import mean_sse
-from microveil.formats import sha256_of
+from microveil.formats import TableMeta, sha256_of
+from microveil.formats.table import ColumnMeta
+from microveil.plan.groups import Group
 from microveil.plan.propose import propose_plan
 from microveil.plan.roles import Derived, Kept
 from microveil.plan.sample import people, people_plan
@@ -67,6 +70,33 @@ def test_cells_change_what_they_name_and_nothing_else() -> None:
     others = {name: a for name, a in plan.attributes.items() if name != "age"}
     assert others == {n: a for n, a in people_plan().attributes.items() if n != "age"}
     assert isinstance(plan_of(edited(role="kept"), people_plan(), SCHEMA).attributes["age"], Kept)
+
+
+def test_groups_and_what_goes_together_are_words() -> None:
+    group = Group(attributes=["age", "wages"], anonymity=5, pooling="average")
+    together = [["education", "occupation"]]
+    plan = people_plan().replace(anonymity=10, groups=[group], together=together)
+    rows = rows_of(plan, SCHEMA)
+    assert plan_of(rows, plan, SCHEMA) == plan
+    assert [row["attribute"] for row in rows if row["group"]] == ["age", "wages"]
+    for row in rows:
+        row["together"] = None
+        row["group"] = row["group"] or (
+            " money " if row["attribute"] in ("other", "income") else None
+        )
+    changed = plan_of(rows, plan, SCHEMA)
+    assert changed.together == ()
+    assert [g.attributes for g in changed.groups] == [("age", "wages"), ("other",)]
+    assert [g.anonymity for g in changed.groups] == [5, None]
+    assert plan_of(rows, plan, SCHEMA, anonymity=0).groups == ()
+
+
+def test_labels_of_columns_and_values_are_shown() -> None:
+    rows = pl.DataFrame({"attribute": ["sex", "age"]})
+    sex = ColumnMeta(label="Sex of person", value_labels={1.0: "male", 2.0: "female"})
+    shown = _with_labels(rows, TableMeta(columns={"sex": sex}))
+    assert shown["label"].to_list() == ["Sex of person: 1 = male, 2 = female", None]
+    assert _with_labels(shown.select("attribute"), TableMeta()).columns == ["attribute"]
 
 
 def test_every_type_is_read_as_its_column_has_it() -> None:

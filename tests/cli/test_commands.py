@@ -67,7 +67,7 @@ def test_flags_alone(run: Run) -> None:
 def test_the_verdict_is_printed_and_not_written(run: Run) -> None:
     rows = "".join(f"{VALUE + i},{VALUE - 37 * i % 60},{i % 4}\n" for i in range(60))
     Path("in.csv").write_text(f"x,y,sex\n{rows}", encoding="utf-8")
-    command = "protect in.csv -o out.csv --overwrite --epsilon 1 --k 5 --keep sex"
+    command = "protect in.csv -o out.csv --overwrite --epsilon 1 --k 5 --drop sex"
     code, out, err = run(command)
     assert (code, err) == (0, "")
     assert "Risk High: does not pass." in " ".join(out.split())

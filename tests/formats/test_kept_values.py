@@ -83,3 +83,15 @@ def test_kept_values_are_checked_before_any_work(run: Run, monkeypatch: pytest.M
     code, _, err = run("protect in.parquet -o out.xlsx --epsilon 1 --k 3 --keep at")
     assert code == 1
     assert "column 'at': Excel files hold times to the millisecond" in err
+
+
+@pytest.mark.parametrize("lazy", [False, True])
+def test_csv_holds_no_nul_and_times_with_the_digits_they_need(lazy: bool, tmp_path: Path) -> None:
+    text = pl.DataFrame({"^x$": ["a\0b"], "y": [1]})
+    with pytest.raises(FileError, match=r"column '\^x\$': CSV files hold no NUL characters"):
+        write_table(text.lazy() if lazy else text, tmp_path / "out.csv")
+    day = datetime(2020, 1, 2)
+    times = pl.DataFrame({"t": [time(1, 2, 3), time(4, 5, 6, 500_000)], "d": [day, day]})
+    write_table(times.lazy() if lazy else times, tmp_path / "out.csv")
+    lines = (tmp_path / "out.csv").read_text(encoding="utf-8").split()
+    assert lines == ["t,d", "01:02:03,2020-01-02T00:00:00", "04:05:06.500,2020-01-02T00:00:00"]

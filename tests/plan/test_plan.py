@@ -288,7 +288,9 @@ def test_a_plan_is_written_and_read_again(tmp_path: Path) -> None:
     plan, path = Plan(epsilon=1, attributes={**AGE, "é\n": "kept"}), tmp_path / "plan.toml"
     plan.write(path)
     assert Plan.read(path) == plan
-    with pytest.raises(FileError, match=r"plan\.toml: the file exists; choose another path or"):
+    with pytest.raises(
+        FileError, match=r"plan\.toml: the file exists; choose another path, or give"
+    ):
         plan.replace(epsilon=2.0).write(path)
     assert Plan.read(path) == plan
     plan.replace(epsilon=2.0).write(str(path), overwrite=True)

@@ -1,7 +1,7 @@
 """Names, values and plans that once ended in a foreign exception, or in wrong values."""
 
 import zipfile
-from datetime import datetime
+from datetime import date, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,7 @@ from microveil import (
     evaluate,
     protect,
     protect_file,
+    verdict,
 )
 from microveil.formats import write_table
 from microveil.plan.propose import propose_plan
@@ -59,6 +60,22 @@ def test_any_name_will_do(name: str, pooling: str, library: Any) -> None:  # noq
     assert released.columns == table.columns
     assert released["x"].to_list() == list(range(24))
     evaluate(library(table), release)
+    verdict(library(table), release, seed=1)
+
+
+@pytest.mark.parametrize("name", ["^x$", "*"])
+def test_dates_and_missing_values_have_any_name(name: str, library: Any) -> None:  # noqa: ANN401
+    days = pl.date_range(date(2020, 1, 1), date(2020, 1, 24), eager=True)
+    lasted = pl.Series([timedelta(days=1), None] * 12)
+    table = pl.DataFrame({name: [None, *days[1:]], "lasted": lasted})
+    roles = Plan(
+        epsilon=1, k=3, missing="keep", attributes={name: "confidential", "lasted": "kept"}
+    )
+    release = protect(library(table), roles, seed=1)
+    released = nw.from_native(release.data, eager_only=True)
+    assert released["lasted"].null_count() == 12
+    assert released[name].null_count() == 1
+    verdict(library(table), release, seed=1)
 
 
 @pytest.mark.parametrize("name", ["len", "^x$", "*", 'a"b'])

@@ -234,3 +234,13 @@ def test_a_certificate_of_a_file_of_another_name_is_not_asked(
     release.write(tmp_path / "out.csv", keep_order=True)
     pl.read_csv(tmp_path / "out.csv").write_parquet(tmp_path / "out.parquet")
     assert evaluate(TABLE, tmp_path / "out.parquet", aligned=True).figures
+
+
+def test_an_ordered_dictionary_of_arrow_keeps_its_type_and_order() -> None:
+    who = pl.Series("who", ["low", "high"] * 6).cast(pl.Enum(["unused", "low", "high"]))
+    table = pl.DataFrame({"x": range(12), "who": who}).to_arrow()
+    plan = Plan(epsilon=1, k=3, attributes={"x": "confidential", "who": "kept"})
+    released = protect(table, plan).data
+    assert released.schema.types == table.schema.types
+    assert released["who"].chunk(0).dictionary.to_pylist() == ["low", "high"]
+    assert released["who"].to_pylist() == table["who"].to_pylist()

@@ -217,7 +217,7 @@ def test_odd_tables(chromium: str, tmp_path: Path) -> None:
 
 def test_it_says_whether_the_release_passes_and_what_to_change() -> None:
     table = people(200).select("age", "wages", "region").drop_nulls()
-    roles = {"age": "confidential", "wages": "confidential", "region": "kept"}
+    roles = {"age": "confidential", "wages": "confidential", "region": "identifier"}
     publish = "Publish the protected file and its certificate together"
     for anonymity, passed in ((0, False), (10, True)):
         plan = Plan(epsilon=1.0, k=5, anonymity=anonymity, attributes=roles)

@@ -9,6 +9,7 @@ import polars as pl
 
 from microveil.core.attribute import Category
 from microveil.errors import MicroveilError, PlanError
+from microveil.plan.groups import Group
 from microveil.plan.plan import Plan, PlanChanges
 from microveil.plan.roles import Bound, Confidential, Derived, Identifier, Kept
 
@@ -17,7 +18,7 @@ Row = dict[str, Any]
 
 COLUMNS = (
     "attribute", "holds", "role", "kind", "lower", "upper", "categories", "weight", "method", "k",
-    "expression", "from data",
+    "group", "together", "expression", "from data",
 )  # fmt: skip
 
 _OF_NUMBERS_ONLY = ("decimals", "resolution", "unit", "trim")
@@ -52,8 +53,15 @@ def _row(name: str, plan: Plan, dtype: pl.DataType) -> Row:
             "weight": attribute.weight,
             "method": attribute.method,
             "k": None if attribute.k is None else str(attribute.k),
+            "group": _number_of(name, [group.attributes for group in plan.groups]),
+            "together": _number_of(name, plan.together),
         }
     return row
+
+
+def _number_of(name: str, lists: Sequence[Sequence[str]]) -> str | None:
+    """Return the number of the list that has a name, from 1; None if none has."""
+    return next((str(number) for number, names in enumerate(lists, 1) if name in names), None)
 
 
 def plan_of(
@@ -73,10 +81,39 @@ def plan_of(
             attributes[name] = proposed.attributes[name]
         else:
             attributes[name] = _edited(row, before, proposed.attributes[name], schema[name])
-    changes: PlanChanges = {**settings, "attributes": attributes}
+    pooled = settings.get("anonymity", proposed.anonymity)
+    changes: PlanChanges = {
+        **settings,
+        "attributes": attributes,
+        "groups": _groups(rows, proposed) if pooled else (),
+        "together": tuple(_alike(rows, "together").values()) if pooled else (),
+    }
     plan = proposed.replace(**changes)
     marks = [mark for mark in proposed.from_data if _stands(mark, plan, proposed)]
     return plan.replace(from_data=tuple(marks))
+
+
+def _groups(rows: Sequence[Row], proposed: Plan) -> list[Group]:
+    """Make a group of every word in the column of groups; numbered ones stay as proposed."""
+    before = {str(number): group for number, group in enumerate(proposed.groups, 1)}
+    return [
+        Group(
+            attributes=names,
+            anonymity=before[word].anonymity if word in before else None,
+            pooling=before[word].pooling if word in before else None,
+        )
+        for word, names in _alike(rows, "group").items()
+    ]
+
+
+def _alike(rows: Sequence[Row], column: str) -> dict[str, tuple[str, ...]]:
+    """Return the confidential attributes that have the same word in a column, by that word."""
+    found: dict[str, tuple[str, ...]] = {}
+    for row in rows:
+        word = (row[column] or "").strip()
+        if word and row["role"] == "confidential":
+            found[word] = (*found.get(word, ()), row["attribute"])
+    return found
 
 
 def is_about_rows(error: MicroveilError, rows: Sequence[Row], settings: Collection[str]) -> bool:

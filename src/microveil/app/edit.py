@@ -9,11 +9,13 @@ from microveil.app.attributes import COLUMNS, Row, rows_of
 from microveil.app.markup import message
 from microveil.app.session import Chosen, Edited
 from microveil.core.methods import METHODS
+from microveil.formats import TableMeta
+from microveil.formats.table import ColumnMeta
 
 _MOST_ROWS = 16  # further ones are scrolled to
+_WIDEST_NAME, _MARGIN, _LETTER = 360, 40, 8  # in pixels
 _SCHEMA = {name: pl.Float64 if name == "weight" else pl.String for name in COLUMNS}
 _CONFIG: Any = {
-    "attribute": st.column_config.TextColumn("attribute", pinned=True),
     "role": st.column_config.SelectboxColumn(
         "role", options=["confidential", "identifier", "kept", "derived"], required=True
     ),
@@ -34,6 +36,18 @@ _CONFIG: Any = {
         "method", options=list(METHODS), help="Empty: the one chosen below."
     ),
     "k": st.column_config.TextColumn("k", width="small", help="Empty: the one chosen below."),
+    "group": st.column_config.TextColumn(
+        "group",
+        width="small",
+        help="Any word: attributes with the same one are pooled in joint clusters of their own. "
+        "Empty: with all others.",
+    ),
+    "together": st.column_config.TextColumn(
+        "together",
+        width="small",
+        help="Any word: attributes with the same one are exchanged together, so that their "
+        "combinations survive.",
+    ),
     "expression": st.column_config.TextColumn(
         "expression", help="Of derived ones, e.g. wages + other."
     ),
@@ -53,14 +67,18 @@ def attributes(chosen: Chosen) -> Edited:
         "of ε."
     )
     rows = rows_of(chosen.proposed, chosen.data.schema)
+    longest = max(len(row["attribute"]) for row in rows)
+    name = st.column_config.TextColumn(
+        "attribute", pinned=True, width=min(_WIDEST_NAME, _MARGIN + _LETTER * longest)
+    )
     edited: Any = st.data_editor(
-        pl.DataFrame(rows, schema=_SCHEMA),
+        _with_labels(pl.DataFrame(rows, schema=_SCHEMA), chosen.table.meta),
         key=f"attributes {chosen.identity}",
         hide_index=True,
         height=38 + 35 * min(len(rows), _MOST_ROWS),
         placeholder="",
-        disabled=("attribute", "holds", "from data"),
-        column_config=_CONFIG,
+        disabled=("attribute", "label", "holds", "from data"),
+        column_config={"attribute": name, **_CONFIG},
         alt="What becomes of each attribute",
     )
     place = st.container()
@@ -73,7 +91,24 @@ def attributes(chosen: Chosen) -> Edited:
                 f"certificate will say so unless you change it: {', '.join(marked)}",
             )
         )
-    return Edited([_without_blanks(row) for row in edited.to_dicts()], place)
+    rows = edited.select(COLUMNS).to_dicts()
+    return Edited([_without_blanks(row) for row in rows], place)
+
+
+def _with_labels(rows: pl.DataFrame, meta: TableMeta) -> pl.DataFrame:
+    """Put what the file says of its columns and values beside their names, if it says anything."""
+    labels = [_label(meta.columns.get(name)) for name in rows["attribute"]]
+    if not any(labels):
+        return rows
+    return rows.insert_column(1, pl.Series("label", labels, dtype=pl.String))
+
+
+def _label(column: ColumnMeta | None) -> str | None:
+    if column is None:
+        return None
+    values = ", ".join(f"{value:g} = {text}" if isinstance(value, float) else f"{value} = {text}"
+                       for value, text in column.value_labels.items())  # fmt: skip
+    return ": ".join(filter(None, (column.label, values))) or None
 
 
 def _without_blanks(row: Row) -> Row:

@@ -65,22 +65,24 @@ def judge(outcome: Outcome) -> Evaluation:
     """Step 5: how useful it is, how risky, what to change, and what is promised."""
     st.header("5. Judge", anchor=False)
     st.caption("These figures depend on the data: keep them private.")
-    known, people = _intruder(outcome.plan)
+    known, people, quasi_identifiers = _intruder(outcome.plan)
     with st.spinner("Measuring; a million records take about a minute", show_time=True):
         base = remember("evaluation", outcome, lambda: _evaluate(outcome))
-        asked = (outcome, tuple(known), people)
-        found = remember("scenario", asked, lambda: also_known(base, known, people))
+        asked = (outcome, tuple(known), people, tuple(quasi_identifiers))
+        found = remember(
+            "scenario", asked, lambda: also_known(base, known, people, quasi_identifiers)
+        )
         change = remember("change", asked, lambda: _next_step(found))
         compared = remember(
             "compared", outcome, lambda: compare(outcome.original.data, outcome.release)
         )
     useful_card, risky_card = how_useful(found.figures), how_risky(found.figures)
+    to_change = [f"To change: {change}."] if change is not None else []
+    st.html(verdict(risky_card.grade, [said_of(found.figures), *to_change]))
     for column, card in zip(st.columns(2), (useful_card, risky_card), strict=True):
         with column.container(border=True, height="stretch"):
             st.subheader(card.question, anchor=False)
             st.html(graded(card.grade, card.answer, card.sentences))
-    to_change = [f"To change: {change}."] if change is not None else []
-    st.html(verdict(risky_card.grade, [said_of(found.figures), *to_change]))
     st.caption(RULES)
     _scenarios(found)
     shapes, useful, safe, promised = st.tabs(
@@ -95,15 +97,19 @@ def judge(outcome: Outcome) -> Evaluation:
     return found
 
 
-def _intruder(plan: Plan) -> tuple[list[str], float]:
+def _intruder(plan: Plan) -> tuple[list[str], float, list[str]]:
     """Ask what someone may know who looks for people in the release."""
-    left, right = st.columns([3, 1])
     released = [name for name, a in plan.attributes.items() if a.role != "identifier"]
+    quasi_identifiers = st.multiselect(
+        "Quasi-identifiers: columns that others may have too, together", released,
+        placeholder="none named; counts records that are alone with their combination",
+    )  # fmt: skip
+    left, right = st.columns([3, 1])
     known = left.multiselect(
         "Also try someone who knows only", released, placeholder="all masked attributes"
     )
     people = right.slider("of so many people, in %", 5, 100, 100, step=5)
-    return known, people / 100
+    return known, people / 100, quasi_identifiers
 
 
 def _evaluate(outcome: Outcome) -> Evaluation:

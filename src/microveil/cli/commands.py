@@ -2,6 +2,7 @@
 
 import math
 import os
+import re
 import signal
 import sys
 import warnings
@@ -52,6 +53,8 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 _errors = Console(stderr=True, soft_wrap=True, highlight=False)
+
+_FIRST_SENTENCE = re.compile(r".*?[.](?=\s|$)", re.DOTALL)
 
 DEFECT = 3
 """Exit code for a defect of microveil, after 0 (done), 1 (the user's mistake) and 2 (usage)."""
@@ -536,6 +539,17 @@ def _end(number: int, _: object) -> None:
     for other in _ENDINGS:
         signal.signal(other, signal.SIG_IGN)
     sys.exit(128 + number)
+
+
+def _with_whole_sentences() -> None:
+    """Let `--help` show the first sentence of every command, which Click would cut."""
+    for command in app.registered_commands:
+        described = _FIRST_SENTENCE.match((command.callback and command.callback.__doc__) or "")
+        if described:
+            command.short_help = " ".join(described.group().split())
+
+
+_with_whole_sentences()
 
 
 def main() -> None:

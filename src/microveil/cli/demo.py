@@ -1,10 +1,12 @@
 """The main job on a bundled sample: file, plan, release, certificate, before and after."""
 
+import shutil
+import sys
 from pathlib import Path
 
 from rich.console import RenderableType
 
-from microveil.cli.terminal import show_before_and_after, show_rows
+from microveil.cli.terminal import Rows, show_before_and_after
 from microveil.errors import FileError
 from microveil.evaluation.verdict import verdict
 from microveil.formats import moved_into_place
@@ -12,6 +14,14 @@ from microveil.formats.paths import check_place
 from microveil.plan.sample import people, recommended_people_plan
 from microveil.release.certificate_text import show_release
 from microveil.release.protect import Progress, protect
+
+
+def command() -> str:
+    """Return how to call microveil again from where it was called: a line that can be pasted."""
+    called, known = Path(sys.argv[0]), shutil.which("microveil")
+    if called.name != "microveil" or (known and Path(known).samefile(called)):
+        return "microveil"
+    return str(called)
 
 
 def run_demo(
@@ -45,14 +55,15 @@ def run_demo(
         "protected.detail.zip": "private: clusters and noise scales",
     }
     return [
-        show_rows(before.head(4), "People as collected"),
-        show_rows(release.data.head(4), "The same people as released"),
+        Rows(before.head(4), "People as collected"),
+        Rows(release.data.head(4), "The same people as released"),
         show_before_and_after(before, release.data),
+        "",
         show_release(release.certificate),
         "",
         found,
         "",
         f"Written to {directory}:",
         *(f"  {name:<28}{what}" for name, what in files.items()),
-        f"Next: microveil certificate {written.certificate}",
+        f"Next: {command()} certificate {written.certificate}",
     ]

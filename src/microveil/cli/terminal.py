@@ -1,9 +1,10 @@
 """What people see in a terminal: records and columns before and after."""
 
+from dataclasses import dataclass
+
 import numpy as np
 import polars as pl
-from rich.box import SIMPLE
-from rich.console import RenderableType
+from rich.console import Console, ConsoleOptions, JustifyMethod, RenderableType, RenderResult
 from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
@@ -19,19 +20,49 @@ def show_verdict(verdict: Verdict | str) -> RenderableType:
     return Text(f"Verdict: none. {verdict}") if isinstance(verdict, str) else verdict
 
 
-def show_rows(table: pl.DataFrame, title: str) -> Table:
-    """Lay out a few records."""
-    grid = Table(title=title, title_justify="left", header_style="bold", box=SIMPLE)
-    for name, dtype in table.schema.items():
-        grid.add_column(escape(name), justify="right" if dtype.is_numeric() else "left")
-    for row in table.iter_rows():
-        grid.add_row(*("–" if value is None else escape(str(value)) for value in row))
-    return grid
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """A few records, with as many whole columns as there is room for."""
+
+    table: pl.DataFrame
+    title: str
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        names = self.table.columns
+        shown = len(names)
+        while shown > 1 and _width(console, options, self._grid(shown)) > options.max_width:
+            shown -= 1
+        yield self._grid(shown)
+        if shown < len(names):
+            yield Text(f"and {', '.join(names[shown:])}\n", style="dim")
+
+    def _grid(self, shown: int) -> Table:
+        grid = _compact(self.title)
+        cells = self.table[:, :shown]
+        for name, dtype in cells.schema.items():
+            justify: JustifyMethod = "right" if dtype.is_numeric() else "left"
+            grid.add_column(escape(name), justify=justify, no_wrap=True)
+        for row in cells.iter_rows():
+            grid.add_row(*("–" if value is None else escape(str(value)) for value in row))
+        return grid
+
+
+def _width(console: Console, options: ConsoleOptions, grid: Table) -> int:
+    """Return how wide a table would like to be."""
+    return grid.__rich_measure__(console, options.update(width=10_000)).maximum
+
+
+def _compact(title: str) -> Table:
+    """Begin a table with little between its columns."""
+    return Table(
+        title=f"{title}\n", title_justify="left", header_style="bold",
+        box=None, pad_edge=False, padding=(0, 2, 0, 0),
+    )  # fmt: skip
 
 
 def show_before_and_after(before: pl.DataFrame, after: pl.DataFrame) -> Table:
     """Compare means, standard deviations and shapes of the columns that were masked."""
-    grid = Table(title="Before and after", title_justify="left", header_style="bold", box=SIMPLE)
+    grid = _compact("Before and after")
     grid.add_column("attribute")
     for name in ("mean", "after", "st. dev.", "after"):
         grid.add_column(name, justify="right")

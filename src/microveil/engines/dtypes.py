@@ -44,11 +44,16 @@ def column_of(frame: nw.DataFrame[Any], name: str) -> nw.Series[Any]:
     return frame[name].alias("column")
 
 
+def polars_of(series: nw.Series[Any]) -> pl.Series:
+    """Return a column as Polars has it, by a plain name, which PyArrow's does not keep."""
+    return series.to_polars().alias("column")
+
+
 def numbers(series: nw.Series[Any]) -> Reals:
     """Return the values of a numeric column, or of dates and times; missing ones must be gone."""
     dtype = series.dtype
     if dtype in (nw.Date, nw.Datetime, nw.Time):
-        physical = series.to_polars().to_physical().to_numpy()
+        physical = polars_of(series).to_physical().to_numpy()
         unit = dtype.time_unit if isinstance(dtype, nw.Datetime) else ""
         if dtype == nw.Time or unit == "ns":
             physical = physical // 1_000
@@ -62,7 +67,7 @@ def numbers(series: nw.Series[Any]) -> Reals:
 def category_values(series: nw.Series[Any]) -> tuple[pl.Series, Holds]:
     """Return a column of categories as Polars has it, and what it holds."""
     try:
-        column = series.to_polars().alias("column")
+        column = polars_of(series)
     except (TypeError, ValueError, pl.exceptions.PolarsError):  # values of several types
         return pl.Series(series.to_list(), dtype=pl.Object), "other values"
     if column.dtype in (pl.Categorical, pl.Enum):
@@ -101,7 +106,7 @@ def own_categories(series: nw.Series[Any], declared: Collection[Category] = ()) 
         return series
     native = series.to_native()
     if series.implementation is nw.Implementation.PYARROW:
-        native = native.cast(native.type.value_type).dictionary_encode()
+        native = _own_dictionary(native)
     else:
         unused = [c for c in native.cat.categories if c not in {*declared, *native.dropna()}]
         native = native.cat.remove_categories(unused)
@@ -109,6 +114,29 @@ def own_categories(series: nw.Series[Any], declared: Collection[Category] = ()) 
             native = native.cat.reorder_categories(sorted(native.cat.categories))
     own: nw.Series[Any] = nw.from_native(native, series_only=True)
     return own.alias(series.name)
+
+
+def _own_dictionary(column: UserColumn) -> UserColumn:
+    """Encode a PyArrow column by the categories its rows have, in their order if they have one."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    kind, values = column.type, column.cast(column.type.value_type)
+    used = set(values.unique().to_pylist()) - {None}
+    if kind.ordered:
+        listed = column.unify_dictionaries().chunk(0).dictionary.to_pylist()
+        categories = [category for category in listed if category in used]
+    else:
+        categories = sorted(used)
+    dictionary = pa.array(categories, type=kind.value_type)
+    places = pc.index_in(values, value_set=dictionary).cast(kind.index_type)
+    return pa.chunked_array(
+        [
+            pa.DictionaryArray.from_arrays(chunk, dictionary, ordered=kind.ordered)
+            for chunk in places.chunks
+        ],
+        type=kind,
+    )
 
 
 def column_like(like: nw.Series[Any], values: pl.Series) -> nw.Series[Any]:

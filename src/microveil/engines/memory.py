@@ -44,6 +44,7 @@ from microveil.engines.dtypes import (
     listed_categories,
     numbers,
     own_categories,
+    polars_of,
 )
 from microveil.errors import DataError
 from microveil.plan.roles import Derived
@@ -468,7 +469,7 @@ def _spread(masked: NDArray[Number], sizes: Integers, order: Order) -> NDArray[N
 
 def _bits(column: nw.Series[Any]) -> Integers:
     """Return a number for every value by which equal values can be told."""
-    return column.to_polars().hash().to_numpy().view(np.int64)
+    return polars_of(column).hash().to_numpy().view(np.int64)
 
 
 def pooled_wrongly(attributes: Sequence[str], found: str) -> DataError:

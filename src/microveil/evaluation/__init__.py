@@ -186,9 +186,14 @@ def evaluate(
 
 
 def also_known(
-    evaluation: Evaluation, known: Sequence[str] = (), people: float = 1.0
+    evaluation: Evaluation,
+    known: Sequence[str] = (),
+    people: float = 1.0,
+    quasi_identifiers: Sequence[str] = (),
 ) -> Evaluation:
     """Try one more intruder on what was evaluated: one who knows these columns of so many people.
+
+    Quasi-identifiers are counted in the release as `evaluate` does.
 
     Examples
     --------
@@ -205,6 +210,7 @@ def also_known(
         raise DataError(NOT_ALIGNED)
     new = [x for x in scenarios_of(pair, known, people) if x.label not in tried]
     found = [f for x in new for f in linkage_figures(pair, sample=10_000, seed=0, scenario=x)]
+    found += class_figures(pair, quasi_identifiers)
     figures = (*evaluation.figures, *(f for f in found if isinstance(f, Figure)))
     return replace(evaluation, figures=in_order(figures), scenarios=(*evaluation.scenarios, *new))
 

@@ -9,7 +9,7 @@ import polars as pl
 
 from microveil.core.attribute import CategoryKind
 from microveil.core.grid import Integers, Reals
-from microveil.engines.dtypes import category_values, column_of, describe, numbers
+from microveil.engines.dtypes import category_values, column_of, describe, numbers, polars_of
 from microveil.errors import DataError
 from microveil.evaluation.result import NotComputed
 from microveil.evaluation.utility import LARGEST
@@ -144,7 +144,7 @@ def _as_times(column: nw.Series[Any], like: nw.Series[Any]) -> nw.Series[Any]:
         return column.cast(nw.Datetime("us"))
     if column.dtype != nw.String or wanted.clock is None:
         return column
-    text, dtype = column.to_polars(), like.to_polars().dtype
+    text, dtype = polars_of(column), polars_of(like).dtype
     try:
         times = text.str.strptime(dtype)  # type: ignore[arg-type]
     except pl.exceptions.PolarsError:

@@ -13,7 +13,7 @@ import polars as pl
 
 from microveil.core.grid import Integers, Reals
 from microveil.core.tables import UserTable
-from microveil.engines.dtypes import category_values, numbers
+from microveil.engines.dtypes import category_values, column_of, numbers
 from microveil.engines.memory import open_table
 from microveil.errors import DataError, MicroveilError, noted
 from microveil.evaluation import linkage, risk
@@ -95,7 +95,8 @@ class Glance:
         """Return the share of released records that share these columns with no other."""
         if not isinstance(self.released, pl.LazyFrame):
             return risk.quasi_identifier_classes(self.released, names).unique
-        sizes = self.released.select(names).group_by(names).agg(pl.len().alias("records"))
+        keys = _columns(self.released, names)
+        sizes = keys.group_by(pl.all()).agg(pl.len().alias("records"))
         alone = sizes.select((pl.nth(len(names)) == 1).sum()).collect(engine="streaming").item()
         return int(alone) / self.records
 
@@ -157,21 +158,26 @@ def _rows(table: UserTable, rows: Integers, names: Sequence[str] | None = None) 
     """Read some records; of a lazy table a column at a time."""
     if not isinstance(table, pl.LazyFrame):
         frame = open_table(table)
-        chosen: nw.DataFrame[Any] = frame.select(*(names or frame.columns))[rows]
-        return chosen.to_native()
+        return frame[rows, list(names or frame.columns)].to_native()
     names = names or table.collect_schema().names()
-    columns = [table.select(pl.col(name).gather(rows)).collect()[name] for name in names]
-    return pl.DataFrame(columns)
+    columns = [_columns(table, [name]).select(pl.all().gather(rows)).collect() for name in names]
+    return pl.concat(columns, how="horizontal")
+
+
+def _columns(table: pl.LazyFrame, names: Sequence[str]) -> pl.LazyFrame:
+    """Take columns by their places, since Polars takes names such as ``^x$`` for patterns."""
+    everything = table.collect_schema().names()
+    return table.select(pl.nth([everything.index(name) for name in names]))
 
 
 def _parts(table: UserTable, names: Sequence[str]) -> Iterator[nw.DataFrame[Any]]:
     """Read all records, some at a time."""
     if isinstance(table, pl.LazyFrame):
-        lazy = table.select(names)
+        lazy = _columns(table, names)
         for first in range(0, int(lazy.select(pl.len()).collect().item()), PART):
             yield open_table(lazy.slice(first, PART).collect())
     else:
-        frame = open_table(table).select(*names)
+        frame = open_table(table)[list(names)]
         for first in range(0, len(frame), PART):
             yield frame[first : first + PART]
 
@@ -187,20 +193,26 @@ def _kind(plan: Plan, name: str) -> Kind:
 
 def _coded(table: nw.DataFrame[Any], kinds: dict[str, Kind], plan: Plan) -> Reals:
     """Return what attacks compare: numbers, places in an order, or what tells values apart."""
-    return np.column_stack([_codes(table[name], kind, plan) for name, kind in kinds.items()])
+    return np.column_stack([_codes(table, name, kind, plan) for name, kind in kinds.items()])
 
 
-def _codes(column: nw.Series[Any], kind: Kind, plan: Plan) -> Reals:
+def _codes(table: nw.DataFrame[Any], name: str, kind: Kind, plan: Plan) -> Reals:
+    column = column_of(table, name)
     codes = np.full(len(column), np.nan)
     present = ~column.is_null().to_numpy().astype(np.bool_)
     values = column.drop_nulls()
     if kind == "number":
         codes[present] = numbers(values)
         return codes
-    text = category_values(values)[0].cast(pl.String)
+    text = _as_text(category_values(values)[0])
     if kind == "ordinal":
-        order = pl.Series(plan.confidential[column.name].declared_categories).cast(pl.String)
+        order = pl.Series(plan.confidential[name].declared_categories).cast(pl.String)
         codes[present] = text.cast(pl.Enum(order)).to_physical().to_numpy()
     else:
         codes[present] = text.hash(seed=0).to_numpy() >> 11  # as many bits as a double holds
     return codes
+
+
+def _as_text(values: pl.Series) -> pl.Series:
+    """Write values as text; spans of time, which Polars does not write so, as numbers."""
+    return (values.to_physical() if values.dtype == pl.Duration else values).cast(pl.String)

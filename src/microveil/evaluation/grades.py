@@ -16,13 +16,16 @@ Grade = Literal["good", "fair", "poor", "unknown"]
 LOW_LINKAGE, MEDIUM_LINKAGE = 0.1, 0.2
 """Risk is low, and a release passes, up to the first share of people linked; then medium."""
 
+ATTACKS = (*LINKAGE, "risk.linkage_with_kept")
+"""Measures of how many people are linked; the last by those who know kept columns as well."""
+
 LIMITS = {
     "utility.il1s": (0.1 / math.sqrt(2), 0.5 / math.sqrt(2)),
     "utility.quantiles": (0.25, 1.0),
     "utility.pearson": (0.1, 0.3),
     "utility.total_variation": (0.05, 0.2),
     "utility.cramers_v": (0.1, 0.3),
-    **dict.fromkeys(LINKAGE, (LOW_LINKAGE, MEDIUM_LINKAGE)),
+    **dict.fromkeys(ATTACKS, (LOW_LINKAGE, MEDIUM_LINKAGE)),
     "risk.unique_records": (0.0, 0.05),
 }
 """By measure: up to the first a figure is good, up to the second it is fair."""
@@ -33,9 +36,10 @@ PASS_RULE = (
 )
 RISK_RULE = (
     f"Risk is low, and a release passes, while no attack links more than {percent(LOW_LINKAGE)} of "
-    "the people an intruder knows, in any scenario, and nobody is unique in quasi-identifiers that "
-    f"were named; it is medium up to {percent(MEDIUM_LINKAGE)} and 5%. Of a figure from a sample "
-    "the upper end of the 95% interval counts."
+    "the people an intruder knows, in any scenario and with kept columns known, and nobody is "
+    "unique in quasi-identifiers that were named; it is medium up to "
+    f"{percent(MEDIUM_LINKAGE)} and 5%. Of a figure from a sample the upper end of the 95% "
+    "interval counts."
 )
 USEFULNESS_RULE = (
     "Usefulness is good while numbers move by 0.1 standard deviations or less on average, no "
@@ -82,7 +86,7 @@ def worst(figures: Iterable[Figure], measure: str) -> Figure | None:
 
 def worst_linkage(figures: Iterable[Figure]) -> Figure | None:
     """Return the most successful attack of all scenarios."""
-    found = [figure for figure in figures if figure.measure in LINKAGE]
+    found = [figure for figure in figures if figure.measure in ATTACKS]
     return max(found, key=lambda f: f.at_most, default=None)
 
 
@@ -95,12 +99,10 @@ def worst_loss(figures: Sequence[Figure]) -> Figure | None:
     return max(found, key=_badness, default=None)
 
 
-def kept_point_to_people(figures: Sequence[Figure]) -> list[Figure]:
-    """Return what to warn of although a release passes, and combinations that point to people."""
-    linked, unique = worst(figures, "risk.linkage_with_kept"), worst(figures, "risk.unique_kept")
-    warned = [linked] if linked is not None and linked.at_most > LOW_LINKAGE else []
-    alone = [unique] if unique is not None and unique.value else []
-    return warned + alone if passes(figures) else alone
+def kept_point_to_people(figures: Sequence[Figure]) -> Figure | None:
+    """Return how many combinations of kept columns point to one person, if any do."""
+    unique = worst(figures, "risk.unique_kept")
+    return unique if unique is not None and unique.value else None
 
 
 def passes(figures: Sequence[Figure]) -> bool:
@@ -149,11 +151,10 @@ def how_useful(figures: Sequence[Figure]) -> Card:
 def how_risky(figures: Sequence[Figure], unscored: str | None = None) -> Card:
     """Grade who can be found; without attacks it is not known, for the reason given."""
     measures: dict[str, Say] = {
-        **dict.fromkeys(LINKAGE, _reading),
+        **dict.fromkeys(ATTACKS, _reading),
         "risk.unique_combinations": _reading,
         "risk.unique_records": _reading,
         "risk.unique_kept": _reading,
-        "risk.linkage_with_kept": _reading,
         "risk.narrow_clusters": lambda f: (
             f"{percent(f.value)} of records share their masked {f.attribute} with a cluster so "
             f"narrow ({NARROW} standard deviations) that it tells the value closely."
@@ -164,10 +165,9 @@ def how_risky(figures: Sequence[Figure], unscored: str | None = None) -> Card:
         ),
     }
     linked = worst_linkage(figures)
-    told = [f for f in figures if f.measure not in LINKAGE or f is linked]
-    low = linked is not None and grade_of(linked) == "good"
-    beside_the_point = "risk.unique_combinations" if low else "risk.linkage_with_kept"
-    told = [figure for figure in told if figure.measure != beside_the_point]
+    told = [f for f in figures if f.measure not in ATTACKS or f is linked]
+    if linked is not None and grade_of(linked) == "good":
+        told = [figure for figure in told if figure.measure != "risk.unique_combinations"]
     card = _graded("How risky is it?", _RISK, told, measures)
     if linked is not None:
         return card
@@ -207,7 +207,7 @@ def _badness(figure: Figure) -> tuple[int, float]:
 def _tells(figure: Figure) -> bool:
     """Whether a figure is worth a sentence: that no record is in a bad place is not."""
     of_utility = MEASURES[figure.measure].part == "utility"
-    return bool(figure.value) or of_utility or figure.measure in LINKAGE
+    return bool(figure.value) or of_utility or figure.measure in ATTACKS
 
 
 def _how_far(figure: Figure) -> str:

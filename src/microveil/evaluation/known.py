@@ -8,6 +8,7 @@ import numpy as np
 import polars as pl
 
 from microveil.core.grid import Integers, Reals
+from microveil.engines.dtypes import column_of, polars_of
 from microveil.errors import DataError
 from microveil.evaluation.compared import MISSING, compare_numbers
 from microveil.evaluation.pairing import Pair
@@ -86,7 +87,7 @@ def _column(pair: Pair, name: str) -> tuple[Kind, Reals, Reals]:
             codes = with_gaps(attribute.original)[pair.positions]
             return attribute.kind, codes, with_gaps(attribute.released)
     if pair.plan is not None and name in pair.plan.derived:
-        numbers = compare_numbers(name, pair.source[name], pair.table[name])
+        numbers = compare_numbers(name, column_of(pair.source, name), column_of(pair.table, name))
         return "number", numbers.original[pair.positions], numbers.released[pair.order]
     return "exact", *_as_they_are(pair, name)
 
@@ -98,7 +99,7 @@ def with_gaps(codes: Integers) -> Reals:
 
 def _as_they_are(pair: Pair, name: str) -> tuple[Reals, Reals]:
     """Give the values of a column that is published as it is numbers, alike in both tables."""
-    before, after = pair.source[name].to_polars(), pair.table[name].to_polars()
+    before, after = polars_of(pair.source[name]), polars_of(pair.table[name])
     try:
         both = pl.concat([column.cast(pl.String) for column in (before, after)])
     except pl.exceptions.PolarsError:

@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from microveil.engines.dtypes import column_of
 from microveil.errors import PlanError
 from microveil.evaluation import linkage
 from microveil.evaluation.category_figures import category_figures
@@ -25,7 +26,7 @@ from microveil.evaluation.grades import (
 )
 from microveil.evaluation.known import EVERYTHING, what_is_known
 from microveil.evaluation.pairing import Pair
-from microveil.evaluation.result import Evaluation, Figure, percent
+from microveil.evaluation.result import LINKAGE, Evaluation, Figure, percent
 from microveil.evaluation.utility_figures import distribution_figures, error_figures
 from microveil.plan.plan import RECOMMENDED, Plan
 from microveil.plan.roles import Confidential
@@ -86,12 +87,11 @@ def next_step(
     random = np.random.default_rng(seed)
     linked, kept = worst_linkage(figures), worst(figures, "risk.unique_kept")
     if linked is not None and grade_of(linked) != "good":
+        if linked.measure not in LINKAGE:
+            return _with_kept_masked(look, linked, random)
         named = {scenario.label: scenario for scenario in scenarios}
         scenario = named[linked.attribute] if linked.attribute else EVERYTHING
         return _against_linkage(look, linked, scenario, random)
-    known = worst(figures, "risk.linkage_with_kept")
-    if known is not None and known.at_most > LOW_LINKAGE:
-        return _with_kept_masked(look, known, random)
     if kept is not None and kept.value > LIMITS["risk.unique_records"][1]:
         return _against_kept(look)
     deciding = worst_loss(figures)
@@ -178,7 +178,7 @@ def _with_kept_masked(look: Glance, linked: Figure, random: np.random.Generator)
 
 
 def _kind_of(look: Glance, name: str) -> Literal["nominal"] | None:
-    return "nominal" if kind_of(look.pair.source[name]) == "categories" else None
+    return "nominal" if kind_of(column_of(look.pair.source, name)) == "categories" else None
 
 
 def _against_kept(look: Glance) -> Change | None:

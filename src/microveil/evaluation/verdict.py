@@ -91,10 +91,11 @@ class Verdict(Summarised):
         """Say everything in a few lines, each with what it is about."""
         verdict = "passes" if self.passed else "does not pass"
         found = self.linkage
-        sentence = f"{found.reading}."
+        sentence = f"{found.reading.removesuffix('; higher is riskier')}."
         yield "Risk", f"{self.risk.answer}: {verdict}. {sentence}"
-        for figure in kept_point_to_people(self.figures):
-            yield "Kept", f"{figure.reading.partition(';')[0]}."
+        alone = kept_point_to_people(self.figures)
+        if alone is not None:
+            yield "Kept", f"{alone.reading.partition(';')[0]}."
         shares = [f for f in self.figures if f.measure == "risk.clusters_without_noise"]
         if any(figure.value for figure in shares):
             most = max(shares, key=lambda figure: figure.value)

@@ -6,7 +6,7 @@ from pathlib import Path
 import polars as pl
 
 from microveil.errors import FileError
-from microveil.formats.csv import writing
+from microveil.formats.csv import check, writing
 from microveil.formats.table import Source, Table, TableMeta, same_name_twice
 
 
@@ -55,7 +55,8 @@ def write_parquet(frame: pl.DataFrame, path: Path, _meta: TableMeta) -> list[str
 def sink(frame: pl.LazyFrame, path: Path, meta: TableMeta) -> list[str]:
     """Write a Parquet or CSV file bit by bit."""
     if path.suffix.lower() == ".csv":
-        frame.sink_csv(path, **writing(meta, len(frame.collect_schema())))
+        check(frame)
+        frame.sink_csv(path, **writing(meta, frame.collect_schema()))
     else:
         frame.sink_parquet(path)
     return []

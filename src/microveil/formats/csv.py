@@ -3,7 +3,7 @@
 import codecs
 import csv
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from io import BytesIO, StringIO, TextIOWrapper
@@ -165,15 +165,33 @@ def read_columnwise(
 
 def write(frame: pl.DataFrame, path: Path, meta: TableMeta) -> list[str]:
     """Write a CSV file of the dialect it was read in, in UTF-8."""
-    frame.write_csv(path, **writing(meta, frame.width))
+    check(frame)
+    frame.write_csv(path, **writing(meta, frame.schema))
     return []
 
 
-def writing(meta: TableMeta, columns: int) -> dict[str, Any]:
-    """Return how Polars writes a dialect; a missing value of a single column is no empty line."""
+def check(frame: pl.DataFrame | pl.LazyFrame) -> None:
+    """Refuse text that would make of the file one that is not taken for text."""
+    with_nul = pl.selectors.string().str.contains("\0", literal=True).any()
+    for column in frame.lazy().select(with_nul).collect(engine="streaming"):
+        if column.item():
+            raise FileError(
+                f"column {column.name!r}: CSV files hold no NUL characters, found some in its "
+                "text; remove them, or write Parquet"
+            )
+
+
+def writing(meta: TableMeta, schema: Mapping[str, pl.DataType]) -> dict[str, Any]:
+    """Return how Polars writes a dialect.
+
+    A missing value of a single column is no empty line. Times have the digits that they need,
+    but Polars has one form for times with a zone and without.
+    """
     delimiter, decimal = meta.dialect
-    missing = '""' if columns == 1 else ""
-    return {"separator": delimiter, "decimal_comma": decimal == ",", "null_value": missing}
+    how = {"separator": delimiter, "decimal_comma": decimal == ",", "time_format": "%T%.f"}
+    if not any(getattr(dtype, "time_zone", None) for dtype in schema.values()):
+        how["datetime_format"] = "%FT%T%.f"
+    return {**how, "null_value": '""' if len(schema) == 1 else ""}
 
 
 @contextmanager

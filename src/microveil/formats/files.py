@@ -4,7 +4,7 @@ from collections.abc import Callable, Collection, Mapping
 from importlib.util import find_spec
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import narwhals as nw
 import polars as pl
@@ -44,7 +44,9 @@ _DATABASE = {"adbc_driver_postgresql": "database", "pyarrow": "database"}
 _ENCODED = ("encoding",)
 
 FORMATS = {
-    ".csv": _Format("CSV", csv.read, csv.write, ("delimiter", "encoding", "decimal")),
+    ".csv": _Format(
+        "CSV", csv.read, csv.write, ("delimiter", "encoding", "decimal"), check=csv.check
+    ),
     ".parquet": _Format("Parquet", columnar.read_parquet, columnar.write_parquet),
     ".arrow": _Format("Arrow", columnar.read_arrow, columnar.write_arrow),
     ".feather": _Format("Arrow", columnar.read_arrow, columnar.write_arrow),
@@ -152,7 +154,6 @@ def _write(data: UserTable, path: Path, meta: TableMeta, format_: _Format) -> li
     if isinstance(data, pl.LazyFrame):
         return columnar.sink(data, path, meta)
     frame = nw.from_native(data, eager_only=True)
-    frame = frame.with_columns(*map(_own_categories, frame.iter_columns()))
     polars = frame.implementation is nw.Implementation.POLARS
     if path.suffix.lower() == ".csv" and not polars and len(frame.columns) > 1:
         frame.write_csv(path)
@@ -161,21 +162,6 @@ def _write(data: UserTable, path: Path, meta: TableMeta, format_: _Format) -> li
     elif format_.write:
         return format_.write(frame.to_polars(), path, meta)
     return []
-
-
-def _own_categories(column: nw.Series[Any]) -> nw.Series[Any]:
-    """Rebuild categories from the rows at hand, so that they tell of no other rows or order."""
-    if column.dtype != nw.Categorical or column.implementation is nw.Implementation.POLARS:
-        return column
-    native = column.to_native()
-    if column.implementation is nw.Implementation.PYARROW:
-        native = native.cast(native.type.value_type).dictionary_encode()
-    else:
-        native = native.cat.remove_unused_categories()
-        if not native.cat.ordered:
-            native = native.cat.reorder_categories(sorted(native.cat.categories))
-    own: nw.Series[Any] = nw.from_native(native, series_only=True)
-    return own.alias(column.name)
 
 
 def check_output(

@@ -454,7 +454,10 @@ class Plan(Summarised, Part):
         """
         path = Path(path)
         if path.exists() and not overwrite:
-            raise FileError(f"plan {path}: the file exists; choose another path or overwrite it")
+            raise FileError(
+                f"plan {path}: the file exists; choose another path, or give overwrite=True "
+                "(--overwrite)"
+            )
         temporary = path.with_name(f".microveil-{secrets.token_hex(8)}-{path.name}")
         try:
             temporary.touch(mode=0o600)
