@@ -1,8 +1,10 @@
 """Everything that is wrong with a plan is said at once, with its lines."""
 
+import math
 import pickle
 from datetime import date, datetime, time
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import polars as pl
@@ -207,3 +209,30 @@ def test_decimals_of_whole_numbers() -> None:
         PEOPLE.select("age"), Plan(epsilon=1.0, attributes={"age": Confidential(decimals=1)})
     )
     assert problem.setting == "decimals"
+
+
+CONFIDENTIAL, PLAN = list(Confidential.model_fields), list(Plan.model_fields)
+JUNK: list[Any] = [0, -1, 2.5, "x", "1990-01-01", None, True, [], ["a", "b"], {"a": 1}, math.nan,
+                   10**30, "DP", "auto", "nominal", "ordinal"]  # fmt: skip
+
+
+def test_whatever_a_plan_holds_all_of_it_is_looked_at_in_the_end() -> None:
+    random = Random(1)
+
+    def some(names: list[str]) -> dict[str, Any]:
+        return {random.choice(names): random.choice(JUNK) for _ in range(random.randint(0, 4))}
+
+    for _ in range(400):
+        attributes = {
+            name: random.choice(["confidential", "kept", "bad", 3])
+            if random.random() < 0.4
+            else {"role": random.choice(["confidential", "derived"]), **some([*CONFIDENTIAL, "x"])}
+            for name in random.sample("abcd", random.randint(0, 4))
+        }
+        settings = {"epsilon": 1.0, "attributes": attributes, **some([*PLAN, "kk"])}
+        plan, found = plan_and_problems(settings)
+        assert plan is not None or found
+        problems = Problems()
+        with problems:
+            assert Plan(**settings) == plan
+        assert list(map(str, found))[:1] == list(map(str, problems.found))[:1]

@@ -81,7 +81,7 @@ def _without(settings: dict[str, Any], problems: Collection[MicroveilError]) -> 
             own = _attribute_without(attributes.get(problem.attribute), problem.setting)
             attributes = {**attributes, problem.attribute: own}
         elif problem.setting in settings and problem.setting not in ("attributes", *_NEEDED):
-            del left[problem.setting]
+            left.pop(problem.setting, None)
         else:
             left |= _NEEDED
             left = {n: value for n, value in left.items() if n not in _ABOUT_ATTRIBUTES}
