@@ -5,8 +5,16 @@ from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-from microveil.errors import DataError, MicroveilError, PlanError, Problems, all_of
+from microveil.errors import (
+    DataError,
+    FileError,
+    MicroveilError,
+    PlanError,
+    Problems,
+    all_of,
+)
 from microveil.plan.plan import Plan
+from microveil.plan.taxonomy import read_taxonomy
 from microveil.plan.toml import key_lines
 
 _NEEDED: dict[str, object] = {"epsilon": 1.0}
@@ -28,8 +36,7 @@ def plan_and_problems(settings: Mapping[str, Any]) -> tuple[Plan | None, list[Mi
     >>> plan.names("confidential")
     ('age',)
     """
-    found: list[MicroveilError] = []
-    left = dict(settings)
+    left, found = _with_taxonomies(settings)
     while True:
         problems = Problems()
         with problems:
@@ -40,6 +47,30 @@ def plan_and_problems(settings: Mapping[str, Any]) -> tuple[Plan | None, list[Mi
         before, left = left, _without(left, problems.found)
         if left == before:
             return None, found
+
+
+def _with_taxonomies(settings: Mapping[str, Any]) -> tuple[dict[str, Any], list[MicroveilError]]:
+    """Read taxonomies that are given as paths; leave out those that cannot be read."""
+    left, problems = dict(settings), Problems()
+    attributes = settings.get("attributes")
+    for name in attributes if isinstance(attributes, Mapping) else ():
+        path = _settings_of(left, name).get("taxonomy")
+        if isinstance(path, str):
+            tree = None
+            with problems:
+                tree = _taxonomy_at(path, name)
+            changed = {**_settings_of(left, name), "taxonomy": tree}
+            left["attributes"] = {**left["attributes"], name: changed}
+    return left, problems.found
+
+
+def _taxonomy_at(path: str, attribute: str) -> object:
+    try:
+        return read_taxonomy(path)
+    except FileError as error:
+        raise PlanError(
+            f"{error}; correct the path or the file", attribute=attribute, setting="taxonomy"
+        ) from None
 
 
 def _is_of_none_left(problem: MicroveilError) -> bool:
