@@ -9,9 +9,8 @@ import polars as pl
 import pyreadstat
 import pytest
 
-from microveil import Plan, check, protect
+from microveil import Confidential, Plan, check, protect
 from microveil.formats import Source, read_table
-from microveil.plan.propose import propose_plan
 
 pytestmark = pytest.mark.filterwarnings("ignore::microveil.PrivacyWarning")
 
@@ -46,14 +45,13 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     coded = people.assign(member=people["member"].astype(int))
     pyreadstat.write_sav(coded, str(folder / "people.sav"))
     pyreadstat.write_dta(coded, str(folder / "people.dta"))
-    text = propose_plan(read_table(Source(folder / "people.csv")), "people.csv")
-    sex = 'kind = "nominal"\ncategories = [1, 2]'
-    born = 'lower = "1950-01-01"\nupper = 1992-12-31'
-    for name, settings in (("sex", sex), ("born", born)):
-        header = f'[attributes.{name}]\nrole = "confidential"\n'
-        assert header in text
-        text = text.replace(header, f"{header}{settings}\n")
-    (folder / "plan.toml").write_text(text)
+    proposed = Plan.propose(read_table(Source(folder / "people.csv")))
+    declared = {
+        "sex": Confidential(kind="nominal", categories=[1, 2]),
+        "born": Confidential(lower=date(1950, 1, 1), upper=date(1992, 12, 31)),
+    }
+    assert proposed.attributes.keys() == set(people.columns)
+    proposed.replace(attributes={**proposed.attributes, **declared}).write(folder / "plan.toml")
     return folder
 
 
