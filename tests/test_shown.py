@@ -14,7 +14,15 @@ from microveil.charts.summary import Summary, printed
 from microveil.release.certificate_text import show_certificate
 
 HOSTILE = '<script>alert("a")</script>'
-NAMES = [HOSTILE, "年齢" * 40, "line\nbreak", "wages", "[bold]", *(f"a{i}" for i in range(25))]
+NAMES = [
+    HOSTILE,
+    "\x1b[2J",
+    "年齢" * 40,
+    "line\nbreak",
+    "wages",
+    "[bold]",
+    *(f"a{i}" for i in range(24)),
+]
 NOTEBOOK = ["Plan", "Release", "Certificate", "Evaluation", "Exploration", "Audit"]
 
 
@@ -25,7 +33,7 @@ def shown() -> dict[str, Any]:
     table = pl.DataFrame({name: rng.normal(size=40).round(2) for name in NAMES})
     plan = Plan(epsilon=30.0, k=5, attributes=dict.fromkeys(NAMES, "confidential"))
     release = protect(table, plan)
-    few = table.select(NAMES[:4])
+    few = table.select(NAMES[:5])
     small = Plan(epsilon=4.0, k=5, attributes=dict.fromkeys(few.columns, "confidential"))
     other = protect(few, small)
     return {
@@ -45,6 +53,7 @@ def test_a_screen_each(shown: dict[str, Any], name: str) -> None:
     assert text.startswith((name, "Certificate"))
     assert 5 <= len(text.splitlines()) <= 25
     assert max(map(cell_len, text.splitlines())) <= 100
+    assert "\x1b" not in text + str(shown[name])
 
 
 @pytest.mark.parametrize("name", NOTEBOOK)

@@ -16,6 +16,7 @@
 Messages name attributes, counts and line numbers. They never contain a value from the data.
 """
 
+import re
 import sys
 import warnings
 from collections.abc import Iterator, Sequence
@@ -28,6 +29,9 @@ from typing import Any, Self
 
 _MOST_SHOWN = 40
 
+_INVISIBLE = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069]"
+)  # control characters, and those that turn the direction of writing
 _noted: ContextVar[list[str] | None] = ContextVar("noted", default=None)
 
 
@@ -213,6 +217,17 @@ def noted() -> Iterator[list[str]]:
         yield notes
     finally:
         _noted.reset(token)
+
+
+def visible(text: str) -> str:
+    r"""Write characters that steer a terminal or reverse text as JSON does, line ends apart.
+
+    Examples
+    --------
+    >>> print(visible("\x1b[2Jage"))
+    \u001b[2Jage
+    """
+    return _INVISIBLE.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
 def defect(error: BaseException) -> str:

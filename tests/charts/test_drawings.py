@@ -1,6 +1,7 @@
 """Charts by themselves: what data they hold, and that names are data only."""
 
 import json
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -9,6 +10,7 @@ import pytest
 from microveil import evaluate, protect
 from microveil.charts.distributions import bars, histogram
 from microveil.charts.overviews import amounts, heat_map, spans
+from microveil.charts.render import to_svg
 from microveil.evaluation.pairing import pair_up
 from microveil.plan.sample import people, people_plan
 from microveil.report.shapes import correlations, shapes, widths
@@ -38,6 +40,28 @@ def test_names_are_data_under_fixed_field_names() -> None:
                     }  # fmt: skip
         assert "expr" not in json.dumps(layers)
         assert "signal" not in json.dumps(layers)
+
+
+def test_names_of_what_every_object_has_are_drawn_as_others_are() -> None:
+    own = ["constructor", "__proto__", "toString", "valueOf", "hasOwn", "isPrototypeOf"]
+    plain = [f"name {place}" for place in range(len(own))]
+    share = [0.1 * place for place in range(1, len(own) + 1)]
+    for names, others in ((own, plain), ([own[0]], [plain[0]])):
+        for chart, other in zip(_all_of(names, share), _all_of(others, share), strict=True):
+            svg = to_svg(chart)
+            assert all(f">{name}</text>" in svg for name in names)
+            assert svg.count("<path") == to_svg(other).count("<path") > len(names)
+
+
+def _all_of(names: list[str], share: list[float]) -> list[Any]:
+    values = share[: len(names)]
+    charts = (
+        bars(names, values, values, title="share", description=""),
+        amounts(names, values, title="share", description=""),
+        spans(names, values, values, values, title="share", description=""),
+        heat_map(names, [values] * len(names), limit=1, description=""),
+    )
+    return [chart.properties(width=400) for chart in charts]
 
 
 def test_numbers_are_counted_in_bins_that_hold_them_all() -> None:

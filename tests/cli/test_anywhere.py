@@ -49,6 +49,28 @@ def test_a_service_account_without_a_home(tmp_path: Path) -> None:
     assert (place / "out.certificate.json").is_file()
 
 
+BECOMES_NOBODY = """
+import os, sys
+import microveil.cli.commands, microveil.formats, microveil.plan.propose  # while it may read them
+if os.geteuid() == 0:
+    os.setgroups([])
+    os.setresgid(65534, 65534, 65534)
+    os.setresuid(65534, 65534, 65534)
+microveil.cli.commands.main()
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="modes of Windows are others")
+@pytest.mark.parametrize("name", ["people.csv", "people.sav"])
+def test_a_file_that_may_not_be_read(name: str, tmp_path: Path) -> None:
+    (tmp_path / name).write_text("age\n31\n")
+    (tmp_path / name).chmod(0)
+    tmp_path.chmod(0o755)
+    command = [sys.executable, "-c", BECOMES_NOBODY, "plan", name, "-o", "plan.toml"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)  # noqa: S603
+    assert (done.returncode, done.stderr) == (1, f"error: {name}: cannot be read: no permission\n")
+
+
 def test_loops_are_compiled_where_numba_finds_no_place_for_a_cache(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -9,7 +9,8 @@ import polars as pl
 import pytest
 
 from microveil import FileError, FileWarning
-from microveil.formats import read_table, write_table
+from microveil.formats import TableMeta, load, read_table, write_table
+from microveil.formats.table import ColumnMeta
 
 Run = Callable[[str], tuple[int, str, str]]
 NUMBERS = [0.1 + 0.2, 1 / 3, -5e-324, 2.0**60 + 256, 1.2345678901234567e-7]
@@ -58,6 +59,11 @@ MICROSECOND = [datetime(2020, 1, 1, 0, 0, 0, 1)]
         ("sav", MICROSECOND, "hold times to the second"),
         ("dta", [9e307], "hold numbers of up to"),
         ("dta", ["a\0b"], "up to its first NUL character"),
+        ("dta", ["é" * 1023], "hold text of 2,045 bytes"),
+        ("sav", ["é" * 16384], "hold text of 32,767 bytes"),
+        ("csv", [[1]], "CSV files cannot hold values of type List"),
+        ("csv", [b"x"], "CSV files cannot hold values of type Binary"),
+        ("csv", [timedelta(1)], "CSV files cannot hold values of type Duration"),
         ("dta", MICROSECOND, "hold times to the millisecond"),
         ("dta", [time(0, 0, 0, 1000)], "hold times to the second"),
     ],
@@ -74,6 +80,21 @@ def test_spaces_that_spss_cuts_are_told(tmp_path: Path) -> None:
         write_table(pl.DataFrame({"x": ["a "], "y": ["b"]}), tmp_path / "out.sav")
 
 
+@pytest.mark.parametrize(
+    ("ending", "of_column", "of_value"), [("sav", 256, 120), ("dta", 80, 32_000)]
+)
+def test_long_labels_are_cut_with_a_warning(
+    ending: str, of_column: int, of_value: int, tmp_path: Path
+) -> None:
+    about = ColumnMeta(label="é" * of_column, value_labels={1: "v" * (of_value + 1)})
+    table, meta = pl.DataFrame({"x": [1, 2]}), TableMeta(None, "spss", columns={"x": about})
+    with pytest.warns(FileWarning, match=r"lost: ends of long labels \(columns: 1\)"):
+        write_table(table, tmp_path / f"out.{ending}", meta)
+    written = load(tmp_path / f"out.{ending}").meta.columns["x"]
+    assert written.label == "é" * (of_column // 2)
+    assert written.value_labels == {1: "v" * of_value}
+
+
 def test_kept_values_are_checked_before_any_work(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     def no_work(*_: object, **__: object) -> None:
         raise AssertionError
@@ -83,6 +104,27 @@ def test_kept_values_are_checked_before_any_work(run: Run, monkeypatch: pytest.M
     code, _, err = run("protect in.parquet -o out.xlsx --epsilon 1 --k 3 --keep at")
     assert code == 1
     assert "column 'at': Excel files hold times to the millisecond" in err
+
+
+@pytest.mark.parametrize(
+    ("ending", "names", "message"),
+    [
+        ("sav", ["2nd", "age"], "column '2nd': not a name that SPSS takes"),
+        ("sav", ["Age", "age"], "SPSS takes column names that differ in case only as the same"),
+        ("dta", ["a b", "age"], "column 'a b': not a name that Stata takes"),
+    ],
+)
+def test_names_are_checked_before_any_work(
+    ending: str, names: list[str], message: str, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def no_work(*_: object, **__: object) -> None:
+        raise AssertionError
+
+    monkeypatch.setattr("microveil.cli.job.protect", no_work)
+    pl.DataFrame({name: range(9) for name in names}).write_parquet("in.parquet")
+    code, _, err = run(f"protect in.parquet -o out.{ending} --epsilon 1 --k 3")
+    assert code == 1
+    assert message in err
 
 
 @pytest.mark.parametrize("lazy", [False, True])

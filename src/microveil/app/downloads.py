@@ -3,10 +3,9 @@
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
-from microveil.app.upload import named_without
+from microveil.app.upload import private_folder
 from microveil.errors import noted
 from microveil.evaluation import Evaluation
 from microveil.formats import Table
@@ -29,8 +28,8 @@ def files_of(release: Release, name: str, ending: str) -> Files:
 
     Every call draws an order of rows of its own, so only files of one call belong together.
     """
-    with TemporaryDirectory(prefix="microveil-") as folder, named_without(folder):
-        path = Path(folder) / f"{Path(name).stem}-protected{ending}"
+    with private_folder() as folder:
+        path = folder / f"{Path(name).stem}-protected{ending}"
         with noted() as notes:
             written = release.write(path, detail=True)
         paths = (written.protected, written.certificate, path.with_suffix(".detail.zip"))

@@ -1,12 +1,15 @@
 """Start the page on this machine, for this machine only."""
 
+import signal
 import socket
-import subprocess
 import sys
+import webbrowser
 from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
+from threading import Timer
 
+from microveil.app.upload import scratch_of_this_server
 from microveil.errors import FileError, MicroveilError
 
 ADDRESS = "127.0.0.1"
@@ -15,12 +18,15 @@ WHY = (
     "load. They stay in this machine's memory and are gone when you stop it with Ctrl+C."
 )
 
+_HOSTS = (ADDRESS, "localhost")
+_UNTIL_IT_ANSWERS = 1.0  # seconds
 _LARGEST_UPLOAD = 4_000  # MB
 _OPTIONS = {
     "server.address": ADDRESS,
     "server.fileWatcherType": "none",
     "server.maxUploadSize": _LARGEST_UPLOAD,
     "server.maxMessageSize": _LARGEST_UPLOAD,
+    "server.headless": True,
     "server.showEmailPrompt": False,
     "server.enableStaticServing": False,
     "server.enableXsrfProtection": True,
@@ -39,13 +45,9 @@ def address(port: int) -> str:
     return f"http://{ADDRESS}:{port}"
 
 
-def command(port: int, *, browser: bool) -> list[str]:
-    """Return the command that starts Streamlit with the page."""
-    page = Path(__file__).with_name("page.py")
-    options = {**_OPTIONS, "server.port": port, "server.headless": not browser}
-    written = [f"--{name}={str(value).lower()}" for name, value in options.items()]
-    hosts = [f"--server.allowedHosts={host}" for host in (ADDRESS, "localhost")]
-    return [sys.executable, "-m", "streamlit", "run", str(page), *written, *hosts]
+def options(port: int) -> dict[str, object]:
+    """Return what Streamlit is told."""
+    return {**_OPTIONS, "server.port": port, "server.allowedHosts": list(_HOSTS)}
 
 
 def check(port: int) -> None:
@@ -69,8 +71,19 @@ def check(port: int) -> None:
 
 
 def serve(port: int, *, browser: bool) -> None:
-    """Run the page until it is stopped."""
-    with suppress(KeyboardInterrupt):
-        done = subprocess.run(command(port, browser=browser), check=False)  # noqa: S603
-        if done.returncode > 0:
-            raise MicroveilError(f"the page stopped with exit code {done.returncode}")
+    """Run the page in this process until it is stopped; it leaves nothing behind."""
+    import streamlit
+    from starlette.middleware import Middleware
+    from starlette.middleware.trustedhost import TrustedHostMiddleware
+
+    page = Path(__file__).with_name("page.py")
+    only_here = Middleware(TrustedHostMiddleware, allowed_hosts=_HOSTS, www_redirect=False)
+    sys.argv = [str(page)]  # beside which Streamlit looks for settings
+    if hasattr(signal, "SIGHUP") and signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
+        signal.signal(signal.SIGHUP, lambda *_: signal.raise_signal(signal.SIGTERM))
+    if browser:
+        opened = Timer(_UNTIL_IT_ANSWERS, webbrowser.open, [address(port)])
+        opened.daemon = True
+        opened.start()
+    with scratch_of_this_server(), suppress(KeyboardInterrupt):
+        streamlit.App(page, middleware=[only_here]).run(config=options(port))

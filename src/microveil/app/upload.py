@@ -4,10 +4,10 @@ from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath, PureWindowsPath
-from tempfile import TemporaryDirectory
+from tempfile import gettempdir
 
 from microveil.errors import MicroveilError, noted
-from microveil.formats import FORMATS, Source, Table, load
+from microveil.formats import FORMATS, Source, Table, load, remove_scratch, scratch_directory
 
 
 @dataclass(frozen=True)
@@ -40,13 +40,30 @@ class Upload:
         The readers need a file, so there is one while they read, which only this user can open.
         """
         name = PureWindowsPath(PurePosixPath(self.name).name).name
-        with TemporaryDirectory(prefix="microveil-") as folder, named_without(folder):
-            path = Path(folder) / name
+        with private_folder() as folder:
+            path = folder / name
             path.write_bytes(self.content)
             with noted() as notes:
                 table = load(Source(path, **self.options), verbatim=verbatim)
         meta = replace(table.meta, path=None)
         return Table(table.data, meta), [_without(folder, note) for note in notes]
+
+
+@contextmanager
+def private_folder() -> Iterator[Path]:
+    """Make a folder that only this user can open; errors name the files in it without it."""
+    with scratch_directory(Path(gettempdir()) / "microveil") as folder, _named_without(folder):
+        yield folder
+
+
+@contextmanager
+def scratch_of_this_server() -> Iterator[None]:
+    """Remove the folders of servers that were killed, and at the end those of this one."""
+    remove_scratch(Path(gettempdir()))
+    try:
+        yield
+    finally:
+        remove_scratch(Path(gettempdir()), own=True)
 
 
 def possible_options(name: str) -> tuple[str, ...]:
@@ -62,7 +79,7 @@ def possible_options(name: str) -> tuple[str, ...]:
 
 
 @contextmanager
-def named_without(folder: str) -> Iterator[None]:
+def _named_without(folder: Path) -> Iterator[None]:
     """Let errors name a file without the temporary folder it is in."""
     try:
         yield
@@ -70,5 +87,5 @@ def named_without(folder: str) -> Iterator[None]:
         raise type(error)(_without(folder, str(error))) from None
 
 
-def _without(folder: str, message: str) -> str:
-    return message.replace(str(Path(folder) / "_")[:-1], "")
+def _without(folder: Path, message: str) -> str:
+    return message.replace(str(folder / "_")[:-1], "")

@@ -1,8 +1,9 @@
 """What charts have in common. Importing this imports Altair.
 
 Names and categories go into charts as data under fixed field names, never as field names or inside
-expressions, so that nothing a column is called can be run. Every chart has a description, which
-becomes its text alternative.
+expressions, so that nothing a column is called can be run. Bars are not stacked, since Vega does
+that in an object by their names and fails at one called `constructor`. Every chart has a
+description, which becomes its text alternative.
 """
 
 from typing import TYPE_CHECKING, Any

@@ -130,7 +130,7 @@ def bars(
             y=label_axis("label"),
             yOffset=alt.YOffset("series", type="nominal", sort=None),
             x=alt.X("amount", type="quantitative", title=title,
-                    axis=alt.Axis(format=format, tickCount=5)),
+                    axis=alt.Axis(format=format, tickCount=5), stack=None),
             color=series_colour(*series),
             tooltip=tooltip(label="", series="", amount=".3~%" if format == "%" else ".3~g"),
         )

@@ -16,7 +16,9 @@ def amounts(
         .mark_bar(color=BLUE, height={"band": 0.7})
         .encode(
             y=label_axis("label"),
-            x=alt.X("amount", type="quantitative", title=title, axis=alt.Axis(tickCount=5)),
+            x=alt.X(
+                "amount", type="quantitative", title=title, axis=alt.Axis(tickCount=5), stack=None
+            ),
             tooltip=tooltip(label="", amount=".3~g"),
         )
     )

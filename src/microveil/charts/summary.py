@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from rich.cells import cell_len, set_cell_size
 from rich.console import Console, RenderableType
 
-from microveil.errors import FileError
+from microveil.errors import FileError, visible
 
 if TYPE_CHECKING:
     import altair as alt
@@ -65,20 +65,23 @@ class Summary:
           name  age
           Ann   31
         """
-        told = [line for text in self.lines for line in textwrap.wrap(text, WIDTH - 2)]
+        told = [line for text in self.lines for line in textwrap.wrap(visible(text), WIDTH - 2)]
         if len(told) > _MOST_LINES_OF_TEXT:
             told = [*told[: _MOST_LINES_OF_TEXT - 1], "…"]
-        title = textwrap.shorten(self.title, WIDTH, placeholder=" …")
-        return "\n".join([title, *(f"  {line}" for line in told), *self._table(len(told) + 1)])
+        title = textwrap.shorten(visible(self.title), WIDTH, placeholder=" …")
+        lines = [_cut(line, WIDTH).rstrip() for line in (title, *(f"  {line}" for line in told))]
+        return "\n".join([*lines, *self._table(len(lines))])
 
     def _table(self, used: int) -> list[str]:
         if not self.rows:
             return []
         room = _LINES - used - 2
-        shown = list(self.rows) if len(self.rows) <= room + 1 else list(self.rows[:room])
+        rows = self.rows if len(self.rows) <= room + 1 else self.rows[:room]
+        shown = [tuple(visible(" ".join(cell.split("\n"))) for cell in row) for row in rows]
         columns = zip(self.head, *shown, strict=True)
         longest = [max(cell_len(cell) for cell in column) for column in columns]
-        widths = [min(_WIDEST_CELL, length) for length in longest[:-1]] + longest[-1:]
+        widths = [min(_WIDEST_CELL, length) for length in longest[:-1]]
+        widths.append(max(1, min(longest[-1], WIDTH - sum(widths) - 2 * len(longest))))
         lines = [_line(row, widths) for row in (self.head, *shown)]
         more = len(self.rows) - len(shown)
         return [*lines, f"  … and {more:,} more"] if more else lines
@@ -95,7 +98,9 @@ class Summary:
         told = "".join(f"<div>{escape(line)}</div>" for line in self.lines)
         parts = [part for part in (self._html_table(), self._picture()) if part]
         beside = f'<div style="{_SIDE_BY_SIDE}">{"".join(parts)}</div>' if parts else ""
-        return f'<div style="max-width:72em"><b>{escape(self.title)}</b>{told}{beside}</div>'
+        return visible(
+            f'<div style="max-width:72em"><b>{escape(self.title)}</b>{told}{beside}</div>'
+        )
 
     def _html_table(self) -> str:
         if not self.rows:
@@ -142,7 +147,7 @@ def printed(what: RenderableType) -> str:
     Console(file=text, highlight=False, markup=False, color_system=None, force_jupyter=False).print(
         what
     )
-    return text.getvalue().rstrip("\n")
+    return visible(text.getvalue().rstrip("\n"))
 
 
 def _line(row: Row, widths: Sequence[int]) -> str:
@@ -152,13 +157,8 @@ def _line(row: Row, widths: Sequence[int]) -> str:
 
 def _cut(text: str, width: int) -> str:
     """Bring text to a width, as terminals count it; what is longer ends in an ellipsis."""
-    plain = " ".join(text.split("\n"))
-    return (
-        set_cell_size(plain, width - 1) + "…" if cell_len(plain) > width else _padded(plain, width)
-    )
-
-
-def _padded(text: str, width: int) -> str:
+    if cell_len(text) > width:
+        return set_cell_size(text, width - 1) + "…"
     return text + " " * (width - cell_len(text))
 
 

@@ -6,7 +6,7 @@ import re
 import signal
 import sys
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from io import TextIOWrapper
 from json import dumps
@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.console import Console, RenderableType
 from rich.progress import Progress
+from rich.segment import Segment
 
 from microveil.cli.options import (
     Engine,
@@ -31,6 +32,7 @@ from microveil.cli.options import (
     parse_k,
     reads,
 )
+from microveil.cli.processes import hide_passwords
 from microveil.core.choices import (
     DEFAULT_METHOD,
     GuaranteeName,
@@ -40,7 +42,7 @@ from microveil.core.choices import (
     Pooling,
     Post,
 )
-from microveil.errors import MicroveilError, PlanError, defect
+from microveil.errors import MicroveilError, PlanError, defect, visible
 
 if TYPE_CHECKING:
     from microveil.formats import Source
@@ -52,7 +54,18 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-_errors = Console(stderr=True, soft_wrap=True, highlight=False)
+
+
+class _Visible(Console):
+    """A terminal that shows control characters, wherever in a name or text they came from."""
+
+    def render(self, *args: Any, **options: Any) -> Iterable[Segment]:  # noqa: ANN401 - as Console has it
+        """Lay out what is to be printed."""
+        for text, style, control in super().render(*args, **options):
+            yield Segment(text if control else visible(text), style, control)
+
+
+_errors = _Visible(stderr=True, soft_wrap=True, highlight=False)
 
 _FIRST_SENTENCE = re.compile(r".*?[.](?=\s|$)", re.DOTALL)
 
@@ -253,15 +266,15 @@ def certificate(
 
     _check_report(html, overwrite=overwrite, source=file)
     read = Certificate.read(file)
-    beside = read.file is not None and (protected := file.parent / read.file.name).exists()
-    if read.file is not None and beside and sha256_of(protected) != read.file.sha256:
+    protected = read.file_beside(file)
+    if read.file and protected and sha256_of(protected) != read.file.sha256:
         raise MicroveilError(
             f"{protected}: the file is not the one this certificate was written for: they are of "
             "different releases, or the file was changed; protect again, or keep what belongs "
             "together"
         )
     _say(show_certificate(read))
-    if beside:
+    if protected:
         _say(f"{protected}: matches the certificate.")
     if html is not None:
         from microveil.report import certificate_page
@@ -314,7 +327,7 @@ def evaluate(
         people=people,
     )
     if json:
-        typer.echo(dumps(outcome.to_dict(), indent=2, ensure_ascii=False))
+        typer.echo(visible(dumps(outcome.to_dict(), indent=2, ensure_ascii=False)))
     else:
         _say(outcome)
     if report is not None:
@@ -528,7 +541,7 @@ def _progress(*, quiet: bool) -> Iterator[Any]:
 
 def _say(what: RenderableType, *, quiet: bool = False) -> None:
     if not quiet:
-        Console(soft_wrap=isinstance(what, str), highlight=False, markup=False).print(what)
+        _Visible(soft_wrap=isinstance(what, str), highlight=False, markup=False).print(what)
 
 
 _ENDINGS = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
@@ -554,6 +567,7 @@ _with_whole_sentences()
 
 def main() -> None:
     """Run the command line; a user's mistake is one line and exit code 1."""
+    hide_passwords()
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="replace")

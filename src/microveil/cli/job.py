@@ -95,7 +95,8 @@ class _InMemory:
 
     def run(self, plan: Plan, *, seed: int | None, judge: bool, progress: Progress | None) -> Done:
         table = self._table or load(self._data, verbatim=plan.verbatim)
-        check_values(table.data, plan.names("kept"), self._places.protected)
+        released = [name for name, a in plan.attributes.items() if a.role != "identifier"]
+        check_values(table.data, plan.names("kept"), released, self._places.protected)
         release = protect(table, plan, seed=seed, progress=progress)
         found = _judged(table, release, progress) if judge else None
         written = release.write_to(self._places, keep_order=self._keep_order)

@@ -171,7 +171,13 @@ def write(frame: pl.DataFrame, path: Path, meta: TableMeta) -> list[str]:
 
 
 def check(frame: pl.DataFrame | pl.LazyFrame) -> None:
-    """Refuse text that would make of the file one that is not taken for text."""
+    """Refuse what is no text, or would make of the file one that is not taken for text."""
+    for name, dtype in frame.collect_schema().items():
+        if dtype.is_nested() or dtype in (pl.Binary, pl.Duration, pl.Object):
+            raise FileError(
+                f"column {name!r}: CSV files cannot hold values of type {dtype}; drop or convert "
+                "the column, or write Parquet"
+            )
     with_nul = pl.selectors.string().str.contains("\0", literal=True).any()
     for column in frame.lazy().select(with_nul).collect(engine="streaming"):
         if column.item():

@@ -1,15 +1,19 @@
 """Excel workbooks: the first sheet, or one by name."""
 
 import logging
+import re
 from collections.abc import Callable, Collection
+from contextlib import suppress
 from datetime import date, time
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
+from xml.etree import ElementTree
+from zipfile import ZipFile
 
 import polars as pl
 
-from microveil.errors import FileError, require
+from microveil.errors import DataError, FileError, require
 from microveil.formats.table import (
     Source,
     Table,
@@ -22,6 +26,10 @@ from microveil.formats.table import (
 )
 
 _MOST_ROWS, _MOST_COLUMNS, _LONGEST_TEXT = 1_048_575, 16_384, 32_767  # of a sheet, header apart
+_MOST_CELLS = 100_000_000  # from the first to the last one with a content, some 3 GB in memory
+_FAR_COLUMN = rb"[C-Z][A-Z]|[A-Z]{3}"  # no sheet with fewer columns has as many cells
+_PLACE_OF_CELL = rb' r="%b"[^/>]*>'  # of one with a content: it is closed later
+_AT_ONCE = 1 << 20
 _LARGEST_NUMBER = 9.99999999999999e307
 _NO_CHARACTERS = "[\ufffe\uffff]"
 _LAST_DAY_OF_TIMES = date(1899, 12, 31)  # Excel's day 0, which times of day are on
@@ -46,6 +54,7 @@ def read(source: Source, _verbatim: Collection[str]) -> Table:
     if source.sheet is not None and source.sheet not in workbook.sheet_names:
         raise FileError(f"{path}: no sheet is named {source.sheet!r}; correct the name")
     sheet = workbook.sheet_names[0] if source.sheet is None else source.sheet
+    _check_size(path, sheet)
     try:
         header = workbook.load_sheet(sheet, header_row=None, n_rows=1, dtypes="string")
         if not header.width:
@@ -59,6 +68,51 @@ def read(source: Source, _verbatim: Collection[str]) -> Table:
     cells = _without_empty_rows(cells.select(map(_typed, cells)), path)
     cells.columns = list(names)
     return Table(cells, TableMeta(path, inferred=True))
+
+
+def _check_size(path: Path, sheet: str) -> None:
+    """Refuse a sheet with a cell so far away that no memory holds all the empty ones before it."""
+    rows = columns = 0
+    with suppress(Exception), ZipFile(path) as archive:  # none is far, or others refuse it
+        part = _part_of(archive, sheet)
+        columns = max(map(_number_of, _places(archive, part, rb"(%b)\d+" % _FAR_COLUMN)))
+        far_row = rb"\d{%d,}" % len(str(_MOST_CELLS // columns))
+        rows = max(map(int, _places(archive, part, rb"[A-Z]+(%b)" % far_row)))
+    if rows * columns > _MOST_CELLS:
+        raise DataError(
+            f"{path}: expected a sheet of at most {_MOST_CELLS:,} cells, found that {sheet!r} "
+            f"reaches to row {rows:,} of column {columns:,}; delete stray cells, or write CSV"
+        )
+
+
+def _part_of(archive: ZipFile, sheet: str) -> str:
+    """Return where in a workbook a sheet lies."""
+    sheets = ElementTree.fromstring(archive.read("xl/workbook.xml")).iter()  # noqa: S314
+    found = next(e for e in sheets if e.tag.endswith("}sheet") and e.get("name") == sheet)
+    number = next(value for name, value in found.items() if name.endswith("}id"))
+    links = ElementTree.fromstring(archive.read("xl/_rels/workbook.xml.rels"))  # noqa: S314
+    target = next(link.get("Target", "") for link in links if link.get("Id") == number)
+    return target.lstrip("/") if target.startswith("/") else f"xl/{target}"
+
+
+def _places(archive: ZipFile, part: str, pattern: bytes) -> set[bytes]:
+    """Return what a pattern picks of the places of cells that have a content."""
+    places = re.compile(_PLACE_OF_CELL % pattern)
+    found: set[bytes] = set()
+    with archive.open(part) as xml:
+        rest = b""
+        while chunk := xml.read(_AT_ONCE):
+            text = rest + chunk
+            found.update(places.findall(text))
+            rest = text[max(text.rfind(b"<"), len(text) - _AT_ONCE) :]
+    return found
+
+
+def _number_of(letters: bytes) -> int:
+    number = 0
+    for letter in letters:
+        number = number * 26 + letter - ord("A") + 1
+    return number
 
 
 def _typed(column: pl.Series) -> pl.Series:
@@ -100,19 +154,24 @@ class _Exact(float):
 
 
 def check(frame: pl.DataFrame) -> None:
-    """Refuse values that a sheet cannot hold as they are."""
+    """Refuse columns and values that a sheet cannot hold as they are."""
+    _check_fits(frame)
     for column in frame:
         _storable(column.alias("column"), column.name)
 
 
-def write(frame: pl.DataFrame, path: Path, _meta: TableMeta) -> list[str]:
-    """Write a workbook of one sheet. Text is written as text, never as a formula or a link."""
-    xlsxwriter = require("xlsxwriter", "excel")
+def _check_fits(frame: pl.DataFrame) -> None:
     if frame.height > _MOST_ROWS or frame.width > _MOST_COLUMNS:
         raise FileError(
             f"an Excel sheet holds {_MOST_ROWS:,} records of {_MOST_COLUMNS:,} columns, found "
             f"{frame.height:,} of {frame.width:,}; write Parquet or CSV"
         )
+
+
+def write(frame: pl.DataFrame, path: Path, _meta: TableMeta) -> list[str]:
+    """Write a workbook of one sheet. Text is written as text, never as a formula or a link."""
+    xlsxwriter = require("xlsxwriter", "excel")
+    _check_fits(frame)
     columns = [
         _storable(column.alias("column"), column.name).alias(column.name) for column in frame
     ]

@@ -12,13 +12,13 @@ import polars as pl
 from microveil.core.tables import UserTable
 from microveil.errors import FileError, FileWarning, require, warn
 from microveil.formats import columnar, csv, database, excel
+from microveil.formats.cage import Reader, caged
 from microveil.formats.forked import check_threads
 from microveil.formats.paths import check_place, check_readable, is_disk_error
 from microveil.formats.statistical import read as statistical_read
 from microveil.formats.statistical import write as statistical_write
 from microveil.formats.table import Source, Table, TableMeta, refuse_address
 
-Reader = Callable[[Source, Collection[str]], Table]
 Writer = Callable[[pl.DataFrame, Path, TableMeta], list[str]]
 
 
@@ -50,10 +50,12 @@ FORMATS = {
     ".parquet": _Format("Parquet", columnar.read_parquet, columnar.write_parquet),
     ".arrow": _Format("Arrow", columnar.read_arrow, columnar.write_arrow),
     ".feather": _Format("Arrow", columnar.read_arrow, columnar.write_arrow),
-    ".xlsx": _Format("Excel", excel.read, excel.write, ("sheet",), _EXCEL, check=excel.check),
+    ".xlsx": _Format(
+        "Excel", caged(excel.read), excel.write, ("sheet",), _EXCEL, check=excel.check
+    ),
     ".sav": _Format(
         "SPSS",
-        statistical_read.read,
+        caged(statistical_read.read),
         statistical_write.write_spss,
         _ENCODED,
         _STATS,
@@ -62,14 +64,16 @@ FORMATS = {
     ),
     ".dta": _Format(
         "Stata",
-        statistical_read.read,
+        caged(statistical_read.read),
         statistical_write.write_stata,
         _ENCODED,
         _STATS,
         labelled=True,
         check=statistical_write.check_stata,
     ),
-    ".sas7bdat": _Format("SAS", statistical_read.read, None, _ENCODED, _STATS, labelled=True),
+    ".sas7bdat": _Format(
+        "SAS", caged(statistical_read.read), None, _ENCODED, _STATS, labelled=True
+    ),
 }
 _DATABASE_RESULT = _Format("the database", database.read, None, ("query",), _DATABASE)
 READABLE = tuple(FORMATS)
@@ -142,12 +146,18 @@ def write_table(data: UserTable, path: Path, meta: TableMeta = TableMeta()) -> N
         )
 
 
-def check_values(data: UserTable, names: Collection[str], path: Path) -> None:
-    """Refuse columns whose values the file at this path would change, before any work is done."""
+def check_values(
+    data: UserTable, kept: Collection[str], released: Collection[str], path: Path
+) -> None:
+    """Refuse what the file at this path cannot hold, before any work is done.
+
+    That is values of columns that are kept, and names of all that are released.
+    """
     check = FORMATS[_ending(path, WRITABLE)].check
     if check is not None:
         frame = nw.from_native(data, eager_only=True)
-        check(pl.DataFrame([frame[name].to_polars() for name in names if name in frame.columns]))
+        check(pl.DataFrame([frame[name].to_polars() for name in kept if name in frame.columns]))
+        check(pl.DataFrame(schema=dict.fromkeys(released, pl.Null)))
 
 
 def _write(data: UserTable, path: Path, meta: TableMeta, format_: _Format) -> list[str]:

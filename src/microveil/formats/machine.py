@@ -2,6 +2,7 @@
 
 import ctypes
 import os
+import signal
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -37,6 +38,30 @@ def is_alive(process: int) -> bool:
 def is_own(path: Path) -> bool:
     """Whether what is at a path, be it a link, belongs to this user; on Windows it is assumed."""
     return sys.platform == "win32" or path.lstat().st_uid == os.geteuid()
+
+
+def end_with(parent: int, *, within: int) -> None:
+    """End this process when its parent ends, as far as Linux can, and after so many seconds."""
+    if sys.platform != "win32":
+        signal.alarm(within)
+    if sys.platform == "linux":
+        set_signal_of_parents_death = 1  # PR_SET_PDEATHSIG
+        ctypes.CDLL(None).prctl(set_signal_of_parents_death, signal.SIGKILL)
+        if os.getppid() != parent:  # it ended before
+            os._exit(1)
+
+
+def limit_memory(size: int) -> None:
+    """Let this process take so many bytes, be the first that a full machine ends, dump nothing."""
+    if sys.platform == "win32":
+        return
+    import resource
+
+    for what, most in ((resource.RLIMIT_CORE, 0), (resource.RLIMIT_AS, size)):
+        with suppress(OSError, ValueError):  # a lower limit is set, or the system has none
+            resource.setrlimit(what, (most, most))
+    with suppress(OSError):
+        Path("/proc/self/oom_score_adj").write_text("1000")
 
 
 @contextmanager

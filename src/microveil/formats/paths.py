@@ -4,7 +4,6 @@ import os
 import re
 import secrets
 import shutil
-import socket
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from hashlib import file_digest, sha256
@@ -12,6 +11,7 @@ from pathlib import Path
 
 import polars as pl
 
+from microveil.core.scratch import name_of_scratch, start_of_scratch
 from microveil.errors import FileError
 from microveil.formats.machine import alone_in, is_alive, is_own, words_of_error
 
@@ -103,9 +103,8 @@ def scratch_directory(beside: Path) -> Iterator[Path]:
 @contextmanager
 def _scratch_in(parent: Path) -> Iterator[Path]:
     """Make a directory that only this user can open; the next run removes it if this is killed."""
-    start = _start_of_scratch()
-    _remove_leftovers(parent, start)
-    directory = parent / f"{start}{os.getpid()}-{secrets.token_hex(4)}"
+    remove_scratch(parent)
+    directory = parent / name_of_scratch()
     try:
         directory.mkdir(mode=0o700)
         yield directory
@@ -113,18 +112,21 @@ def _scratch_in(parent: Path) -> Iterator[Path]:
         shutil.rmtree(directory, ignore_errors=True)
 
 
-def _start_of_scratch() -> str:
-    host = re.sub(r"\W", "_", socket.gethostname())
-    return f".microveil-{host}-"
+def remove_scratch(parent: Path, *, own: bool = False) -> None:
+    """Remove what killed runs of this user left, and if asked what this process did.
 
-
-def _remove_leftovers(parent: Path, start: str) -> None:
-    """Remove what killed runs of this user left; whatever else has such a name is left alone."""
+    Whatever else has such a name is left alone.
+    """
+    start = start_of_scratch()
     for stale in parent.glob(f"{start}*"):
         process = stale.name.removeprefix(start).partition("-")[0]
         with suppress(OSError, OverflowError):  # it is gone by now, or no number of a process
-            if process.isdecimal() and is_own(stale) and not is_alive(int(process)):
+            if process.isdecimal() and is_own(stale) and _is_over(int(process), own=own):
                 shutil.rmtree(stale) if stale.is_dir() else stale.unlink()
+
+
+def _is_over(process: int, *, own: bool) -> bool:
+    return own if process == os.getpid() else not is_alive(process)
 
 
 @contextmanager
@@ -165,12 +167,23 @@ def sha256_of(path: Path) -> str:
     """SHA-256 of a file, or of a directory of files, in hexadecimal."""
     if path.is_dir():
         parts = [file for file in path.iterdir() if not file.name.startswith(("_", "."))]
+        for part in filter(Path.is_symlink, parts):  # which could go round in circles
+            raise FileError(f"{part}: expected a file, found a link; put the file in its place")
         return digest_of_directory({file.name: sha256_of(file) for file in parts})
     try:
+        check_regular(path)
         with path.open("rb") as file:
             return file_digest(file, "sha256").hexdigest()
     except OSError as error:
+        if isinstance(error, FileError):
+            raise
         raise FileError(f"{path}: cannot be read: {why(error)}") from None
+
+
+def check_regular(path: Path) -> None:
+    """Refuse pipes and devices, which may have no end."""
+    if not path.is_file() and path.exists():
+        raise FileError(f"{path}: expected a file, found something else")
 
 
 def digest_of_directory(digests: Mapping[str, str]) -> str:

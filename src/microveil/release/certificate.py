@@ -27,6 +27,7 @@ from microveil.core.choices import GuaranteeName, MethodName, Missing, Partition
 from microveil.core.pooling import Pool
 from microveil.engines.base import Pooled
 from microveil.errors import FileError
+from microveil.formats import check_regular
 from microveil.plan.plan import Plan
 from microveil.plan.roles import Bound
 from microveil.release.guarantees import (
@@ -39,6 +40,7 @@ from microveil.release.guarantees import (
 )
 from microveil.release.resolve import ResolvedPlan
 
+_LARGEST = 100 * 10**6  # bytes: ten thousand attributes take a tenth of it
 Randomness = Literal["operating system", "seeded"]
 SCOPE = (
     "This certificate says what was done and what epsilon covers. It is no clearance: whether the "
@@ -167,12 +169,35 @@ class Certificate(Summarised, _Entry):
         """Return the certificate as JSON text."""
         return self.model_dump_json(indent=2) + "\n"
 
+    def file_beside(self, path: Path) -> Path | None:
+        """Return the protected file beside the certificate at a path; None if it is not there."""
+        if self.file is None:
+            return None
+        name = self.file.name
+        if name in ("", ".", "..") or any(sign in name for sign in "/\\:\0"):
+            raise FileError(
+                f"{path}: expected the plain name of a file beside the certificate, found a path; "
+                "ask whoever sent it"
+            )
+        beside = path.parent / name
+        return beside if beside.exists() else None
+
     @classmethod
     def read(cls, path: str | Path) -> "Certificate":
         """Read a certificate from a JSON file."""
+        path = Path(path)
+        check_regular(path)
         try:
-            return cls.model_validate_json(Path(path).read_bytes())
+            size = path.stat().st_size
+            if size > _LARGEST:
+                raise FileError(
+                    f"certificate {path}: expected at most {_LARGEST // 10**6:,} MB, found "
+                    f"{size // 10**6:,} MB"
+                )
+            return cls.model_validate_json(path.read_bytes())
         except OSError as error:
+            if isinstance(error, FileError):
+                raise
             raise FileError(f"certificate {path}: cannot be read: {error.strerror}") from None
         except ValidationError:
             raise FileError(f"certificate {path}: not a certificate that this version of "

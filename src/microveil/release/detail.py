@@ -12,6 +12,7 @@ import polars as pl
 from microveil.core.grid import Integers
 from microveil.core.tables import UserTable
 from microveil.errors import FileError
+from microveil.formats import check_regular
 from microveil.plan.plan import Plan
 
 _TABLES = ("clusters.parquet", "losses.parquet", "rows.parquet", "joint.parquet")
@@ -79,6 +80,7 @@ class Detail:
     def read(cls, path: str | Path) -> "Detail":
         """Read a detail file."""
         try:
+            check_regular(Path(path))
             with zipfile.ZipFile(path) as archive:
                 tables = (pl.read_parquet(archive.read(name)) for name in _TABLES)
                 clusters, losses, rows, groups = tables

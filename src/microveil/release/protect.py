@@ -73,6 +73,7 @@ def protect(
         from microveil.release.spark_store import SparkStore
 
         spark = SparkStore(data.sparkSession)
+        spark.remove_leftovers()
         return run(plan, SparkEngine(data, plan, seed), spark, seed=seed, progress=progress)
     table = load(data, verbatim=plan.verbatim)
     store = LocalStore(table.meta)

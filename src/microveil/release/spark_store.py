@@ -10,9 +10,9 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own custom
 
-from microveil.engines.spark.hadoop import Files, place
+from microveil.engines.spark.hadoop import Files, place, place_of_scratch
 from microveil.errors import FileError
-from microveil.formats import TableMeta, digest_of_directory
+from microveil.formats import TableMeta, digest_of_directory, remove_scratch
 from microveil.formats.machine import alone_in
 from microveil.formats.paths import OR_OVERWRITE
 from microveil.release.detail import Detail
@@ -45,6 +45,13 @@ class SparkStore:
         for path in places.all:
             if not overwrite and files.exists(path):
                 raise FileError(f"{path}: it exists; {OR_OVERWRITE}")
+
+    def remove_leftovers(self) -> None:
+        """Remove what killed runs of this user left, where that is on this machine."""
+        base = place_of_scratch(self.spark)
+        here = Files(self.spark, base).on_this_machine(base)
+        if here is not None:
+            remove_scratch(here)
 
     @contextmanager
     def moved_into_place(self, places: Sequence[str]) -> Iterator[list[str]]:

@@ -12,7 +12,7 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
 from microveil.charts.render import CONFIG, VEGA_LITE, vl_convert
-from microveil.errors import require
+from microveil.errors import require, visible
 
 if TYPE_CHECKING:
     import altair as alt
@@ -36,6 +36,7 @@ def render(template: str, charts: "Sequence[alt.LayerChart]" = (), **context: An
         loader=jinja2.PackageLoader("microveil.report"),
         autoescape=True,
         undefined=jinja2.StrictUndefined,
+        finalize=lambda value: visible(value) if type(value) is str else value,  # not the script
         trim_blocks=True,
         lstrip_blocks=True,
     )

@@ -1,7 +1,9 @@
 """What only Spark has to promise: noise drawn once, no order told, little on the driver."""
 
 import json
+import os
 import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -276,6 +278,21 @@ def test_without_java_or_a_shared_directory_the_error_says_what_to_do(
     monkeypatch.setattr(spark.sparkContext, "master", "yarn")
     with pytest.raises(PlanError, match=SCRATCH):
         Scratch(spark)
+
+
+def test_what_a_killed_run_left_is_removed(spark: SparkSession, tmp_path: Path) -> None:
+    with subprocess.Popen([sys.executable, "-c", ""]) as ended:
+        pass
+    session = spark.newSession()
+    session.conf.set(SCRATCH, str(tmp_path))
+    scratch = Path(Scratch(session).path).name
+    killed = tmp_path / scratch.replace(f"-{os.getpid()}-", f"-{ended.pid}-") / "records"
+    killed.mkdir(parents=True)
+    assert {path.stat().st_mode & 0o777 for path in tmp_path.glob(f"*{scratch}")} == {0o700}
+    protect(frame_of(session), PLAN)
+    names = {path.name for path in tmp_path.iterdir()}
+    assert killed.parent.name not in names
+    assert scratch in names  # of a process that runs
 
 
 def test_nothing_is_left_behind_after_an_error(spark: SparkSession, tmp_path: Path) -> None:

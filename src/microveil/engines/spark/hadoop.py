@@ -1,6 +1,5 @@
 """Files where Spark keeps them: on this machine, HDFS or an object store, by Hadoop's interface."""
 
-import secrets
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,6 +10,7 @@ from typing import Any
 from py4j.protocol import Py4JJavaError
 from pyspark.sql import DataFrame, SparkSession
 
+from microveil.core.scratch import name_of_scratch
 from microveil.errors import FileError, PlanError
 
 PATIENCE = 60.0
@@ -100,19 +100,25 @@ class Files:
         self._files.deleteOnExit(self._path(path))
 
 
+def place_of_scratch(spark: SparkSession) -> str:
+    """Return the directory in which scratch directories are made."""
+    base = spark.conf.get(SCRATCH, None) or Path(tempfile.gettempdir()).as_uri()
+    return base.rstrip("/")
+
+
 class Scratch:
     """A private directory for what is written once and read back."""
 
     def __init__(self, spark: SparkSession) -> None:
-        base = spark.conf.get(SCRATCH, None)
-        if base is None and not str(spark.sparkContext.master).startswith("local"):
+        if spark.conf.get(SCRATCH, None) is None and not str(spark.sparkContext.master).startswith(
+            "local"
+        ):
             raise PlanError(
                 f"Spark needs a directory that all workers can reach: set {SCRATCH}, "
                 "e.g. --conf spark.microveil.scratch=hdfs:///tmp"
             )
-        base = base or Path(tempfile.gettempdir()).as_uri()
         self._spark = spark
-        self.path = f"{base.rstrip('/')}/.microveil-{secrets.token_hex(8)}"
+        self.path = f"{place_of_scratch(spark)}/{name_of_scratch()}"
         self._files = Files(spark, self.path)
         self._files.make_private(self.path)
 

@@ -43,9 +43,11 @@ def read(source: Source, _verbatim: Collection[str]) -> Table:
         raw, about = reader(user_missing=True)
         raw = _with_lasting_times(raw, reader, 1_000 if family == "stata" else 1)
         raw = _without_declared_dates(raw, reader, about.missing_ranges)
-    except Exception as error:  # noqa: BLE001 - its own and Polars', whose messages may hold data
+    except Exception as error:  # its own and Polars', whose messages may hold data
         if isinstance(error, UnicodeDecodeError) or "encoding" in str(error):
             raise _wrong_encoding(path, source) from None
+        if isinstance(error, MemoryError):
+            raise
         raise FileError(f"{path}: not {kind} file that can be read") from None
     columns = [_split(column, about, family) for column in raw]
     meta = {values.name: column for values, column in columns}

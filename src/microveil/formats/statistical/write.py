@@ -2,7 +2,8 @@
 
 import math
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,8 @@ _FINEST: dict[tuple[str, type[pl.DataType]], Finest] = {  # what pyreadstat read
     ("SPSS", pl.Time): "millisecond",
     ("Stata", pl.Datetime): "millisecond",
 }
+_LONGEST_TEXT = {"SPSS": 32_767, "Stata": 2_045}  # bytes
+_LONGEST_LABEL = {"SPSS": (256, 120), "Stata": (80, 32_000)}  # bytes, of columns and of values
 _LARGEST_STATA_LONG = 2_147_483_620
 _SPSS_NAME = re.compile(
     r"(?!(all|and|by|eq|ge|gt|le|lt|ne|not|or|to|with)$)[^\W\d_][\w.@#$]{0,63}", re.I
@@ -37,25 +40,25 @@ _Labels = dict[str, dict[Code, str]]
 
 
 def check_spss(frame: pl.DataFrame) -> None:
-    """Refuse values that an SPSS file cannot hold as they are."""
+    """Refuse names and values that an SPSS file cannot hold as they are."""
+    _check_names_of_spss(frame.columns)
     for column in frame:
         _storable(column, "SPSS")
 
 
 def check_stata(frame: pl.DataFrame) -> None:
-    """Refuse values that a Stata file cannot hold as they are."""
+    """Refuse names and values that a Stata file cannot hold as they are."""
+    _check_names(frame.columns, _STATA_NAME, "Stata")
     for column in frame:
         _storable(column, "Stata")
 
 
 def write_spss(frame: pl.DataFrame, path: Path, meta: TableMeta) -> list[str]:
     """Write an SPSS file. Declared missing values come back if they were SPSS's."""
-    _check_names(frame.columns, _SPSS_NAME, "SPSS")
-    if len({name.lower() for name in frame.columns}) < frame.width:
-        raise FileError("SPSS takes column names that differ in case only as the same; rename one")
+    _check_names_of_spss(frame.columns)
     columns = {column.name: _storable(column, "SPSS") for column in frame}
     whole = {name: "F16.0" for name, column in columns.items() if column.dtype.is_integer()}
-    known = {name: meta.columns.get(name, ColumnMeta()) for name in columns}
+    known = {name: _shortened(meta.columns.get(name, ColumnMeta()), "SPSS") for name in columns}
     own = known if meta.family == "spss" else {}
     for name, about in own.items():
         columns[name] = _with_codes(clear_of_codes(columns[name], about), about.codes)
@@ -73,7 +76,7 @@ def write_spss(frame: pl.DataFrame, path: Path, meta: TableMeta) -> list[str]:
         variable_measure={name: about.measure for name, about in own.items()},
         variable_format=whole | _displays(columns, own),
     )
-    lost = _lost(frame, known, labels, own)
+    lost = _lost(frame, known, labels, own) + _cut_short(known, meta)
     return lost + _in_words({"spaces at the end of text": sum(map(_ends_in_space, frame))})
 
 
@@ -81,7 +84,7 @@ def write_stata(frame: pl.DataFrame, path: Path, meta: TableMeta) -> list[str]:
     """Write a Stata file. Missing values .a to .z come back if they were Stata's or SAS's."""
     _check_names(frame.columns, _STATA_NAME, "Stata")
     columns = {column.name: _as_stata(_storable(column, "Stata")) for column in frame}
-    known = {name: meta.columns.get(name, ColumnMeta()) for name in columns}
+    known = {name: _shortened(meta.columns.get(name, ColumnMeta()), "Stata") for name in columns}
     lettered = {
         name: about
         for name, about in known.items()
@@ -107,7 +110,28 @@ def write_stata(frame: pl.DataFrame, path: Path, meta: TableMeta) -> list[str]:
         missing_user_values=letters,
         variable_format=displays | large,
     )
-    return _lost(frame, known, labels, lettered)
+    return _lost(frame, known, labels, lettered) + _cut_short(known, meta)
+
+
+def _shortened(about: ColumnMeta, kind: str) -> ColumnMeta:
+    """Cut labels to what a file holds."""
+    of_column, of_value = _LONGEST_LABEL[kind]
+    label = None if about.label is None else _start(about.label, of_column)
+    labels = {key: _start(text, of_value) for key, text in about.value_labels.items()}
+    return replace(about, label=label, value_labels=labels)
+
+
+def _start(text: str, size: int) -> str:
+    return text.encode()[:size].decode(errors="ignore")
+
+
+def _cut_short(known: Mapping[str, ColumnMeta], meta: TableMeta) -> list[str]:
+    before = {name: meta.columns[name] for name in known if name in meta.columns}
+    cut = sum(
+        (known[name].label, known[name].value_labels) != (about.label, dict(about.value_labels))
+        for name, about in before.items()
+    )
+    return _in_words({"ends of long labels": cut})
 
 
 def lost_with_labels(meta: TableMeta) -> list[str]:
@@ -151,6 +175,12 @@ def _in_words(lost: Mapping[str, int]) -> list[str]:
     return [f"{what} (columns: {count})" for what, count in lost.items() if count]
 
 
+def _check_names_of_spss(names: Collection[str]) -> None:
+    _check_names(names, _SPSS_NAME, "SPSS")
+    if len({name.lower() for name in names}) < len(names):
+        raise FileError("SPSS takes column names that differ in case only as the same; rename one")
+
+
 def _check_names(names: Iterable[str], pattern: re.Pattern[str], kind: str) -> None:
     for name in names:
         if not pattern.fullmatch(name):
@@ -170,6 +200,11 @@ def _storable(column: pl.Series, kind: str) -> pl.Series:
         raise FileError(
             f"column {column.name!r}: {kind} files hold text up to its first NUL character, found "
             "text with one; remove it, or write Parquet or CSV"
+        )
+    if dtype == pl.String and (column.str.len_bytes() > _LONGEST_TEXT[kind]).any():
+        raise FileError(
+            f"column {column.name!r}: {kind} files hold text of {_LONGEST_TEXT[kind]:,} bytes, "
+            "found longer text; write Parquet or CSV"
         )
     if dtype == pl.Float16:
         return column.cast(pl.Float64)

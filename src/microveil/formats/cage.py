@@ -1,0 +1,219 @@
+"""Read files with libraries in C and Rust in a process of its own, which a damaged file may end.
+
+The process has limits of memory and time. It answers into a file without a name, which nobody else
+can open and which is gone with those who hold it, however they end.
+"""
+
+import json
+import os
+import sys
+from collections.abc import Callable, Collection, Mapping
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from functools import wraps
+from importlib import import_module
+from pathlib import Path
+from subprocess import DEVNULL, TimeoutExpired, run
+from tempfile import TemporaryFile
+from typing import IO, Any
+
+import polars as pl
+
+from microveil import errors
+from microveil.errors import DataError, FileError, FileWarning, MicroveilError, noted, warn
+from microveil.formats.machine import end_with, limit_memory, memory_of_this_machine
+from microveil.formats.table import ColumnMeta, Source, Table, TableMeta
+
+Reader = Callable[[Source, Collection[str]], Table]
+
+_MEMORY, _SECONDS = "MICROVEIL_READ_MEMORY", "MICROVEIL_READ_SECONDS"
+_MB = 10**6
+_OF_LIBRARIES = 2_000  # MB of addresses, most of them never used, before anything is read
+_LEAST_SECONDS, _SECONDS_PER_MB = 60, 10
+_FEW_THREADS = {  # since each takes addresses, which are limited
+    "POLARS_MAX_THREADS": "2",
+    "RAYON_NUM_THREADS": "2",
+    "OPENBLAS_NUM_THREADS": "1",
+    "MALLOC_ARENA_MAX": "2",
+}
+_CHILD = (
+    "import json, sys; job = json.load(sys.stdin); sys.path[:] = job['path']; "
+    "from microveil.formats.cage import answer; answer(job)"
+)
+
+
+@dataclass(frozen=True)
+class _Limits:
+    """What reading a file may take."""
+
+    memory: int
+    seconds: int
+
+    @classmethod
+    def of(cls, path: Path) -> "_Limits":
+        """Three quarters of the machine's memory, and time by the size of the file."""
+        seconds = _LEAST_SECONDS + _SECONDS_PER_MB * (path.stat().st_size // _MB)
+        memory = memory_of_this_machine() * 3 // 4 // _MB
+        return cls(_given(_MEMORY, memory), _given(_SECONDS, seconds))
+
+
+def _given(name: str, otherwise: int) -> int:
+    text = os.environ.get(name)
+    if text is None:
+        return otherwise
+    if not text.isdecimal() or int(text) == 0:
+        raise FileError(f"{name} must be a whole number above 0; correct or remove it")
+    return int(text)
+
+
+def caged(read: Reader) -> Reader:
+    """Make a reader, which must be a module's own function, work in a process of its own."""
+
+    @wraps(read)
+    def reader(source: Source, verbatim: Collection[str]) -> Table:
+        path = Path(source.location)
+        with _unnamed_file() as file:
+            _ask(_job(read, source, verbatim), file)
+            file.seek(0)
+            head = json.loads(file.readline())
+            _raise(head, path)
+            table = _unpacked(head, pl.read_ipc_stream(file), path)
+        for note in head["notes"]:
+            warn(note, FileWarning)
+        return table
+
+    return reader
+
+
+def _job(read: Reader, source: Source, verbatim: Collection[str]) -> dict[str, Any]:
+    return {
+        "path": sys.path,
+        "reader": [read.__module__, read.__qualname__],
+        "source": asdict(source) | {"location": str(source.location)},
+        "verbatim": list(verbatim),
+        "parent": os.getpid(),
+    }
+
+
+def _unnamed_file() -> IO[bytes]:
+    """Make a file in memory where there are such, and otherwise one that has no name on disk."""
+    if hasattr(os, "memfd_create"):
+        return os.fdopen(os.memfd_create("microveil"), "w+b")
+    return TemporaryFile()
+
+
+def _ask(job: dict[str, Any], file: IO[bytes]) -> None:
+    """Have a process do a job and write the answer to a file."""
+    path = Path(job["source"]["location"])
+    limits = _Limits.of(path)
+    try:
+        done = run(  # noqa: S603
+            [sys.executable, "-P", "-c", _CHILD],
+            input=json.dumps(job | {"limits": asdict(limits)}).encode(),
+            stdout=file,
+            stderr=None if os.environ.get("MICROVEIL_DEBUG") else DEVNULL,
+            timeout=limits.seconds,
+            check=False,
+            env=os.environ | _FEW_THREADS,
+        )
+    except TimeoutExpired:
+        raise DataError(
+            f"{path}: was not read within {limits.seconds:,} seconds, since it is damaged or very "
+            f"large; write it as Parquet or CSV, or allow more with {_SECONDS}"
+        ) from None
+    except OSError:
+        raise FileError(f"{path}: no process could be started to read it") from None
+    if done.returncode != 0:
+        raise DataError(
+            f"{path}: cannot be read, since it is damaged or needs more than the "
+            f"{limits.memory:,} MB of memory that it may take; write it anew, or allow more with "
+            f"{_MEMORY}"
+        )
+
+
+def _raise(head: Mapping[str, Any], path: Path) -> None:
+    """Raise the error that reading ended with, if it did."""
+    if "error" in head:
+        kind, message, about = head["error"]
+        raise getattr(errors, kind)(message, **about)
+    if "failed" in head:
+        raise DataError(
+            f"{path}: cannot be read ({head['failed']}), since it is damaged; write it anew"
+        )
+
+
+def answer(job: Mapping[str, Any]) -> None:
+    """Do a job within its limits, answer on what was standard output, and end the process."""
+    end_with(job["parent"], within=job["limits"]["seconds"])
+    limit_memory((job["limits"]["memory"] + _OF_LIBRARIES) * _MB)
+    with os.fdopen(os.dup(1), "wb") as file:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # what libraries print is no answer
+        write_answer(job, file)
+    os._exit(0)  # without tidying up, which takes time and may fail
+
+
+def write_answer(job: Mapping[str, Any], file: IO[bytes]) -> None:
+    """Read a file as asked; write what JSON holds of it in a line, and then what Arrow holds."""
+    head, frame = _outcome(job)
+    file.write(json.dumps(head).encode() + b"\n")
+    file.flush()
+    frame.write_ipc_stream(file)
+
+
+def _outcome(job: Mapping[str, Any]) -> tuple[dict[str, Any], pl.DataFrame]:
+    module, name = job["reader"]
+    try:
+        with noted() as notes:
+            read = getattr(import_module(module), name)
+            table = read(Source(**job["source"]), job["verbatim"])
+        head, frame = _packed(table)
+    except MicroveilError as error:
+        about = {"attribute": error.attribute, "setting": error.setting}
+        return {"error": [type(error).__name__, error.message, about]}, pl.DataFrame()
+    except BaseException as error:  # what Polars raises when it panics is no Exception
+        if os.environ.get("MICROVEIL_DEBUG"):
+            raise
+        return {"failed": type(error).__name__}, pl.DataFrame()
+    return head | {"notes": notes}, frame
+
+
+def _packed(table: Table) -> tuple[dict[str, Any], pl.DataFrame]:
+    """Put a table and what its file says besides into what JSON and Arrow hold."""
+    about = table.meta.columns
+    head = {
+        "names": table.data.columns,
+        "family": table.meta.family,
+        "inferred": table.meta.inferred,
+        "columns": [[name, _packed_column(column)] for name, column in about.items()],
+    }
+    values = [column.alias(f"values {place}") for place, column in enumerate(table.data)]
+    codes = [
+        column.codes.alias(f"codes {place}")
+        for place, column in enumerate(about.values())
+        if column.codes is not None
+    ]
+    return head, pl.DataFrame(values + codes)
+
+
+def _packed_column(column: ColumnMeta) -> dict[str, Any]:
+    return {
+        "label": column.label,
+        "value_labels": list(column.value_labels.items()),
+        "missing": column.missing,
+        "display": column.display,
+        "measure": column.measure,
+    }
+
+
+def _unpacked(head: Mapping[str, Any], frame: pl.DataFrame, path: Path) -> Table:
+    names = head["names"]
+    values = [frame[f"values {place}"].alias(name) for place, name in enumerate(names)]
+    columns = {}
+    for place, (name, column) in enumerate(head["columns"]):
+        with suppress(pl.exceptions.ColumnNotFoundError):
+            column["codes"] = frame[f"codes {place}"].alias(name)
+        column["value_labels"] = dict(column["value_labels"])
+        column["missing"] = tuple((low, high) for low, high in column["missing"])
+        columns[name] = ColumnMeta(**column)
+    meta = TableMeta(path, head["family"], columns=columns, inferred=head["inferred"])
+    return Table(pl.DataFrame(values), meta)

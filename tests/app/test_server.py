@@ -1,0 +1,137 @@
+"""The page's server as a real process: whom it answers, how it ends, and what it leaves."""
+
+import http.client
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+HOST = "127.0.0.1"
+FOREIGN = ("evil.example", "127.0.0.1.evil.example", "localhost.", "[::1]", "a@127.0.0.1")
+ROUTES = (
+    "GET /", "GET /_stcore/health", "GET /_stcore/host-config", "GET /_stcore/stream",
+    "GET /_stcore/metrics", "PUT /_stcore/upload_file/a/b", "OPTIONS /_stcore/upload_file/a/b",
+    "GET /media/x", "GET /static/js/x.js", "GET /favicon.png", "GET /app/static/x", "GET /nothing",
+)  # fmt: skip
+UPGRADE = {
+    "Connection": "Upgrade",
+    "Upgrade": "websocket",
+    "Sec-WebSocket-Key": "dGhlIHNhbXBsZSBub25jZQ==",
+    "Sec-WebSocket-Version": "13",
+}
+WITH_AN_UPLOAD_THAT_IS_READ = """
+import sys, time
+from threading import Thread
+from microveil.app.upload import Upload
+from microveil.cli.commands import main
+from microveil.formats import FORMATS
+
+def waits(source, verbatim):
+    time.sleep(600)
+
+FORMATS[".sav"] = FORMATS[".sav"]._replace(read=waits)
+Thread(target=Upload("people.sav", b"somebody's data").read, daemon=True).start()
+main()
+"""
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind((HOST, 0))
+        return int(probe.getsockname()[1])
+
+
+def soon(happened: Callable[[], object]) -> None:
+    until = time.monotonic() + 30
+    while not happened():
+        assert time.monotonic() < until
+        time.sleep(0.05)
+
+
+def answers(port: int) -> bool:
+    with socket.socket() as probe:
+        return probe.connect_ex((HOST, port)) == 0
+
+
+@contextmanager
+def started(port: int, folder: Path, code: str = "") -> Iterator[subprocess.Popen[bytes]]:
+    """Run the page with a folder for temporary files."""
+    how = ["-c", code] if code else ["-m", "microveil"]
+    process = subprocess.Popen(  # noqa: S603
+        [sys.executable, *how, "app", "--no-browser", "--port", str(port)],
+        env=os.environ | {"TMPDIR": str(folder)},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    try:
+        soon(lambda: answers(port) or process.poll() is not None)
+        yield process
+    finally:
+        process.kill()
+        process.wait()
+
+
+def status(port: int, route: str, host: str) -> int:
+    method, path = route.split()
+    connection = http.client.HTTPConnection(HOST, port, timeout=10)
+    connection.putrequest(method, path, skip_host=True)
+    connection.putheader("Host", host)
+    for name, value in UPGRADE.items() if path.endswith("stream") else ():
+        connection.putheader(name, value)
+    connection.endheaders()
+    try:
+        return connection.getresponse().status
+    finally:
+        connection.close()
+
+
+def test_it_answers_to_its_own_name_alone(tmp_path: Path) -> None:
+    port = free_port()
+    with started(port, tmp_path):
+        own = {route: status(port, route, f"{HOST}:{port}") for route in ROUTES}
+        foreign = {(route, host): status(port, route, host) for route in ROUTES for host in FOREIGN}
+    assert own["GET /"] == own["GET /_stcore/health"] == 200
+    assert own["GET /_stcore/stream"] == 101
+    assert 400 not in own.values()
+    assert set(foreign.values()) == {400}
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has other signals")
+@pytest.mark.parametrize("name", ["SIGTERM", "SIGHUP", "SIGINT"])
+def test_a_signal_ends_it_and_removes_what_is_read(name: str, tmp_path: Path) -> None:
+    port = free_port()
+    with started(port, tmp_path, WITH_AN_UPLOAD_THAT_IS_READ) as process, socket.socket() as open_:
+        (folder,) = tmp_path.glob(".microveil-*")
+        assert [path.name for path in folder.iterdir()] == ["people.sav"]
+        assert folder.stat().st_mode & 0o777 == 0o700
+        open_.connect((HOST, port))
+        lines = [f"{name}: {value}" for name, value in UPGRADE.items()]
+        request = ["GET /_stcore/stream HTTP/1.1", f"Host: {HOST}:{port}", *lines, "", ""]
+        open_.sendall("\r\n".join(request).encode())
+        assert b" 101 " in open_.recv(1000)
+        process.send_signal(getattr(signal, name))
+        assert process.wait(timeout=20) == (0 if name == "SIGINT" else 143)
+    assert list(tmp_path.iterdir()) == []
+    assert not answers(port)
+
+
+def test_a_killed_one_listens_no_more_and_the_next_removes_what_it_left(tmp_path: Path) -> None:
+    port = free_port()
+    with started(port, tmp_path, WITH_AN_UPLOAD_THAT_IS_READ) as process:
+        process.kill()
+        process.wait()
+    assert not answers(port)
+    (left,) = tmp_path.glob(".microveil-*/people.sav")
+    host = re.sub(r"\W", "_", socket.gethostname())
+    (tmp_path / f".microveil-{host}-{os.getpid()}-of-one-that-runs").mkdir()
+    with started(port, tmp_path):
+        assert not left.exists()
+        assert len(list(tmp_path.iterdir())) == 1
