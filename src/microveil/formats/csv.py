@@ -260,7 +260,6 @@ def _detect_encoding(path: Path, file: IO[bytes]) -> str:
         f"{path}: not UTF-8, so it was read as {_FALLBACK}; if letters look wrong, give its "
         "encoding",
         FileWarning,
-        stacklevel=7,
     )
     return _FALLBACK
 
@@ -402,7 +401,6 @@ def _detect_decimal(strings: pl.DataFrame, text: _Csv) -> str:
         f"{text.path}: column {first!r} has numbers with commas, but {why}, so it was read "
         "as text; give the decimal mark",
         FileWarning,
-        stacklevel=5,
     )
     return "."
 

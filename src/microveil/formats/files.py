@@ -159,7 +159,6 @@ def write_table(data: UserTable, path: Path, meta: TableMeta = TableMeta()) -> N
         warn(
             f"{format_.name} files cannot hold everything; lost: {'; '.join(lost)}",
             FileWarning,
-            stacklevel=3,
         )
 
 

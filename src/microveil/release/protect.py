@@ -16,6 +16,7 @@ from microveil.release.choose_k import resolve_and_choose
 from microveil.release.detail import Detail
 from microveil.release.release import Release
 from microveil.release.resolve import ResolvedPlan
+from microveil.release.shares import warn_of_small_shares
 from microveil.release.store import LocalStore, Store
 
 Progress = Callable[[str, int, int], None]
@@ -121,6 +122,7 @@ def run(
     """Walk the line on an engine; what the engine stored on the way goes if it fails."""
     try:
         resolved = resolve_and_choose(plan, engine)
+        warn_of_small_shares(resolved, engine)
         return run_resolved(resolved, engine, store, seed=seed, progress=progress)
     except BaseException:
         engine.discard()

@@ -22,7 +22,7 @@ from microveil.core.grid import (
 )
 from microveil.core.methods import Method
 from microveil.engines.base import Column, Facts, Table
-from microveil.errors import DataError, PlanError
+from microveil.errors import DataError, PlanError, Problems
 from microveil.plan.plan import Plan
 from microveil.plan.roles import Confidential
 from microveil.release.missing import all_missing, check_missing
@@ -55,7 +55,13 @@ def check_numeric(name: str, attribute: Confidential, engine: Table) -> None:
             attribute=name,
             setting="kind",
         )
-    if attribute.decimals is not None and column.kind == "integer":
+    if column.clock is not None and attribute.decimals is not None:
+        raise DataError(
+            f"decimals are for numbers, found {column.type_name}; remove decimals",
+            attribute=name,
+            setting="decimals",
+        )
+    if attribute.decimals and column.kind == "integer":
         raise DataError(
             "decimals are for real values, found an integer column; remove decimals",
             attribute=name,
@@ -81,8 +87,14 @@ def resolve_numbers(
     lower, upper = declared_domain(name, attribute, column)
     known_domain = attribute.has_domain and not marks & {"lower", "upper"}
     records = engine.records - facts.nulls
-    _check_values(name, kind, facts, records)
-    check_missing(plan, name, nulls=facts.nulls, records=engine.records, k=common["k"])
+    if records == 0:
+        raise all_missing(name)
+    problems = Problems()
+    with problems:
+        _check_values(name, attribute, kind, facts, records)
+    with problems:
+        check_missing(plan, name, nulls=facts.nulls, records=engine.records, k=common["k"])
+    problems.raise_found()
     domain_source: DomainSource = "declared" if known_domain else "none"
     if method.needs_domain and domain_source == "none":
         domain_source = "data"
@@ -160,9 +172,9 @@ def _check_grid(
         )
 
 
-def _check_values(name: str, kind: NumericKind, facts: Facts, records: int) -> None:
-    if records == 0:
-        raise all_missing(name)
+def _check_values(
+    name: str, attribute: Confidential, kind: NumericKind, facts: Facts, records: int
+) -> None:
     if facts.not_finite:
         raise DataError(
             f"values must be finite, found {facts.not_finite:,} that are infinite or NaN; correct "
@@ -174,7 +186,7 @@ def _check_values(name: str, kind: NumericKind, facts: Facts, records: int) -> N
             f"{facts.outside:,} of {records:,} values lie outside the declared domain; widen lower "
             "and upper, or correct the data",
             attribute=name,
-            setting="lower",
+            setting="lower" if attribute.lower is not None else "upper",
         )
     if kind == "integer" and facts.fractional:
         raise DataError(

@@ -44,6 +44,8 @@ def quantum(unit: Unit | None, column: Column) -> float:
 
 def number_of(name: str, bound: Bound, column: Column) -> float:
     """Turn an end of the domain into what the column counts: of dates and times a whole number."""
+    if column.clock == "date" and isinstance(bound, datetime) and _is_midnight(bound):
+        bound = bound.date()
     clock = _clock_of(bound)
     if column.clock == "duration" and isinstance(bound, int | float):
         return round(bound * _MICROSECONDS["second"])
@@ -65,6 +67,11 @@ def number_of(name: str, bound: Bound, column: Column) -> float:
     if isinstance(bound, date):
         return _microseconds(name, bound, column)
     return bound
+
+
+def _is_midnight(moment: datetime) -> bool:
+    """Whether a time stands for its day, as files have it that know no dates without times."""
+    return moment.tzinfo is None and moment.time() == time()
 
 
 def _clock_of(bound: Bound) -> str | None:
