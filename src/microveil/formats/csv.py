@@ -121,7 +121,7 @@ def read(source: Source, verbatim: Collection[str]) -> Table:
         assumed.add(name, read_text(column, reading, verbatim=name in verbatim))
         for name, column in zip(text.names, strings, strict=True)
     ]
-    assumed.tell(stacklevel=4)
+    assumed.tell()
     return Table(
         pl.DataFrame(columns),
         TableMeta(text.path, dialect=Dialect(text.delimiter, decimal), inferred=True),
@@ -166,7 +166,7 @@ def read_columnwise(
         files[name] = scratch / f"column{number}.parquet"
         column.to_frame().write_parquet(files[name], compression="lz4")
     stored.unlink()
-    assumed.tell(stacklevel=4)
+    assumed.tell()
     return files, TableMeta(text.path, dialect=Dialect(text.delimiter, decimal), inferred=True)
 
 

@@ -66,7 +66,7 @@ def read(source: Source, _verbatim: Collection[str]) -> Table:
         raise FileError(f"{path}: the sheet {sheet!r} cannot be read") from None
     if above and source.skip_rows is None:
         message = f"{path}: {above} row(s) above the names of the columns were skipped"
-        warn(message, FileWarning, stacklevel=4)
+        warn(message, FileWarning)
     cells.columns = [str(place) for place in range(cells.width)]  # Polars takes ^x$ for a pattern
     cells = cells.select(_typed(column, tuple(source.na)) for column in cells)
     cells = _without_empty_rows(cells, path)

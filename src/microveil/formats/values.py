@@ -69,7 +69,7 @@ class Assumed:
             self.unclear.append(repr(name))
         return read.values.alias(name)
 
-    def tell(self, *, stacklevel: int) -> None:
+    def tell(self) -> None:
         """Warn of it, or ask where day and month cannot be told apart."""
         if self.unclear:
             raise FileError(
@@ -78,7 +78,7 @@ class Assumed:
             )
         if self.columns:
             said = "; ".join(f"{what}: {', '.join(names)}" for what, names in self.columns.items())
-            warn(f"{self.path}: {said}", FileWarning, stacklevel=stacklevel + 1)
+            warn(f"{self.path}: {said}", FileWarning)
 
 
 def read_text(text: pl.Series, reading: Reading, *, verbatim: bool) -> Read:

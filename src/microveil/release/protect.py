@@ -98,7 +98,6 @@ def _tell_of_index(data: UserTable) -> None:
         warn(
             f"{which} is left behind; to give it a role, make it a column with reset_index()",
             FileWarning,
-            stacklevel=3,
         )
 
 
