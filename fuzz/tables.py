@@ -19,7 +19,7 @@ from microveil.release.release import Release
 _LIBRARIES: dict[str, Callable[[pl.DataFrame], UserTable]] = {
     "polars": lambda table: table.clone(),
     "pandas": pl.DataFrame.to_pandas,
-    "pyarrow": lambda table: table.cast({pl.Enum: pl.Categorical}).to_arrow(),
+    "pyarrow": lambda table: table.cast({pl.Enum: pl.String}).to_arrow(),
 }
 
 
@@ -41,7 +41,9 @@ def _protect(random: Random, table: pl.DataFrame, plan: Plan, folder: Path) -> s
     library, seed = random.choice(list(_LIBRARIES)), random.getrandbits(30)
     data = _LIBRARIES[library](table)
     before = frame_of(data).clone()
-    declared = {c for a in plan.confidential.values() for c in a.declared_categories}
+    declared = {
+        x for a in plan.confidential.values() for x in (*a.declared_categories, a.lower, a.upper)
+    }
     secrets = secrets_of(table, declared)
     try:
         release = protect(data, plan, seed=seed)

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from microveil import FileError, FileWarning, MicroveilError, Plan
+from microveil import FileError, FileWarning, MicroveilError, Plan, protect
 from microveil.core.choices import DateOrder
 from microveil.errors import noted
 from microveil.formats import Source, load, read_table, write_table
@@ -531,3 +531,15 @@ def test_a_plan_keeps_how_its_file_is_read(run: Run, tmp_path: Path) -> None:
     released = pl.read_parquet(tmp_path / "out.parquet")
     assert released["score"].null_count() == 7
     assert released["day"].dtype == pl.Date
+
+
+def test_what_stands_for_missing_in_a_kept_column_stays_as_it_is(tmp_path: Path) -> None:
+    rows = "".join(f"{i},{'NA' if i % 3 == 0 else i}\n" for i in range(12))
+    (tmp_path / "in.csv").write_text(f"x,kept\n{rows}", encoding="utf-8")
+    roles = {"x": "confidential", "kept": "kept"}
+    release = protect(tmp_path / "in.csv", Plan(epsilon=1, k=3, attributes=roles))
+    written = release.write(tmp_path / "out.csv", keep_order=True).protected
+    lines = written.read_text(encoding="utf-8").split()[1:]
+    assert [line.partition(",")[2] for line in lines] == [
+        "NA" if i % 3 == 0 else str(i) for i in range(12)
+    ]

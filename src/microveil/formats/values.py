@@ -90,6 +90,8 @@ def read_text(text: pl.Series, reading: Reading, *, verbatim: bool) -> Read:
     known = text.replace("", None)  # files whose every field is in quotes have "" for nothing
     marked = known.is_in(MARKERS)
     found = known.filter(marked).unique().sort().to_list() if marked.any() else []
+    if verbatim and found:  # which would be written as nothing
+        return Read(text)
     rest = without(known, MARKERS) if found else known
     read = _read(rest, reading, verbatim=verbatim) if rest.count() else None
     if read is None:
