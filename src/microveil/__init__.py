@@ -17,6 +17,8 @@ if TYPE_CHECKING:
         PrivacyWarning,
     )
     from microveil.evaluation import Evaluation, evaluate
+    from microveil.evaluation.classical import risk
+    from microveil.evaluation.classical_result import Risk
     from microveil.evaluation.estimator import ProtectedEstimator
     from microveil.evaluation.expected import ExpectedError, expected_error
     from microveil.evaluation.verdict import Verdict, verdict
@@ -52,6 +54,7 @@ __all__ = [
     "PrivacyWarning",
     "ProtectedEstimator",
     "Release",
+    "Risk",
     "Scenario",
     "Source",
     "Verdict",
@@ -62,6 +65,7 @@ __all__ = [
     "explore",
     "protect",
     "protect_file",
+    "risk",
     "verdict",
 ]
 
@@ -78,6 +82,8 @@ _HOMES = {
             "PrivacyWarning",
         ),
         "evaluation": ("Evaluation", "evaluate"),
+        "evaluation.classical": ("risk",),
+        "evaluation.classical_result": ("Risk",),
         "evaluation.estimator": ("ProtectedEstimator",),
         "evaluation.expected": ("ExpectedError", "expected_error"),
         "evaluation.verdict": ("Verdict", "verdict"),
