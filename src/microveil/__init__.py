@@ -15,6 +15,7 @@ if TYPE_CHECKING:
         MicroveilError,
         PlanError,
         PrivacyWarning,
+        UsefulnessWarning,
     )
     from microveil.evaluation import Evaluation, evaluate
     from microveil.evaluation.classical import risk
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from microveil.formats import Source
     from microveil.plan import Confidential, Derived, Group, Identifier, Kept, Plan, Scenario
     from microveil.release.certificate import Certificate
+    from microveil.release.check import check
     from microveil.release.detail import Detail
     from microveil.release.protect import protect
     from microveil.release.protect_file import protect_file
@@ -57,9 +59,11 @@ __all__ = [
     "Risk",
     "Scenario",
     "Source",
+    "UsefulnessWarning",
     "Verdict",
     "__version__",
     "audit",
+    "check",
     "evaluate",
     "expected_error",
     "explore",
@@ -80,6 +84,7 @@ _HOMES = {
             "MicroveilError",
             "PlanError",
             "PrivacyWarning",
+            "UsefulnessWarning",
         ),
         "evaluation": ("Evaluation", "evaluate"),
         "evaluation.classical": ("risk",),
@@ -91,6 +96,7 @@ _HOMES = {
         "formats": ("Source",),
         "plan": ("Confidential", "Derived", "Group", "Identifier", "Kept", "Plan", "Scenario"),
         "release.certificate": ("Certificate",),
+        "release.check": ("check",),
         "release.detail": ("Detail",),
         "release.protect": ("protect",),
         "release.protect_file": ("protect_file",),

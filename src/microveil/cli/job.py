@@ -1,8 +1,9 @@
 """The job of `microveil protect`: from where a table is to where its release goes."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 from microveil.cli.options import EngineName
 from microveil.core.tables import UserTable
@@ -10,15 +11,12 @@ from microveil.errors import MicroveilError, PlanError
 from microveil.evaluation.verdict import Verdict, verdict
 from microveil.formats import Source, Table, TableMeta, check_values, load, write_text
 from microveil.plan.plan import Plan
+from microveil.plan.problems import plan_of
+from microveil.release.check import plan_with
 from microveil.release.protect import Progress, protect
 from microveil.release.protect_file import column_names, is_columnwise, protect_file
 from microveil.release.release import Release, Written
 from microveil.release.store import LocalStore
-
-NOT_ON_SPARK = (
-    "Spark does not know which row is whose. Protect a sample of the table by the same plan "
-    "without --engine spark, and take its verdict."
-)
 
 
 @dataclass(frozen=True)
@@ -34,6 +32,9 @@ class Job(Protocol):
 
     def columns(self, verbatim: list[str]) -> list[str]:
         """Return the names of the table's columns."""
+
+    def plan(self, settings: Mapping[str, Any]) -> Plan:
+        """Make a plan of settings, or say everything that is wrong with them."""
 
     def run(self, plan: Plan, *, seed: int | None, judge: bool, progress: Progress | None) -> Done:
         """Protect the table, judge the release if asked, and write it."""
@@ -84,8 +85,11 @@ class _InMemory:
         self._table = load(self._data, verbatim=verbatim)
         return list(self._table.data.columns)
 
+    def plan(self, settings: Mapping[str, Any]) -> Plan:
+        return plan_with(settings, self._data)
+
     def run(self, plan: Plan, *, seed: int | None, judge: bool, progress: Progress | None) -> Done:
-        table = self._table or load(self._data, verbatim=plan.verbatim)
+        table = self._table or load(self._data, **plan.reading)
         released = [name for name, a in plan.attributes.items() if a.role != "identifier"]
         check_values(table.data, plan.names("kept"), released, self._places.protected)
         release = protect(table, plan, seed=seed, progress=progress)
@@ -109,6 +113,9 @@ class _Columnwise:
     def columns(self, verbatim: list[str]) -> list[str]:  # noqa: ARG002 - Parquet has types
         self._data, names = column_names(self._data)
         return names
+
+    def plan(self, settings: Mapping[str, Any]) -> Plan:
+        return plan_of(settings)
 
     def run(self, plan: Plan, *, seed: int | None, judge: bool, progress: Progress | None) -> Done:
         found: list[Verdict | str] = []
@@ -157,10 +164,14 @@ class _OnSpark:
     def columns(self, verbatim: list[str]) -> list[str]:  # noqa: ARG002 - Parquet has types
         return list(self._table.columns)
 
+    def plan(self, settings: Mapping[str, Any]) -> Plan:
+        return plan_of(settings)
+
     def run(self, plan: Plan, *, seed: int | None, judge: bool, progress: Progress | None) -> Done:
         release = protect(self._table, plan, seed=seed, progress=progress)
+        found = _judged(self._table, release, progress) if judge else None
         written = release.write_to(self._places, keep_order=self._keep_order)
-        return Done(written, NOT_ON_SPARK if judge else None)
+        return Done(written, found)
 
 
 def _judged(original: UserTable, release: Release, progress: Progress | None) -> Verdict | str:

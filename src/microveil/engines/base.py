@@ -7,7 +7,7 @@ sees summaries only, so that every engine gives the same answers.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import Any, Literal, NamedTuple, Protocol
 
 import polars as pl
 
@@ -17,7 +17,7 @@ from microveil.core.attribute import (
     NumericKind,
     NumericSettings,
 )
-from microveil.core.grid import Grid, Integers
+from microveil.core.grid import Grid, Integers, Reals
 from microveil.core.pooling import Pool
 from microveil.core.tables import UserTable
 from microveil.plan.roles import Derived
@@ -29,7 +29,7 @@ class Column:
 
     Dates are whole numbers of days, times whole numbers of microseconds, from 1970 or midnight;
     `clock` says which, and `zone` names the time zone of those that have one. `inferred` says that
-    the values decided on the type, as they do in CSV files.
+    the values decided on the type, as they do in CSV files. `decimals` are those of a decimal type.
     """
 
     kind: NumericKind | None
@@ -37,9 +37,10 @@ class Column:
     least: float = 0.0
     most: float = 0.0
     single_precision: bool = False
-    clock: Literal["date", "datetime", "time"] | None = None
+    clock: Literal["date", "datetime", "time", "duration"] | None = None
     zone: str | None = None
     inferred: bool = False
+    decimals: int | None = None
 
 
 @dataclass(frozen=True)
@@ -127,6 +128,19 @@ class Table(Protocol):
         """Grid of the last decimal seen in a numeric column."""
 
 
+class Beside(NamedTuple):
+    """An original and its release as tables that Polars reads lazily.
+
+    `positions` say where each released record stood, `clusters` how many records of each attribute
+    are in clusters with and without sensitivity.
+    """
+
+    original: pl.LazyFrame
+    released: pl.LazyFrame
+    positions: Integers
+    clusters: pl.DataFrame
+
+
 class Released(Protocol):
     """A released table, where its engine keeps it."""
 
@@ -148,6 +162,9 @@ class Released(Protocol):
     def arranged(self, *, keep_order: bool, seed: int | None) -> tuple[UserTable, Integers | None]:
         """Return the table in its original or in random order, and where each record stood."""
 
+    def beside_original(self) -> Beside | None:
+        """Return both tables, if the engine has kept the original where Polars can read it."""
+
 
 class Engine(Table, Protocol):
     """A table whose attributes can be masked one at a time."""
@@ -156,8 +173,8 @@ class Engine(Table, Protocol):
     def threads(self) -> int:
         """How many attributes may be masked at once."""
 
-    def ranked(self, attribute: NumericSettings) -> Integers:
-        """Return the values of an attribute in grid units, ascending."""
+    def expected_errors(self, attribute: NumericSettings, ks: Sequence[int]) -> Reals:
+        """Return the expected squared error of an attribute with clusters of each k."""
 
     def mask(self, attribute: AttributeSettings, seed: int | None) -> pl.DataFrame:
         """Mask an attribute; return its row of the table of losses.
@@ -177,7 +194,7 @@ class Engine(Table, Protocol):
         """
 
     @property
-    def joint_clusters(self) -> Mapping[str, Integers]:
+    def joint_clusters(self) -> Mapping[str, Any]:
         """The joint cluster of each record, in record order, for every pool by its attributes."""
 
     def derive(self, derived: Mapping[str, Derived]) -> None:
