@@ -1,16 +1,18 @@
 """What `risk` found, and one table of it with a sentence in plain words."""
 
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, fields
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
 
+from microveil.charts.summary import MOST_BARS, Summarised, Summary
 from microveil.core.suda import MOST_SUBSETS
 from microveil.evaluation.result import percent
 
 if TYPE_CHECKING:
+    import altair as alt
     from rich.console import RenderableType
 
 LIMITS = (2, 3, 5)
@@ -96,8 +98,8 @@ class Diversity:
     mean_distance: float | None
 
 
-@dataclass(frozen=True, eq=False)
-class Risk:
+@dataclass(frozen=True, eq=False, repr=False)
+class Risk(Summarised):
     """Classical disclosure risk of a table. It depends on the data: keep it private.
 
     Attributes
@@ -152,7 +154,7 @@ class Risk:
     household: HouseholdRisk | None
     suda: Suda | None
     sensitive: tuple[Diversity, ...]
-    per_record: pl.DataFrame = field(repr=False)
+    per_record: pl.DataFrame
 
     @property
     def global_risk(self) -> float:
@@ -185,7 +187,7 @@ class Risk:
 
     def rows(self) -> Iterator[tuple[str, str]]:
         """Give each figure that a steward looks at, with what it is."""
-        yield "records alone with their keys (2-anonymity)", self._share(self.violations[2])
+        yield "records alone with keys (2-anonymity)", self._share(self.violations[2])
         for k in LIMITS[1:]:
             yield (
                 f"records in classes below {k} ({k}-anonymity)",
@@ -212,14 +214,43 @@ class Risk:
 
     def _diversity_rows(self, each: Diversity) -> Iterator[tuple[str, str]]:
         name, alike = each.attribute, each.distinct_below[LIMITS[0]]
-        yield f"{name}: records in classes with one value", self._share(alike)
-        yield f"{name}: fewest values in a class (l-diversity)", f"{each.least_distinct:,}"
-        yield f"{name}: the same by entropy", f"{each.least_entropy:.3g}"
+        yield f"{name}: records in classes of one value", self._share(alike)
+        yield f"{name}: fewest values (l-diversity)", f"{each.least_distinct:,}"
+        yield f"{name}: fewest values by entropy", f"{each.least_entropy:.3g}"
         if each.largest_distance is not None:
             yield f"{name}: largest distance (t-closeness)", f"{each.largest_distance:.3g}"
 
     def _share(self, count: float) -> str:
         return f"{_number(count)} ({percent(count / self.records)})"
+
+    @property
+    def notes(self) -> list[str]:
+        """What to know when reading the figures."""
+        notes = []
+        if self.incomplete:
+            notes.append(f"{self.incomplete:,} records miss a key, which stands for any value.")
+        if self.suda is None:
+            notes.append(
+                f"SUDA2 was not computed: {self.combinations:,} combinations of {len(self.keys)} "
+                f"keys have too many subsets (more than {MOST_SUBSETS:,}); give fewer keys."
+            )
+        return notes
+
+    def _summary(self) -> Summary:
+        title = f"Risk of {self.records:,} records by keys; private: it depends on the data"
+        drawn = self._draw if self.suda is not None and self.suda.records else None
+        return Summary(
+            title, [self.sentence, *self.notes], ("figure", "value"), [*self.rows()], drawn
+        )
+
+    def _draw(self) -> "alt.LayerChart":
+        from microveil.charts.overviews import amounts
+
+        parts = {} if self.suda is None else self.suda.contributions
+        shown = sorted(parts, key=lambda key: -parts[key])[:MOST_BARS]
+        title = "share of SUDA2 scores"
+        values = [parts[key] for key in shown]
+        return amounts(shown, values, title=title, description=f"{title} that each key has")
 
     def __rich__(self) -> "RenderableType":
         return side_by_side({"table": self})
@@ -240,18 +271,8 @@ def side_by_side(risks: dict[str, Risk]) -> "RenderableType":
         grid.add_row(Text(label), *(Text(rows.get(label, "–")) for rows in found))
     named = len(risks) > 1
     sentences = [f"{n}: {x.sentence}" if named else x.sentence for n, x in risks.items()]
-    notes = dict.fromkeys(note for each in risks.values() for note in _notes(each))
+    notes = dict.fromkeys(note for each in risks.values() for note in each.notes)
     return Group(grid, Text(""), *map(Text, sentences), *(Text(n, style="dim") for n in notes))
-
-
-def _notes(found: Risk) -> Iterator[str]:
-    if found.incomplete:
-        yield f"{found.incomplete:,} records miss a key, which stands for any value."
-    if found.suda is None:
-        yield (
-            f"SUDA2 was not computed: {found.combinations:,} combinations of {len(found.keys)} "
-            f"keys have too many subsets (more than {MOST_SUBSETS:,}); give fewer keys."
-        )
 
 
 def _number(count: float) -> str:
