@@ -42,7 +42,7 @@ def measure(what: str, values: Sequence[int], missing: float = 0.0) -> None:
     start = time.perf_counter()
     found = risk(table, keys=keys, weight="w", household="home", sensitive="income")
     seconds = time.perf_counter() - start
-    combinations = combinations_of(table.select(keys), table["w"])
+    combinations = combinations_of([table[key] for key in keys], table["w"])
     start = time.perf_counter()
     special_uniques(combinations.codes, combinations.records)
     alone = time.perf_counter() - start

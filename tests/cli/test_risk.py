@@ -55,7 +55,7 @@ def test_mistakes_are_one_line(run: Run) -> None:
     code, _, err = run("risk people.csv --key sex")
     assert code == 1
     assert err == (
-        "error: attribute 'sex': is not in the table (columns: age, region, w, home, income)\n"
+        "error: attribute 'sex': is not in people.csv (columns: age, region, w, home, income)\n"
     )
     assert run("risk people.csv")[0] == 2  # keys must be given
 

@@ -125,7 +125,7 @@ def test_missing_keys_match_anything(codes: np.ndarray[Any, Any]) -> None:
         {f"c{i}": [None if x < 0 else x for x in c.tolist()] for i, c in enumerate(codes.T)},
         schema_overrides={f"c{i}": pl.Int64 for i in range(codes.shape[1])},
     )
-    found = combinations_of(table, pl.Series(weights))
+    found = combinations_of(table.get_columns(), pl.Series(weights))
     np.testing.assert_array_equal(found.shared[found.label], match.sum(axis=1))
     np.testing.assert_allclose(found.population[found.label], match @ weights)
 
@@ -155,6 +155,14 @@ def test_every_kind_of_column_and_table() -> None:
         assert found.per_record["fk"].to_list() == [2, 1, 4, 2], kind
     assert risk(table, keys="born").per_record["fk"].to_list() == [4] * 4
     assert risk(table, keys="text").per_record["fk"].to_list() == expected
+
+
+def test_columns_may_have_any_name() -> None:
+    table = pl.DataFrame({"*": ["x", "y"], "^x$": [1, 2], "len": [1, 1], "key 0": [1.5, 1.5]})
+    found = risk(table, keys=["*", "^x$", "key 0"], sensitive="len")
+    assert found.sample_uniques == 2
+    assert risk(table, keys="len", sensitive=["^x$", "*"], weight="key 0").sample_uniques == 0
+    assert risk(table, keys="len", household="*", weight="^x$").household is not None
 
 
 def test_too_many_keys_for_suda_are_said(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -30,7 +30,7 @@ from microveil.evaluation.classical_result import (
 )
 from microveil.evaluation.frequencies import MISSING, TEXT, Combinations, code, combinations_of
 from microveil.evaluation.risk import distances_to_all
-from microveil.formats import load
+from microveil.formats import load, source_of
 
 
 def risk(
@@ -80,7 +80,8 @@ def risk(
     _check_shares(sampling_fraction=sampling_fraction, max_global_risk=max_global_risk)
     columns = _read(table, [*names, *attributes], weight, household)
     found = combinations_of(
-        columns.select(names), None if weight is None else _weights(columns[weight])
+        [columns[name] for name in names],
+        None if weight is None else _weights(columns[weight], weight),
     )
     suda = _special_uniques(found, sampling_fraction)
     records = _per_record(found, suda)
@@ -91,7 +92,7 @@ def risk(
         records = records.with_columns(household_risk=household_risk(individual, members))
         households = _household_figures(records["household_risk"], members)
     for name in attributes:
-        diversity, columns_of_it = _diversity(columns[name], found.label)
+        diversity, columns_of_it = _diversity(name, columns[name], found.label)
         records = records.with_columns(columns_of_it)
         diversities.append(diversity)
     return Risk(
@@ -128,7 +129,7 @@ def _check_shares(**shares: float) -> None:
 
 def _read(
     table: UserTable, named: list[str], weight: str | None, household: str | None
-) -> pl.DataFrame:
+) -> dict[str, pl.Series]:
     """Read the columns that are named, each for one purpose."""
     verbatim = [*named, *([] if household is None else [household])]
     names = [*verbatim, *([] if weight is None else [weight])]
@@ -137,14 +138,15 @@ def _read(
         raise DataError("the table has no records; risk needs one or more")
     for name in names:
         if name not in frame.columns:
-            columns = ", ".join(frame.columns)
-            raise DataError(f"is not in the table (columns: {columns})", attribute=name)
+            source = source_of(table)
+            where, columns = source.name if source else "the table", ", ".join(frame.columns)
+            raise DataError(f"is not in {where} (columns: {columns})", attribute=name)
         if names.count(name) > 1:
             raise DataError(
                 "is given twice; a column is a key, sensitive, the weight or the household",
                 attribute=name,
             )
-    return pl.DataFrame({name: _column(frame[name], name) for name in names})
+    return {name: _column(frame[name], name) for name in names}
 
 
 def _column(series: nw.Series[pl.Series], name: str) -> pl.Series:
@@ -161,9 +163,8 @@ def _column(series: nw.Series[pl.Series], name: str) -> pl.Series:
     return column
 
 
-def _weights(column: pl.Series) -> pl.Series:
+def _weights(column: pl.Series, name: str) -> pl.Series:
     """Return weights, all of which must be positive numbers."""
-    name = column.name
     if not column.dtype.is_numeric():
         raise DataError("a weight must be a number, found other values", attribute=name)
     numbers = column.cast(pl.Float64)
@@ -218,7 +219,7 @@ def _suda_figures(suda: SpecialUniques, label: Integers, keys: list[str]) -> Sud
     )
 
 
-def _diversity(column: pl.Series, label: Integers) -> tuple[Diversity, list[pl.Series]]:
+def _diversity(name: str, column: pl.Series, label: Integers) -> tuple[Diversity, list[pl.Series]]:
     """Measure how different a sensitive column is in each class, a missing value being one more."""
     codes = code(column).to_numpy().astype(np.int64)
     here = class_diversity(codes + 1, label)
@@ -231,10 +232,10 @@ def _diversity(column: pl.Series, label: Integers) -> tuple[Diversity, list[pl.S
     of_class = {"distinct": here.distinct, "entropy": here.entropy,
                 "recursive": here.recursive, "distance": distance}  # fmt: skip
     of_record = {
-        measure: pl.Series(f"{column.name}: {measure}", values[label], nan_to_null=True)
+        measure: pl.Series(f"{name}: {measure}", values[label], nan_to_null=True)
         for measure, values in of_class.items()
     }
-    return _diversity_figures(column.name, of_record), list(of_record.values())
+    return _diversity_figures(name, of_record), list(of_record.values())
 
 
 def _diversity_figures(name: str, of_record: dict[str, pl.Series]) -> Diversity:

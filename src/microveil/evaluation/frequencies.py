@@ -5,7 +5,7 @@ it may belong to. Records that miss every one of several keys count for combinat
 but not for complete ones.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -40,20 +40,18 @@ class Combinations:
     population: Reals
 
 
-def combinations_of(keys: pl.DataFrame, weights: pl.Series | None) -> Combinations:
+def combinations_of(keys: Iterable[pl.Series], weights: pl.Series | None) -> Combinations:
     """Count records and add up weights by the combination of these keys.
 
     Examples
     --------
-    >>> keys = pl.DataFrame({"sex": ["f", "f", "m", "m"], "region": [1, None, 1, 2]})
+    >>> keys = [pl.Series(["f", "f", "m", "m"]), pl.Series([1, None, 1, 2])]
     >>> found = combinations_of(keys, pl.Series([10.0, 20.0, 30.0, 40.0]))
     >>> found.shared[found.label], found.population[found.label]
     (array([2, 2, 1, 1]), array([30., 30., 30., 40.]))
     """
-    names = [f"key {place}" for place in range(keys.width)]
-    coded = pl.DataFrame(
-        {new: code(keys[old]) for new, old in zip(names, keys.columns, strict=True)}
-    )
+    coded = pl.DataFrame({f"key {place}": code(key) for place, key in enumerate(keys)})
+    names = coded.columns
     weighed = coded.with_columns(weight=1.0 if weights is None else weights.cast(pl.Float64))
     counted = weighed.group_by(names).agg(
         records=pl.len().cast(pl.Int64), weight=pl.col("weight").sum()
@@ -76,6 +74,7 @@ def code(column: pl.Series) -> pl.Series:
         column = column.cast(pl.String).cast(pl.Categorical).to_physical()  # ranked faster
     elif column.dtype.is_float():
         column = column.fill_nan(None)
+    column = column.alias("column")  # some names are patterns to Polars
     return (column.rank("dense").cast(pl.Int32) - 1).fill_null(MISSING)
 
 
