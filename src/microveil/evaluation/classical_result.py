@@ -228,7 +228,9 @@ class Risk(Summarised):
         """What to know when reading the figures."""
         notes = []
         if self.incomplete:
-            notes.append(f"Records that miss a key, which stands for any value: {self.incomplete:,}.")
+            notes.append(
+                f"Records that miss a key, which stands for any value: {self.incomplete:,}."
+            )
         if self.suda is None:
             notes.append(
                 f"SUDA2 was not computed: {self.combinations:,} combinations of {len(self.keys)} "
