@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 from rich.cells import cell_len
 
-from microveil import Certificate, Plan, audit, evaluate, explore, protect, verdict
+from microveil import Certificate, Plan, audit, evaluate, explore, protect, risk, verdict
 from microveil.charts.summary import Summary, printed
 from microveil.release.certificate_text import show_certificate
 
@@ -23,7 +23,7 @@ NAMES = [
     "[bold]",
     *(f"a{i}" for i in range(24)),
 ]
-NOTEBOOK = ["Plan", "Release", "Certificate", "Evaluation", "Exploration", "Audit"]
+NOTEBOOK = ["Plan", "Release", "Certificate", "Evaluation", "Exploration", "Audit", "Risk"]
 
 
 @pytest.fixture(scope="module")
@@ -43,6 +43,7 @@ def shown() -> dict[str, Any]:
         "Evaluation": evaluate(few, other),
         "Exploration": explore(few, small, runs=1, epsilons=(1.0,)),
         "Audit": audit(few, small, runs=100, releases=20, seed=1),
+        "Risk": risk(few, keys=few.columns[:4], sensitive="wages"),
         "Verdict": verdict(few, other, seed=1),
     }
 

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
         UsefulnessWarning,
     )
     from microveil.evaluation import Evaluation, evaluate
+    from microveil.evaluation.classical import risk
+    from microveil.evaluation.classical_result import Risk
     from microveil.evaluation.estimator import ProtectedEstimator
     from microveil.evaluation.expected import ExpectedError, expected_error
     from microveil.evaluation.verdict import Verdict, verdict
@@ -54,6 +56,7 @@ __all__ = [
     "PrivacyWarning",
     "ProtectedEstimator",
     "Release",
+    "Risk",
     "Scenario",
     "Source",
     "UsefulnessWarning",
@@ -66,6 +69,7 @@ __all__ = [
     "explore",
     "protect",
     "protect_file",
+    "risk",
     "verdict",
 ]
 
@@ -83,6 +87,8 @@ _HOMES = {
             "UsefulnessWarning",
         ),
         "evaluation": ("Evaluation", "evaluate"),
+        "evaluation.classical": ("risk",),
+        "evaluation.classical_result": ("Risk",),
         "evaluation.estimator": ("ProtectedEstimator",),
         "evaluation.expected": ("ExpectedError", "expected_error"),
         "evaluation.verdict": ("Verdict", "verdict"),

@@ -74,6 +74,18 @@ def test_a_release_that_fails_is_not_for_publication(page: AppTest) -> None:
     assert any("share age, region with no other" in e.proto.body for e in page.get("html"))
 
 
+def test_risk_before_protecting(page: AppTest) -> None:
+    table = pl.DataFrame({"zip": ["01", "1", "2", "2"], "<b>": [1, 2, 3, 3], "w": [1, 2, 3, 4]})
+    upload(page, table)
+    widget(page.multiselect, "Keys").set_value(["zip", "<b>"]).run()
+    widget(page.selectbox, "Sampling weight").set_value("w").run()
+    (found,) = [e.proto.body for e in page.get("html") if "only ones" in e.proto.body]
+    assert "2 of 4 records (50%) are the only ones with their zip and &lt;b&gt;" in found
+    assert "estimated by the weights" in found
+    widget(page.multiselect, "Sensitive").set_value(["zip"]).run()
+    assert any("given twice" in error for error in said(page, "error"))
+
+
 def test_expected_error_follows_the_sliders(page: AppTest) -> None:
     page.radio[0].set_value(SAMPLE).run()
     pooled = float(page.metric[0].value)

@@ -40,6 +40,16 @@ def readings(rows: Iterable[tuple[str, str, str]]) -> str:
     return f'<dl style="overflow-wrap: anywhere">{listed}</dl>'
 
 
+def figures(sentences: Iterable[str], rows: Iterable[tuple[str, str]]) -> str:
+    """Write sentences, and below them figures with what they are."""
+    said = "".join(f"<p>{escape(sentence)}</p>" for sentence in sentences)
+    body = "".join(
+        f'<tr><td>{escape(label)}</td><td style="text-align: right">{escape(value)}</td></tr>'
+        for label, value in rows
+    )
+    return f'<div style="overflow-wrap: anywhere">{said}<table><tbody>{body}</tbody></table></div>'
+
+
 _GRADES = {
     "good": "0, 114, 178",
     "fair": "230, 159, 0",

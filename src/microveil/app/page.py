@@ -5,6 +5,7 @@ import os
 import streamlit as st
 from polars.exceptions import PanicException
 
+from microveil.app.before import risk_before
 from microveil.app.choose import choose
 from microveil.app.edit import attributes
 from microveil.app.markup import message
@@ -32,6 +33,7 @@ def page() -> None:
     source = choose()
     if source is None:
         return
+    risk_before(source)
     table = attributes(source)
     plan = settings(source, table)
     outcome = run(source, plan)

@@ -131,6 +131,54 @@ def _check_plan(path: Path, data: "Source", *, quiet: bool) -> None:
 
 
 @app.command()
+@reads("data")
+def risk(
+    data: "Source",
+    key: Annotated[list[str], typer.Option(help="A column that others may know of a person.")],
+    weight: Annotated[str | None, typer.Option(help="A column of sampling weights.")] = None,
+    household: Annotated[
+        str | None, typer.Option(help="A column that says which records belong together.")
+    ] = None,
+    sensitive: Annotated[
+        list[str] | None, typer.Option(help="A column that must not be learnt.")
+    ] = None,
+    release: Annotated[
+        Path | None, typer.Option(help="A protected file, to compare before and after.")
+    ] = None,
+    sampling_fraction: Annotated[
+        float, typer.Option(help="The sampling fraction, for DIS.")
+    ] = 0.01,
+    json: Annotated[bool, typer.Option("--json", help="Print JSON with every figure.")] = False,
+) -> None:
+    """Count who stands out by what others may know, before protecting a file or after.
+
+    k-anonymity, expected re-identifications, SUDA2 and l-diversity, as sdcMicro has them. Nothing
+    is written. What it prints is a function of the data: keep it private.
+    """
+    from microveil.evaluation.classical import risk
+    from microveil.evaluation.classical_result import side_by_side
+
+    tables = {"original": data} | ({} if release is None else {"release": data.of_release(release)})
+    found = {
+        name: risk(
+            table,
+            keys=key,
+            weight=weight,
+            household=household,
+            sensitive=sensitive or (),
+            sampling_fraction=sampling_fraction,
+        )
+        for name, table in tables.items()
+    }
+    if json:
+        figures: dict[str, Any] = {name: each.to_dict() for name, each in found.items()}
+        shown = figures["original"] if release is None else figures
+        typer.echo(visible(dumps(shown, indent=2, ensure_ascii=False)))
+    else:
+        _say(side_by_side(found))
+
+
+@app.command()
 @reads("data", "A file, the address of a database, or for Spark any place with Parquet.")
 def protect(
     data: "Source",

@@ -1,0 +1,37 @@
+"""Between steps 1 and 2, if one opens it: who stands out in the table as it is."""
+
+import streamlit as st
+
+from microveil.app.markup import figures, message
+from microveil.app.session import Chosen, remember
+from microveil.errors import MicroveilError
+from microveil.evaluation.classical import risk
+
+
+def risk_before(source: Chosen) -> None:
+    """Count who stands out by columns that are chosen as keys."""
+    columns = source.data.columns
+    with st.expander("Risk before protecting: who stands out by what others may know"):
+        keys = st.multiselect("Keys: columns that others may know of a person", columns)
+        sensitive = st.multiselect("Sensitive: columns that must not be learnt", columns)
+        left, right = st.columns(2)
+        weight = left.selectbox("Sampling weight", columns, index=None, placeholder="none")
+        household = right.selectbox("Belonging together", columns, index=None, placeholder="none")
+        if not keys:
+            st.caption("Choose one key or more, such as age, region and sex.")
+            return
+
+        def count() -> tuple[str, list[str], list[tuple[str, str]]]:
+            named = tuple(name for name in (*keys, *sensitive, household) if name)
+            table = source.upload.read(named)[0] if source.upload else source.table
+            found = risk(table, keys=keys, weight=weight, household=household, sensitive=sensitive)
+            return found.sentence, found.notes, list(found.rows())
+
+        chosen = (source.identity, *map(tuple, (keys, sensitive)), weight, household)
+        try:
+            sentence, notes, rows = remember("risk before", chosen, count)
+        except MicroveilError as error:
+            st.html(message("error", str(error)))
+            return
+        st.html(figures([sentence, *notes], rows))
+        st.caption("These figures depend on the data: keep them private.")
