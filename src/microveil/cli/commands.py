@@ -21,6 +21,7 @@ from rich.segment import Segment
 from microveil.cli.options import (
     Engine,
     Known,
+    LedgerOf,
     Master,
     OutputPlace,
     Overwrite,
@@ -168,6 +169,7 @@ def protect(
     engine: Engine = "memory",
     master: Master = None,
     report: Report = None,
+    ledger: LedgerOf = None,
     seed: Seed = None,
     overwrite: Overwrite = False,
     quiet: Quiet = False,
@@ -185,6 +187,7 @@ def protect(
     from microveil.evaluation.verdict import Verdict
     from microveil.plan.flags import plan_for_columns, plan_from_file, with_scenario
     from microveil.release.certificate_text import show_release, show_stamp
+    from microveil.release.ledger import check_left
 
     _check_report(report, overwrite=overwrite, source=data.path)
     job = open_job(
@@ -209,9 +212,10 @@ def protect(
             raise PlanError("give a plan with --plan, or a privacy budget with --epsilon")
         chosen = plan_for_columns(job.columns(roles["keep"]), **roles, **settings)
     chosen = with_scenario(chosen, known or (), people)
+    check_left(chosen, ledger, seed)
     judge = not no_verdict and not quiet
     with _progress(quiet=quiet) as progress:
-        done = job.run(chosen, seed=seed, judge=judge, progress=progress)
+        done = job.run(chosen, ledger=ledger, seed=seed, judge=judge, progress=progress)
     written, certificate = done.written, done.written.certified
     stamp = show_stamp(certificate)
     if stamp:
@@ -226,6 +230,36 @@ def protect(
         _say(f"Private     {written.detail} (do not publish)", quiet=quiet)
     if report is not None:
         _say(f"Report      {report} (do not publish)", quiet=quiet)
+
+
+@app.command()
+def ledger(
+    file: Annotated[Path, typer.Argument(help="A ledger, e.g. people.ledger.json.")],
+    budget: Annotated[
+        float | None,
+        typer.Option(help="Declare what all releases of these people may spend of a person."),
+    ] = None,
+    withdraw: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ID", help="Count a release no longer, which nobody has seen or will see."
+        ),
+    ] = None,
+) -> None:
+    """Show or make the ledger of a group of people: what all releases of them have spent.
+
+    With a budget the ledger is made if there is none. Then protect every table of these people
+    with --ledger: what would spend more than is left is refused before any work. A run that was
+    killed stays in the ledger and counts until it is withdrawn.
+    """
+    from microveil.cli.terminal import show_ledger
+    from microveil.release import ledger as ledgers
+
+    if budget is not None:
+        ledgers.declare(file, budget)
+    if withdraw is not None:
+        ledgers.withdraw(file, withdraw)
+    _say(show_ledger(ledgers.Ledger.read(file)))
 
 
 @app.command()

@@ -10,6 +10,7 @@ from microveil.errors import MicroveilError, PlanError
 from microveil.evaluation.verdict import Verdict, verdict
 from microveil.formats import Source, Table, TableMeta, check_values, load, write_text
 from microveil.plan.plan import Plan
+from microveil.release.ledger import given_back_on_failure
 from microveil.release.protect import Progress, protect
 from microveil.release.protect_file import column_names, is_columnwise, protect_file
 from microveil.release.release import Release, Written
@@ -35,7 +36,15 @@ class Job(Protocol):
     def columns(self, verbatim: list[str]) -> list[str]:
         """Return the names of the table's columns."""
 
-    def run(self, plan: Plan, *, seed: int | None, judge: bool, progress: Progress | None) -> Done:
+    def run(
+        self,
+        plan: Plan,
+        *,
+        ledger: Path | None,
+        seed: int | None,
+        judge: bool,
+        progress: Progress | None,
+    ) -> Done:
         """Protect the table, judge the release if asked, and write it."""
 
 
@@ -84,13 +93,22 @@ class _InMemory:
         self._table = load(self._data, verbatim=verbatim)
         return list(self._table.data.columns)
 
-    def run(self, plan: Plan, *, seed: int | None, judge: bool, progress: Progress | None) -> Done:
+    def run(
+        self,
+        plan: Plan,
+        *,
+        ledger: Path | None,
+        seed: int | None,
+        judge: bool,
+        progress: Progress | None,
+    ) -> Done:
         table = self._table or load(self._data, verbatim=plan.verbatim)
         released = [name for name, a in plan.attributes.items() if a.role != "identifier"]
         check_values(table.data, plan.names("kept"), released, self._places.protected)
-        release = protect(table, plan, seed=seed, progress=progress)
-        found = _judged(table, release, progress) if judge else None
-        written = release.write_to(self._places, keep_order=self._keep_order)
+        release = protect(table, plan, ledger=ledger, seed=seed, progress=progress)
+        with given_back_on_failure(release.spending):
+            found = _judged(table, release, progress) if judge else None
+            written = release.write_to(self._places, keep_order=self._keep_order)
         if self._report is not None:
             from microveil.report import report
 
@@ -110,7 +128,15 @@ class _Columnwise:
         self._data, names = column_names(self._data)
         return names
 
-    def run(self, plan: Plan, *, seed: int | None, judge: bool, progress: Progress | None) -> Done:
+    def run(
+        self,
+        plan: Plan,
+        *,
+        ledger: Path | None,
+        seed: int | None,
+        judge: bool,
+        progress: Progress | None,
+    ) -> Done:
         found: list[Verdict | str] = []
 
         def look(original: UserTable, release: Release) -> None:
@@ -123,6 +149,7 @@ class _Columnwise:
             detail=self._detail,
             keep_order=self._keep_order,
             overwrite=self._overwrite,
+            ledger=ledger,
             seed=seed,
             progress=progress,
             look=look if judge else None,
@@ -157,9 +184,18 @@ class _OnSpark:
     def columns(self, verbatim: list[str]) -> list[str]:  # noqa: ARG002 - Parquet has types
         return list(self._table.columns)
 
-    def run(self, plan: Plan, *, seed: int | None, judge: bool, progress: Progress | None) -> Done:
-        release = protect(self._table, plan, seed=seed, progress=progress)
-        written = release.write_to(self._places, keep_order=self._keep_order)
+    def run(
+        self,
+        plan: Plan,
+        *,
+        ledger: Path | None,
+        seed: int | None,
+        judge: bool,
+        progress: Progress | None,
+    ) -> Done:
+        release = protect(self._table, plan, ledger=ledger, seed=seed, progress=progress)
+        with given_back_on_failure(release.spending):
+            written = release.write_to(self._places, keep_order=self._keep_order)
         return Done(written, NOT_ON_SPARK if judge else None)
 
 

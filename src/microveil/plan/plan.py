@@ -69,6 +69,10 @@ def _from_role(value: object) -> object:
     return {"role": value} if isinstance(value, str) else value
 
 
+def _path_as_text(value: object) -> object:
+    return str(value) if isinstance(value, Path) else value
+
+
 Attribute = Annotated[
     Annotated[AttributeRole, Discriminator("role")],
     BeforeValidator(_from_role),
@@ -102,6 +106,7 @@ class PlanOptions(TypedDict, total=False):
     records_per_person: int
     domain_from_data: bool
     from_data: Sequence[str]
+    ledger: str | Path | None
     scenarios: Sequence[Scenario | ScenarioSettings]
 
 
@@ -184,6 +189,9 @@ class Plan(Part):
         What was taken from the data when the plan was made: ``"k"``, say, or ``"age: decimals"``.
         The certificate says so, and claims no more than if it had been read from the data by
         `protect`. Take out what you have declared from what is known without the data.
+    ledger
+        The path of the ledger of these people, into which every release by this plan is entered; in
+        a TOML file it is looked for from the file's folder.
     scenarios
         Intruders on whom `evaluate` and `verdict` try a release, each a `Scenario`. They change
         nothing in it, and the certificate does not mention them.
@@ -224,6 +232,7 @@ class Plan(Part):
     records_per_person: int = 1
     domain_from_data: bool = False
     from_data: Annotated[tuple[str, ...], Field(strict=False)] = ()
+    ledger: Annotated[str | None, BeforeValidator(_path_as_text)] = None
     scenarios: Annotated[tuple[Scenario, ...], Field(strict=False)] = ()
     attributes: Attributes
 
@@ -387,16 +396,20 @@ class Plan(Part):
         return cls(**read_settings(path))
 
     def write(self, path: str | Path, *, overwrite: bool = False) -> None:
-        """Write the plan to a TOML file, which appears once it is complete."""
+        """Write the plan to a TOML file, which appears once it is complete.
+
+        The path of a ledger is written in full, since it is looked for from the file's folder.
+        """
         path = Path(path)
         if path.exists() and not overwrite:
             raise FileError(
                 f"plan {path}: the file exists; choose another path, or give overwrite=True "
                 "(--overwrite)"
             )
+        anywhere = self.replace(ledger=Path(self.ledger).absolute()) if self.ledger else self
         temporary = path.with_name(f".microveil-{secrets.token_hex(8)}-{path.name}")
         try:
-            temporary.write_text(self.to_toml(), encoding="utf-8", newline="\n")
+            temporary.write_text(anywhere.to_toml(), encoding="utf-8", newline="\n")
             temporary.replace(path)
         except OSError as error:
             raise FileError(f"plan {path}: cannot be written: {error.strerror}") from None
@@ -422,6 +435,8 @@ def _parse(text: str, folder: Path) -> dict[str, Any]:
         raise PlanError(f"plan: not valid TOML: {error}") from None
     except RecursionError:
         raise PlanError("plan: not valid TOML: tables or lists are nested too deeply") from None
+    if isinstance(settings.get("ledger"), str):
+        settings["ledger"] = str(folder / settings["ledger"])
     attributes = settings.get("attributes")
     for attribute in attributes.values() if isinstance(attributes, dict) else ():
         if isinstance(attribute, dict) and isinstance(attribute.get("taxonomy"), str):

@@ -124,6 +124,20 @@ class ProtectedFile(_Entry):
     sha256: str
 
 
+class LedgerState(_Entry):
+    """What earlier releases of the same people spent, as their ledger has it."""
+
+    budget: Annotated[float, Field(description="declared for all releases of these people")]
+    releases_before: int
+    epsilon_before: Annotated[float, Field(description="spent by earlier releases, per person")]
+    epsilon_after: Annotated[float, Field(description="spent with this release, per person")]
+    attributes_before: Annotated[
+        dict[str, float],
+        Field(description="spent by earlier releases on attributes of the same names"),
+    ]
+    statement: str
+
+
 class Certificate(_Entry):
     """The public certificate of a release."""
 
@@ -146,6 +160,9 @@ class Certificate(_Entry):
     not_protected: tuple[str, ...]
     notes: tuple[str, ...]
     row_order: RowOrder
+    ledger: Annotated[
+        LedgerState | None, Field(description="null: no ledger was kept, or the release is seeded")
+    ] = None
     file: ProtectedFile | None = None
 
     def arranged(self, row_order: RowOrder, **changes: object) -> "Certificate":

@@ -85,6 +85,7 @@ def facts_of(certificate: Certificate) -> dict[str, str]:
         "kept, unprotected": ", ".join(certificate.kept),
         "dropped": ", ".join(certificate.dropped),
         "row order": certificate.row_order,
+        "ledger": certificate.ledger.statement if certificate.ledger else "",
     }
     if certificate.file:
         rows |= {

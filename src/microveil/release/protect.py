@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import polars as pl
 
@@ -14,6 +15,7 @@ from microveil.plan.plan import Plan
 from microveil.release.certificate import certify
 from microveil.release.choose_k import resolve_and_choose
 from microveil.release.detail import Detail
+from microveil.release.ledger import reserved
 from microveil.release.release import Release
 from microveil.release.resolve import ResolvedPlan
 from microveil.release.store import LocalStore, Store
@@ -27,6 +29,7 @@ def protect(
     plan: Plan,
     *,
     shuffle: bool = False,
+    ledger: str | Path | None = None,
     seed: int | None = None,
     progress: Progress | None = None,
 ) -> Release:
@@ -50,8 +53,13 @@ def protect(
         Put the rows of `Release.data` in random order. Otherwise they stay in that of a table in
         memory, which tells who is who, and the certificate says so. What `Release.write` writes is
         in random order unless it is told to keep the order.
+    ledger
+        The ledger of these people, by default the plan's, into which the release is entered; see
+        `microveil ledger`. If it would spend more than is left of their budget, it is refused
+        before any work is done. Once `protect` returns it is spent, whether or not it is written.
     seed
-        For experiments only: repeatable noise. The certificate then says «not for publication».
+        For experiments only: repeatable noise. The certificate then says «not for publication»,
+        and nothing is entered into a ledger.
     progress
         Called after every attribute and every group that is pooled.
 
@@ -67,6 +75,13 @@ def protect(
     1.0
     """
     check_plan(plan)
+    with reserved(plan, ledger, seed) as spending:
+        release = _protect(data, plan, seed, progress).entered(spending)
+    return release.shuffled() if shuffle else release
+
+
+def _protect(data: UserTable, plan: Plan, seed: int | None, progress: Progress | None) -> Release:
+    """Walk the line on the engine that suits the table."""
     if type(data).__module__.startswith("pyspark."):
         from microveil.engines.spark.engine import SparkEngine
         from microveil.release.spark_store import SparkStore
@@ -77,8 +92,7 @@ def protect(
     table = load(data, verbatim=plan.verbatim)
     store = LocalStore(table.meta)
     engine = MemoryEngine(table.data, inferred=table.meta.inferred)
-    release = run(plan, engine, store, seed=seed, progress=progress)
-    return release.shuffled() if shuffle else release
+    return run(plan, engine, store, seed=seed, progress=progress)
 
 
 def check_plan(plan: Plan) -> None:

@@ -14,6 +14,7 @@ from microveil.formats.forked import check_threads
 from microveil.formats.machine import memory_of_this_machine
 from microveil.formats.paths import check_readable
 from microveil.plan.plan import Plan
+from microveil.release.ledger import reserved
 from microveil.release.protect import Progress, check_plan, run
 from microveil.release.release import Release, Written
 from microveil.release.store import LocalStore
@@ -65,6 +66,7 @@ def protect_file(
     detail: bool = False,
     keep_order: bool = False,
     overwrite: bool = False,
+    ledger: str | Path | None = None,
     seed: int | None = None,
     progress: Progress | None = None,
     look: Look | None = None,
@@ -77,7 +79,7 @@ def protect_file(
 
     Parameters
     ----------
-    source, plan, seed, progress
+    source, plan, ledger, seed, progress
         As for `protect`.
     output, detail, keep_order, overwrite
         As for `Release.write`; the output is Parquet or CSV as well.
@@ -94,7 +96,10 @@ def protect_file(
     if source.path is None or not all(map(_is_parquet_or_csv, (source.path, places.protected))):
         raise FileError("what is larger than memory must be Parquet or CSV, and is written as such")
     check_readable(source.path)
-    with scratch_directory(places.protected) as scratch:
+    with (
+        reserved(plan, ledger, seed) as spending,
+        scratch_directory(places.protected) as scratch,
+    ):
         files, meta = _columns(source, source.path, plan, scratch)
         shuffle = None if keep_order else open_words(seed, "row order")
         described = detail or look is not None
@@ -102,6 +107,7 @@ def protect_file(
             files, scratch, shuffle, described=described, inferred=meta.inferred
         )
         release = run(plan, engine, LocalStore(meta), seed=seed, progress=progress)
+        release = release.entered(spending)
         if look is not None:
             look(_side_by_side(files), release)
         return release.write_to(places, keep_order=keep_order)

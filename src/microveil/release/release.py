@@ -13,6 +13,7 @@ from microveil.plan.plan import Plan
 from microveil.plan.roles import Bound
 from microveil.release.certificate import Certificate, ProtectedFile
 from microveil.release.detail import Detail
+from microveil.release.ledger import Spending
 from microveil.release.store import Places, Store, places_of
 
 
@@ -47,11 +48,18 @@ class Release:
     plan: Plan = field(repr=False)
     store: Store = field(repr=False)
     seed: int | None = field(default=None, repr=False)
+    spending: Spending | None = field(default=None, repr=False)
 
     @property
     def data(self) -> UserTable:
         """The protected table."""
         return self.rows.data
+
+    def entered(self, spending: Spending | None) -> "Release":
+        """Return the same release with what its ledger says on its certificate."""
+        if spending is None:
+            return self
+        return replace(self, certificate=spending.settle(self.certificate), spending=spending)
 
     def shuffled(self) -> "Release":
         """Return the same release with its rows in random order."""
@@ -105,6 +113,8 @@ class Release:
                 self.store.write_detail(own, place)
             certificate = self._certificate_of(file, meta, keep_order=keep_order)
             self.store.write_text(certificate.to_json(), public)
+            if self.spending is not None:
+                self.spending.record(file)
         return Written(places.protected, places.certificate, places.detail, certificate)
 
     def _meta_of(self, positions: Integers | None) -> TableMeta:
