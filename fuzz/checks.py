@@ -47,8 +47,8 @@ def check_error(error: MicroveilError, secrets: set[str]) -> None:
         each = each.__cause__ or (None if each.__suppress_context__ else each.__context__)
     if any(secret in text for secret in secrets for text in shown):
         raise Broken("data in an error", f"{type(error).__name__} quotes a value")
-    if "\n" in str(error).strip():
-        raise Broken("data in an error", f"{type(error).__name__} has more than one line")
+    if any("\n" in str(problem).strip() for problem in error.problems):
+        raise Broken("data in an error", f"{type(error).__name__} has more than a line a problem")
 
 
 def check_release(table: pl.DataFrame, plan: Plan, release: Release, secrets: set[str]) -> None:

@@ -97,12 +97,8 @@ def _make(random: Random, path: Path) -> tuple[list[list[str]], Source, bytes]:
     if len(rows[0]) > 1:
         content += random.choice(["", "", "\n", "\n\n\r\n"])
     encoding = random.choice(["utf-8", "utf-8", "utf-8-sig", "utf-16"])
-    options = (
-        {"delimiter": delimiter}
-        if random.random() < 0.8
-        else {"delimiter": delimiter, "encoding": encoding}
-    )
-    return rows, Source(path, **options), content.encode(encoding)
+    given = None if random.random() < 0.8 else encoding
+    return rows, Source(path, delimiter=delimiter, encoding=given), content.encode(encoding)
 
 
 def _rows(random: Random) -> list[list[str]]:

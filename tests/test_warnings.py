@@ -5,10 +5,24 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from threading import Barrier
 
+import numpy as np
+import polars as pl
 import pytest
 
+from microveil import (
+    Confidential,
+    FileWarning,
+    Plan,
+    PrivacyWarning,
+    UsefulnessWarning,
+    audit,
+    check,
+    expected_error,
+    protect,
+)
 from microveil.app.upload import Upload
-from microveil.errors import FileWarning, noted, warn
+from microveil.errors import noted, warn
+from microveil.plan.sample import people
 
 SOURCE = Path(__file__).parent.parent / "src" / "microveil"
 
@@ -19,7 +33,7 @@ def test_notes_of_one_thread_are_not_those_of_another() -> None:
     def work(message: str) -> list[str]:
         with noted() as notes:
             both.wait()
-            warn(message, FileWarning, stacklevel=1)
+            warn(message, FileWarning)
             both.wait()
         return notes
 
@@ -37,11 +51,71 @@ def test_uploads_of_many_sessions_keep_their_notes_apart() -> None:
 
 def test_notes_that_nobody_collects_are_warnings() -> None:
     with noted() as outer, noted() as inner:
-        warn("a", FileWarning, stacklevel=1)
+        warn("a", FileWarning)
     with pytest.warns(FileWarning, match="b") as caught:
-        warn("b", FileWarning, stacklevel=1)
+        warn("b", FileWarning)
     assert (outer, inner) == ([], ["a"])
     assert caught[0].filename == __file__
+
+
+@pytest.mark.filterwarnings("always")
+def test_warnings_point_at_the_line_that_called_and_come_once_each(tmp_path: Path) -> None:
+    table, path = people(60), tmp_path / "people.csv"
+    table.write_csv(path)
+    plan = Plan.propose(table)
+    for call in (
+        lambda: protect(table, plan),
+        lambda: protect(path, plan),
+        lambda: check(path, plan),
+        lambda: expected_error(table, plan),
+        lambda: audit(table, plan, runs=100, releases=20, seed=1),
+    ):
+        with pytest.warns(PrivacyWarning) as caught:
+            call()
+        messages = [str(warning.message) for warning in caught]
+        assert len(messages) == len(set(messages)) >= 4
+        assert {warning.filename for warning in caught} == {__file__}
+
+
+def test_a_warning_about_a_file_points_at_the_line_that_read_it(tmp_path: Path) -> None:
+    path = tmp_path / "strange.csv"
+    path.write_bytes("age,name\n31,Zoë\n35,Bo\n".encode("windows-1252"))
+    plan = Plan(epsilon=1.0, k=3, attributes={"age": "confidential", "name": "identifier"})
+    with pytest.warns(FileWarning, match="not UTF-8") as caught:
+        assert check(path, plan)
+    assert [warning.filename for warning in caught] == [__file__]
+
+
+def test_what_is_so_of_many_attributes_is_said_once() -> None:
+    names = [f"a{i}" for i in range(20)]
+    table = pl.DataFrame({name: range(50) for name in names})
+    grid = Confidential(resolution="data")
+    plan = Plan(epsilon=10.0, attributes=dict.fromkeys(names, grid))
+    with pytest.warns(PrivacyWarning) as caught:
+        release = protect(table, plan)
+    (said,) = [str(warning.message) for warning in caught]
+    assert said.startswith("attributes 'a0', 'a1', ")
+    assert "'a7' and 12 more: its noise grid was taken from the data" in said
+    assert len(release.certificate.notes) == 20
+
+
+def test_many_attributes_say_what_that_does_to_each_share() -> None:
+    rng = np.random.default_rng(1)
+    table = pl.DataFrame({f"a{i}": rng.integers(0, 1000, 50) for i in range(500)})
+    plan = Plan(epsilon=1.0, attributes=dict.fromkeys(table.columns, "confidential"))
+    with pytest.warns(UsefulnessWarning) as caught:
+        check(table, plan)
+    (said,) = [str(warning.message) for warning in caught]
+    assert said.startswith("epsilon = 1 is shared by 500 attributes, 0.002 each: a masked value is")
+    off = float(re.search(r"off by about ([\d.,]+) standard dev", said).group(1).replace(",", ""))  # type: ignore[union-attr]
+    one = plan.replace(epsilon=0.002, attributes={"a0": "confidential"})
+    expected = expected_error(table.select("a0"), one).mean_sse ** 0.5
+    assert off == pytest.approx(expected, rel=0.3)
+    with pytest.warns(UsefulnessWarning):
+        protect(table, plan)
+    few = plan.replace(attributes=dict.fromkeys(table.columns[:50], "confidential"))
+    assert check(table.select(table.columns[:50]), few) == ()
+    assert check(table, plan.replace(epsilon=100.0)) == ()
 
 
 @pytest.mark.parametrize(

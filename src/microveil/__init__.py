@@ -15,6 +15,7 @@ if TYPE_CHECKING:
         MicroveilError,
         PlanError,
         PrivacyWarning,
+        UsefulnessWarning,
     )
     from microveil.evaluation import Evaluation, evaluate
     from microveil.evaluation.estimator import ProtectedEstimator
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from microveil.formats import Source
     from microveil.plan import Confidential, Derived, Group, Identifier, Kept, Plan, Scenario
     from microveil.release.certificate import Certificate
+    from microveil.release.check import check
     from microveil.release.detail import Detail
     from microveil.release.protect import protect
     from microveil.release.protect_file import protect_file
@@ -54,9 +56,11 @@ __all__ = [
     "Release",
     "Scenario",
     "Source",
+    "UsefulnessWarning",
     "Verdict",
     "__version__",
     "audit",
+    "check",
     "evaluate",
     "expected_error",
     "explore",
@@ -76,6 +80,7 @@ _HOMES = {
             "MicroveilError",
             "PlanError",
             "PrivacyWarning",
+            "UsefulnessWarning",
         ),
         "evaluation": ("Evaluation", "evaluate"),
         "evaluation.estimator": ("ProtectedEstimator",),
@@ -85,6 +90,7 @@ _HOMES = {
         "formats": ("Source",),
         "plan": ("Confidential", "Derived", "Group", "Identifier", "Kept", "Plan", "Scenario"),
         "release.certificate": ("Certificate",),
+        "release.check": ("check",),
         "release.detail": ("Detail",),
         "release.protect": ("protect",),
         "release.protect_file": ("protect_file",),

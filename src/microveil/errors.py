@@ -3,26 +3,31 @@
 ::
 
     Exception
-    └── MicroveilError            anything a user can fix; one line, no data values
+    └── MicroveilError            anything a user can fix; a line for each problem, no data values
         ├── PlanError             the plan is wrong in itself (also a ValueError)
         ├── DataError             the table is wrong, or does not fit its plan (also a ValueError)
         └── FileError             a file cannot be read or written as asked (also an OSError)
 
     UserWarning
     ├── PrivacyWarning            something weakens the guarantee; the certificate records it too
-    └── FileWarning               something was assumed of a file, or a file cannot hold it
+    ├── FileWarning               something was assumed of a file, or a file cannot hold it
+    └── UsefulnessWarning         a choice leaves little of the data
 
 Messages name attributes, counts and line numbers. They never contain a value from the data.
 """
 
 import re
+import sys
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from types import FrameType
+from typing import Any, Self
+
+_MOST_SHOWN = 40
 
 _INVISIBLE = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069]"
@@ -41,15 +46,40 @@ class MicroveilError(Exception):
         The attribute it is about, which opens its text; None if it is about no single one.
     setting
         The setting of the plan or the option that would fix it; None if there is no single one.
+    line
+        The line in the file of the plan; None if that is not known.
+    problems
+        Everything that is wrong, an error each, in the order of being found; an error that tells of
+        several has the class, attribute, setting and line of the first.
     """
 
     def __init__(
-        self, message: str = "", *, attribute: str | None = None, setting: str | None = None
+        self,
+        message: str = "",
+        *,
+        attribute: str | None = None,
+        setting: str | None = None,
+        line: int | None = None,
     ) -> None:
-        super().__init__(message if attribute is None else f"attribute {attribute!r}: {message}")
+        at = "" if line is None else f"line {line}: "
+        about = "" if attribute is None else f"attribute {attribute!r}: "
+        super().__init__(f"{at}{about}{message}")
         self.message = message
         self.attribute = attribute
         self.setting = setting
+        self.line = line
+        self._several: tuple[MicroveilError, ...] = ()
+
+    @property
+    def problems(self) -> "tuple[MicroveilError, ...]":
+        """Everything that is wrong, an error each."""
+        return self._several or (self,)
+
+    def at_line(self, line: int | None) -> Self:
+        """Return the same error with the line in the file of the plan."""
+        return type(self)(
+            self.message, attribute=self.attribute, setting=self.setting, line=line or self.line
+        )
 
 
 class PlanError(MicroveilError, ValueError):
@@ -64,6 +94,80 @@ class FileError(MicroveilError, OSError):
     """A file cannot be read or written as asked."""
 
 
+class Problems:
+    """Collects errors, so that everything that is wrong is said at once.
+
+    Examples
+    --------
+    >>> problems = Problems()
+    >>> with problems:
+    ...     raise PlanError("k must be 1 or more, got 0", setting="k")
+    >>> with problems:
+    ...     raise DataError("every value is missing", attribute="age")
+    >>> problems.raise_found()
+    Traceback (most recent call last):
+    ...
+    microveil.errors.PlanError: 2 problems:
+      k must be 1 or more, got 0
+      attribute 'age': every value is missing
+    """
+
+    def __init__(self) -> None:
+        self.found: list[MicroveilError] = []
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, _: object, error: BaseException | None, __: object) -> bool:
+        if isinstance(error, MicroveilError):
+            self.found += error.problems
+        return isinstance(error, MicroveilError)
+
+    def raise_found(self) -> None:
+        """Raise what was found, if anything was."""
+        if self.found:
+            raise all_of(self.found) from None
+
+
+def all_of(problems: Sequence[MicroveilError]) -> MicroveilError:
+    """Return one error that tells of all problems; a single one is itself."""
+    first = problems[0]
+    if len(problems) == 1:
+        return first
+    alike: dict[str, list[MicroveilError]] = {}
+    for problem in problems:
+        alike.setdefault(problem.message, []).append(problem)
+    texts = [_text_of(same) for same in alike.values()]
+    shown = [f"  {text}" for text in texts[:_MOST_SHOWN]]
+    shown += [f"  and {len(texts) - _MOST_SHOWN:,} more"] if len(texts) > _MOST_SHOWN else []
+    text = texts[0] if len(texts) == 1 else "\n".join([f"{len(texts):,} problems:", *shown])
+    several = type(first)(text, setting=first.setting)
+    several.attribute, several.line, several._several = first.attribute, first.line, tuple(problems)
+    return several
+
+
+def _text_of(alike: Sequence[MicroveilError]) -> str:
+    """Say what is wrong with several attributes in the same way once."""
+    names = list(dict.fromkeys(repr(p.attribute) for p in alike if p.attribute is not None))
+    if len(names) < 2:
+        return str(alike[0])
+    lines = [f"{p.line}" for p in alike if p.line is not None]
+    at = f"lines {few(list(dict.fromkeys(lines)))}: " if lines else ""
+    return f"{at}attributes {few(names)}: {alike[0].message}"
+
+
+def few(items: Sequence[str], most: int = 8) -> str:
+    """Name the first few of many.
+
+    Examples
+    --------
+    >>> few(["a", "b", "c"], 2)
+    'a, b and 1 more'
+    """
+    more = len(items) - most
+    return ", ".join(items[:most]) + (f" and {more:,} more" if more > 0 else "")
+
+
 class PrivacyWarning(UserWarning):
     """A choice that weakens the guarantee was made; it is also written on the certificate."""
 
@@ -72,13 +176,28 @@ class FileWarning(UserWarning):
     """Something had to be assumed to read a file, or is lost because a file cannot hold it."""
 
 
-def warn(message: str, category: type[UserWarning], *, stacklevel: int) -> None:
-    """Warn whoever called, or note it for whoever collects; `stacklevel` is that of `warnings`."""
+class UsefulnessWarning(UserWarning):
+    """A choice leaves little of the data; the guarantee holds all the same."""
+
+
+def warn(message: str, category: type[UserWarning]) -> None:
+    """Warn at the line that called microveil, or note it for whoever collects."""
     notes = _noted.get()
     if notes is None:
-        warnings.warn(message, category, stacklevel=stacklevel + 1)
+        warnings.warn(message, category, stacklevel=_callers_level())
     elif message not in notes:
         notes.append(message)
+
+
+def _callers_level() -> int:
+    """Return the `stacklevel`, seen from `warn`, of the line outside microveil that called it."""
+    frame: FrameType | None = sys._getframe(1)
+    level, outside = 1, 2
+    while frame is not None:
+        if frame.f_globals.get("__name__", "").partition(".")[0] == "microveil":
+            outside = level + 1
+        frame, level = frame.f_back, level + 1
+    return outside
 
 
 @contextmanager
@@ -88,7 +207,7 @@ def noted() -> Iterator[list[str]]:
     Examples
     --------
     >>> with noted() as notes:
-    ...     warn("it was assumed to be text", FileWarning, stacklevel=1)
+    ...     warn("it was assumed to be text", FileWarning)
     >>> notes
     ['it was assumed to be text']
     """

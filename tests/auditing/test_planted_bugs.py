@@ -177,7 +177,7 @@ def test_noise_in_floating_point_is_found_on_the_line(monkeypatch: Patch) -> Non
     random = np.random.default_rng(1)
 
     def floating(
-        summary: ClusterSummary, scales: Integers, settings: NumericSettings, _: WordSource
+        summary: ClusterSummary, scales: Integers, settings: NumericSettings, *_: object
     ) -> Reals:
         values = settings.grid.to_values(settings.method.centroid(summary, 0))
         noisy = values + random.laplace(scale=scales * settings.grid.step)

@@ -1,3 +1,5 @@
+from random import Random
+
 import numpy as np
 import polars as pl
 import pytest
@@ -7,7 +9,12 @@ from scipy.integrate import quad
 from scipy.optimize import isotonic_regression
 
 from microveil import Confidential, Plan, protect
-from microveil.core.isotonic import expected_squares_of_noise, isotonic
+from microveil.core.isotonic import (
+    across_ranges,
+    expected_squares_of_noise,
+    isotonic,
+    weights_of,
+)
 
 noisy = st.lists(st.tuples(st.floats(-100, 100), st.integers(1, 50)), min_size=1, max_size=40)
 Clusters = list[tuple[float, int]]
@@ -59,3 +66,27 @@ def test_a_release_is_in_rising_order_and_nearer_to_the_truth() -> None:
         error[post] = ((masked - table["x"]) ** 2).mean()
         assert masked.is_sorted() == (post == "isotonic")
     assert error["isotonic"] < error["none"] / 2
+
+
+@given(noisy, st.randoms())
+def test_ranges_put_together_are_regressed_as_in_one_pass(
+    clusters: Clusters, random: Random
+) -> None:
+    values, scales = (np.array(column, dtype=float) for column in zip(*clusters, strict=True))
+    values += 5 * np.arange(len(values))
+    cuts = sorted(random.choices(range(len(values) + 1), k=4))
+    ranges = [part for part in np.split(np.arange(len(values)), cuts) if len(part)]
+    owner = np.repeat(np.arange(len(ranges)), [len(part) for part in ranges])
+    fitted = np.concatenate([isotonic(values[part], scales[part]) for part in ranges])
+    lowest, highest = across_ranges(owner, fitted, weights_of(scales))
+    together = np.clip(fitted, lowest[owner], highest[owner])
+    assert np.allclose(together, isotonic(values, scales), rtol=1e-12, atol=1e-9)
+    first = np.array([fitted[owner == part].min() for part in range(len(ranges))])
+    last = np.array([fitted[owner == part].max() for part in range(len(ranges))])
+    above = np.append(np.minimum.accumulate(first[::-1])[::-1][1:], np.inf)
+    below = np.append(-np.inf, np.maximum.accumulate(last)[:-1])
+    some = (fitted < below[owner]) | (fitted > above[owner])
+    if some.any():  # the others need not be given
+        fewer = across_ranges(owner[some], fitted[some], weights_of(scales)[some])
+        for of_all, of_some in zip((lowest, highest), fewer, strict=True):
+            assert np.allclose(of_all[: len(of_some)], of_some, rtol=1e-12)

@@ -1,5 +1,6 @@
 import csv as python_csv
 from collections.abc import Callable
+from datetime import date, datetime
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -9,11 +10,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from microveil import FileError, FileWarning, MicroveilError
+from microveil import FileError, FileWarning, MicroveilError, Plan
+from microveil.core.choices import DateOrder
+from microveil.errors import noted
 from microveil.formats import Source, load, read_table, write_table
 from microveil.formats import csv as csv_format
 from microveil.formats.csv import look_at, read_columnwise
 
+Run = Callable[[str], tuple[int, str, str]]
 VALUE = "918273"  # stands for a data value: no message may contain it
 
 
@@ -265,12 +269,13 @@ def test_the_decimal_comma_is_found_where_numbers_can_be_read_in_no_other_way(
     tmp_path: Path,
 ) -> None:
     text = "id;a;b;c;day\n1;1,5;-2;1.000,5;01.02.2003\n2;12,25;,5;2;\n3;;3;3;\n"
-    table = load(csv(tmp_path, text.replace(";,5", ";0,5")))
+    with pytest.warns(FileWarning, match="thousands separators .*'c'; dates .* day-first: 'day'"):
+        table = load(csv(tmp_path, text.replace(";,5", ";0,5")))
     assert table.meta.dialect == (";", ",")
     assert table.data["a"].to_list() == [1.5, 12.25, None]
     assert table.data["b"].to_list() == [-2.0, 0.5, 3.0]
-    assert table.data["c"].to_list() == ["1.000,5", "2", "3"]
-    assert table.data["day"].dtype == pl.String
+    assert table.data["c"].to_list() == [1000.5, 2.0, 3.0]
+    assert table.data["day"].to_list() == [date(2003, 2, 1), None, None]
 
 
 @pytest.mark.parametrize(
@@ -287,7 +292,9 @@ def test_commas_that_could_be_something_else_stay_text_and_are_named(
     with pytest.warns(FileWarning, match=f"column 'x' has numbers with commas, but .*{why}"):
         assert read_table(path)["x"].dtype == pl.String
     assert read_table(Source(path, decimal=","))["x"].dtype == pl.Float64
-    assert read_table(Source(path, decimal="."))["x"].dtype == pl.String
+    with noted():  # which says where separators of thousands were left out
+        known = read_table(Source(path, decimal="."))["x"].to_list()
+    assert known == ([1234, 2345] if "thousands" in why else ["1,5", "2,25"])
 
 
 def test_quoted_decimal_commas_between_commas_must_be_given(tmp_path: Path) -> None:
@@ -376,7 +383,7 @@ def test_whatever_python_writes_comes_back(
         ({"query": "select 1"}, "query has no meaning for CSV"),
     ],
 )
-def test_options_that_make_no_sense(tmp_path: Path, options: dict[str, str], message: str) -> None:
+def test_options_that_make_no_sense(tmp_path: Path, options: dict[str, Any], message: str) -> None:
     path = csv(tmp_path, "x,y\n1,2\n")
     with pytest.raises(FileError, match=message):
         read_table(Source(path, **options))
@@ -405,3 +412,122 @@ def test_what_was_detected_is_not_detected_again(tmp_path: Path) -> None:
     assert (source.encoding, source.delimiter, source.decimal) == ("windows-1252", ";", ",")
     assert names == ["größe", "ort"]
     assert read_table(source).rows() == [(1, "é")]
+
+
+def both_ways(tmp_path: Path, source: Source) -> pl.DataFrame:
+    """Read a file in memory and column by column; both must give the same."""
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+    with noted() as said:
+        table = load(source).data
+    with noted() as said_again:
+        files, _ = read_columnwise(source, (), scratch)
+    assert said == said_again
+    columns = pl.DataFrame([pl.read_parquet(file).to_series() for file in files.values()])
+    assert columns.equals(table)
+    assert columns.schema == table.schema
+    return pl.DataFrame(table)
+
+
+def test_a_file_of_r_has_row_names_and_missing_values(tmp_path: Path) -> None:
+    text = '"","wages","language","born","ok"\n"1",10.5,"English",2001-02-03,TRUE\n'
+    text += '"2",NA,NA,NA,NA\n"3",7,"French",1999-01-01,FALSE\n'
+    path = csv(tmp_path, text)
+    table = both_ways(tmp_path, Source(path))
+    assert table.columns == ["row", "wages", "language", "born", "ok"]
+    assert table["wages"].to_list() == [10.5, None, 7.0]
+    assert table["language"].to_list() == ["English", "NA", "French"]
+    assert table["born"].to_list() == [date(2001, 2, 3), None, date(1999, 1, 1)]
+    assert table["ok"].to_list() == [True, None, False]
+    with pytest.warns(FileWarning) as said:
+        load(path)
+    assert [str(one.message) for one in said] == [
+        f"{path}: the first column has no name and was read as: 'row'; "
+        "\"NA\" was read as missing: 'wages', 'born', 'ok'; "
+        "\"NA\" stays text (--na NA makes it missing): 'language'"
+    ]
+
+
+@pytest.mark.parametrize("marker", ["N/A", ".", "#N/A", "NaN", "NULL", ""])
+def test_markers_of_missing_values(tmp_path: Path, marker: str) -> None:
+    table = both_ways(tmp_path, Source(csv(tmp_path, f"x,y\n1,a\n{marker},b\n3,c\n")))
+    assert table["x"].to_list() == [1, None, 3]
+
+
+def test_declared_missing_values_are_missing_everywhere(tmp_path: Path) -> None:
+    path = csv(tmp_path, "x,y,z\n-99,NA,refused\n-99.0,b,2\n3,c,4\n")
+    table = both_ways(tmp_path, Source(path, na=("-99", "NA", "refused")))
+    assert table["x"].to_list() == [None, None, 3.0]
+    assert table["y"].to_list() == [None, "b", "c"]
+    assert table["z"].to_list() == [None, 2, 4]
+
+
+@pytest.mark.parametrize(
+    ("text", "dates", "expected"),
+    [
+        ("02.03.2011|31.12.1999", None, [date(2011, 3, 2), date(1999, 12, 31)]),
+        ("2.3.2011|1.2.2003", None, [date(2011, 3, 2), date(2003, 2, 1)]),
+        ("03/02/2011|12/31/1999", None, [date(2011, 3, 2), date(1999, 12, 31)]),
+        ("03/02/2011|31/12/1999", None, [date(2011, 2, 3), date(1999, 12, 31)]),
+        ("03/02/2011|1/1/1999", "day-first", [date(2011, 2, 3), date(1999, 1, 1)]),
+        ("03-02-2011|NA", "month-first", [date(2011, 3, 2), None]),
+        ("2011/03/02|1999/12/31", None, [date(2011, 3, 2), date(1999, 12, 31)]),
+        ("31.12.2011 14:05|1.1.1999 00:00", None,
+         [datetime(2011, 12, 31, 14, 5), datetime(1999, 1, 1)]),
+        ("31/12/2011|12/31/1999", None, ["31/12/2011", "12/31/1999"]),
+        ("31.02.2011|01.01.1999", None, ["31.02.2011", "01.01.1999"]),
+        ("1.2.3|2.3.4", None, ["1.2.3", "2.3.4"]),
+    ],
+)  # fmt: skip
+def test_national_dates(
+    tmp_path: Path, text: str, dates: DateOrder, expected: list[object]
+) -> None:
+    path = csv(tmp_path, "n,day\n1," + text.replace("|", "\n2,") + "\n")
+    assert both_ways(tmp_path, Source(path, dates=dates))["day"].to_list() == expected
+
+
+def test_where_day_and_month_cannot_be_told_apart_is_a_question(tmp_path: Path) -> None:
+    path = csv(tmp_path, "n,born,died\n1,03/02/2011,04/05/2012\n2,01/01/1999,02/02/2000\n")
+    message = "'born', 'died': day and month cannot be told apart.*--dates day-first"
+    with pytest.raises(FileError, match=message) as raised:
+        load(path)
+    assert "2011" not in str(raised.value)
+    (tmp_path / "columns").mkdir()
+    with pytest.raises(FileError, match=message):
+        read_columnwise(Source(path), (), tmp_path / "columns")
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ('a,x\n1,"1,234,567"\n2,12\n', [1234567, 12]),
+        ('a,x\n1,"1,234.50"\n2,"-12.25"\n', [1234.5, -12.25]),
+        ("a;x\n1;1.234,50\n2;12\n", [1234.5, 12.0]),
+        ("a;x\n1,5;1.234\n2,5;12\n", [1234, 12]),
+        ("a;x\n1;1 234,5\n2;12\n", [1234.5, 12.0]),
+        ("a,x\n1,1'234.5\n2,12\n", [1234.5, 12.0]),
+        ("a,x\n1,12.5%\n2,3 %\n", [12.5, 3.0]),
+        ("a,x\n1, 12\n2,3 \n", [12, 3]),
+        ('a,x\n1,"12,34"\n2,"1,234"\n', ["12,34", "1,234"]),
+        ("a,x\n1,12%\n2,3\n", ["12%", "3"]),
+    ],
+)
+def test_thousands_and_percent(tmp_path: Path, text: str, expected: list[object]) -> None:
+    assert both_ways(tmp_path, Source(csv(tmp_path, text)))["x"].to_list() == expected
+
+
+def test_a_plan_keeps_how_its_file_is_read(run: Run, tmp_path: Path) -> None:
+    rows = [
+        f"{i},{-99 if i % 9 == 0 else i * 7 % 50},0{i % 9 + 1}/02/20{i % 20 + 10}"
+        for i in range(60)
+    ]
+    csv(tmp_path, "\n".join(["person,score,day", *rows]))
+    assert run("plan in.csv -o plan.toml --na -99")[0] == 1
+    code, _, err = run("plan in.csv -o plan.toml --na -99 --dates month-first")
+    assert code == 0, err
+    plan = Plan.read(tmp_path / "plan.toml")
+    assert (plan.na, plan.dates) == (("-99",), "month-first")
+    assert run("protect in.csv --plan plan.toml -o out.parquet --quiet")[0] == 0
+    released = pl.read_parquet(tmp_path / "out.parquet")
+    assert released["score"].null_count() == 7
+    assert released["day"].dtype == pl.Date

@@ -8,7 +8,7 @@ import openpyxl
 import polars as pl
 import pytest
 
-from microveil import DataError, FileError, MicroveilError, Plan, Source, protect
+from microveil import DataError, FileError, FileWarning, MicroveilError, Plan, Source, protect
 from microveil.formats import excel, load, read_table, write_table
 
 VALUE = "918273"  # stands for a data value: no message may contain it
@@ -184,3 +184,46 @@ def test_a_release_of_a_workbook(tmp_path: Path) -> None:
     assert back.equals(release.data)
     with pytest.raises(MicroveilError, match="would replace the input"):
         release.write(path, overwrite=True)
+
+
+def sheets(path: Path, contents: dict[str, list[list[Any]]]) -> Path:
+    book = openpyxl.Workbook()
+    book.remove(book.active)
+    for name, rows in contents.items():
+        sheet = book.create_sheet(name)
+        for row in rows:
+            sheet.append(row)
+    book.save(path)
+    return path
+
+
+ROWS: list[list[Any]] = [["name", "wage", "x"], ["p", 2.5, 1], ["q", "NA", 2], ["r", 7, "none"]]
+
+
+def test_notes_above_the_names_are_skipped_and_said(tmp_path: Path) -> None:
+    path = sheets(tmp_path / "in.xlsx", {"Data": [["Wages, 2020"], ["Source: us"], [], *ROWS]})
+    with pytest.warns(FileWarning, match=r"3 row\(s\) above the names of the columns were skipped"):
+        table = read_table(Source(path, na=["none"]))
+    assert table.columns == ["name", "wage", "x"]
+    assert table["wage"].to_list() == [2.5, None, 7.0]
+    assert table["x"].to_list() == [1, 2, None]
+    assert read_table(Source(path, skip_rows=3)).columns == ["name", "wage", "x"]
+
+
+def test_where_the_names_are_not_found_the_error_says_how(tmp_path: Path) -> None:
+    rows = [["a", "note"], ["x", "y", "z"], ["p", "q", "r"]]
+    path = sheets(tmp_path / "in.xlsx", {"Notes": [], "Data": list(map(list, rows))})
+    with pytest.raises(FileError, match="'Notes' is empty; the others are 'Data': --sheet"):
+        read_table(path)
+    with pytest.raises(FileError, match="no sheet is named 'data'; there are 'Notes', 'Data'"):
+        read_table(Source(path, sheet="data"))
+    with pytest.raises(DataError, match="say how many rows: --skip-rows; the others are 'Notes'"):
+        read_table(Source(path, sheet="Data"))
+    assert read_table(Source(path, sheet="Data", skip_rows=1)).columns == ["x", "y", "z"]
+    with pytest.raises(FileError, match="skip_rows must be less than the rows of the sheet, got 9"):
+        read_table(Source(path, sheet="Data", skip_rows=9))
+
+
+def test_the_index_of_pandas_is_called_row(tmp_path: Path) -> None:
+    path = sheets(tmp_path / "in.xlsx", {"Data": [[None, "a", "b"], [0, 1, 2], [1, 3, 4]]})
+    assert read_table(path).columns == ["row", "a", "b"]

@@ -63,7 +63,7 @@ MICROSECOND = [datetime(2020, 1, 1, 0, 0, 0, 1)]
         ("sav", ["é" * 16384], "hold text of 32,767 bytes"),
         ("csv", [[1]], "CSV files cannot hold values of type List"),
         ("csv", [b"x"], "CSV files cannot hold values of type Binary"),
-        ("csv", [timedelta(1)], "CSV files cannot hold values of type Duration"),
+        ("csv", [timedelta(150_000)], "hold lengths of time of up to 285 years"),
         ("dta", MICROSECOND, "hold times to the millisecond"),
         ("dta", [time(0, 0, 0, 1000)], "hold times to the second"),
     ],

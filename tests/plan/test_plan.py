@@ -1,6 +1,7 @@
 import copy
 import errno
 import math
+import os
 import pickle
 from datetime import date, datetime, time
 from pathlib import Path
@@ -11,8 +12,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from microveil import Confidential, Derived, FileError, Kept, Plan, PlanError
-from microveil.plan.flags import override, plan_for_columns, plan_from_file
+from microveil import Confidential, DataError, Derived, FileError, Kept, Plan, PlanError
+from microveil.plan.flags import override, plan_for_columns, settings_from_file
+from microveil.plan.propose import propose_plan
+from microveil.plan.sample import people
 
 AGE = {"age": "confidential"}
 
@@ -345,10 +348,10 @@ def test_flags_make_and_change_roles() -> None:
 def test_flags_change_a_plan_in_a_file(tmp_path: Path, income: str) -> None:
     path = tmp_path / "plan.toml"
     path.write_text(f'k = 4\n[attributes]\nname = "kept"\nincome = {income}\nage = "kept"\n')
-    plan = plan_from_file(
+    settings = settings_from_file(
         path, drop=["name"], nominal=["age"], domains={"income": (0, 5)}, epsilon=2.0
     )
-    assert plan == Plan(
+    assert Plan(**settings) == Plan(
         epsilon=2.0,
         k=4,
         attributes={
@@ -359,7 +362,7 @@ def test_flags_change_a_plan_in_a_file(tmp_path: Path, income: str) -> None:
     )
     for name, why in (("name", "only a confidential"), ("shoe", "no such attribute")):
         with pytest.raises(PlanError, match=f"domain '{name}': {why}"):
-            plan_from_file(path, domains={name: (0, 5)})
+            settings_from_file(path, domains={name: (0, 5)})
 
 
 @pytest.mark.parametrize("attributes", ["", "attributes = 3", "attributes = ['income']"])
@@ -367,7 +370,7 @@ def test_flags_do_not_hide_that_a_plan_has_no_attributes(tmp_path: Path, attribu
     path = tmp_path / "plan.toml"
     path.write_text(f"epsilon = 1\n{attributes}\n")
     with pytest.raises(PlanError, match="plan: attributes"):
-        plan_from_file(path, drop=["name"])
+        Plan(**settings_from_file(path, drop=["name"]))
 
 
 def test_an_attributes_own_trim_goes_before_the_plans() -> None:
@@ -386,3 +389,49 @@ def test_an_attributes_own_trim_goes_before_the_plans() -> None:
     assert "trim = 0.2" in plan.to_toml()
     assert Plan(epsilon=1.0, attributes=AGE).trim == 0
     assert Plan.published(epsilon=1.0, attributes=AGE).trim == 0
+
+
+def test_a_plan_that_was_proposed_is_written_and_read_back(tmp_path: Path) -> None:
+    plan = Plan.propose(people())
+    assert plan == Plan.propose(people().to_arrow())
+    assert plan == Plan.from_toml(propose_plan(people(), "people.csv"))
+    assert plan.attributes.keys() == Plan.propose(people().to_pandas()).attributes.keys()
+    assert plan.names("identifier") == ("person",)
+    path = tmp_path / "plan.toml"
+    plan.write(path)
+    assert Plan.read(path) == plan
+    if os.name == "posix":
+        assert path.stat().st_mode & 0o777 == 0o600
+    with pytest.raises(FileError, match="the file exists"):
+        plan.write(path)
+    plan.write(path, overwrite=True)
+    with pytest.raises(DataError, match=r"found str; for a file, read it first, or run microveil"):
+        Plan.propose("people.csv")
+
+
+def test_what_is_different_in_another_plan() -> None:
+    job = Confidential(kind="nominal", categories=["nurse", "smith"])
+    plan = Plan(epsilon=1.0, attributes={"age": "confidential", "job": job, "name": "kept"})
+    other = plan.replace(
+        k=5,
+        domain_from_data=True,
+        from_data=["k"],
+        attributes={
+            "age": Confidential(lower=0, weight=2),
+            "job": Confidential(kind="nominal", categories=["clerk", "nurse", "smith"]),
+            "total": Derived(expression="age + 1"),
+        },
+    )
+    assert plan.diff(other).splitlines() == [
+        "k: 10 → 5",
+        "domain_from_data: false → true",
+        "from_data: 1 added, 0 removed",
+        "age.lower: not set → 0",
+        "age.weight: not set → 2",
+        "job.categories: 1 added, 0 removed",
+        "name: kept → not there",
+        "total: not there → derived",
+        'total.expression: not set → "age + 1"',
+    ]
+    assert plan.diff(plan) == "no differences"
+    assert "age.lower: 0 → not set" in other.diff(plan)

@@ -57,7 +57,7 @@ def test_domains_are_left_to_the_person_and_proposals_from_data_are_marked() -> 
     ],
 )
 def test_roles(column: pl.Series, role: str) -> None:
-    table = pl.DataFrame([column, pl.Series("other", [5, 5, 5, 5])])
+    table = pl.DataFrame([column, pl.Series("other", [5, 9, 5, 4])])
     plan = Plan.from_toml(propose_plan(table, "t.csv"))
     assert plan.attributes[column.name].role == role
 
@@ -76,14 +76,15 @@ def test_unusual_numbers_and_names_still_give_a_working_plan() -> None:
         }
     )
     plan = Plan.from_toml(propose_plan(table, "odd\nname.csv"))
-    assert set(plan.confidential) == set(table.columns)
+    assert {*plan.confidential, "zero"} == set(table.columns)
+    assert plan.names("kept") == ("zero",)
     assert protect(table, plan).data.schema == table.schema
 
 
 def test_names_that_are_words_of_sql() -> None:
-    table = pl.DataFrame({"order": [1, 5, 2, 9], "group": [4, 4, 1, 3], "select": [5, 9, 3, 12]})
+    table = pl.DataFrame({"order": [1, 5, 2, 9], "where": [4, 4, 1, 3], "select": [5, 9, 3, 12]})
     plan = Plan.from_toml(propose_plan(table, "t.csv"))
-    assert plan.derived["select"].inputs == {"order", "group"}
+    assert plan.derived["select"].inputs == {"order", "where"}
 
 
 def test_nothing_to_protect() -> None:

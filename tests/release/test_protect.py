@@ -16,6 +16,7 @@ from microveil import (
     Confidential,
     DataError,
     Derived,
+    FileWarning,
     Plan,
     PlanError,
     PrivacyWarning,
@@ -198,7 +199,9 @@ def test_reals_are_rounded_to_their_decimals() -> None:
 def test_a_pandas_index_is_left_behind() -> None:
     table = pd.DataFrame({"x": VALUES}, index=list("abcdefg"))
     plan = Plan(epsilon=1, k=3, attributes={"x": "confidential"})
-    assert protect(table, plan).data.index.tolist() == list(range(7))
+    with pytest.warns(FileWarning, match="the index, which has no name, is left behind"):
+        release = protect(table, plan)
+    assert release.data.index.tolist() == list(range(7))
 
 
 def test_missing_values_stay_missing_and_do_not_count() -> None:

@@ -183,7 +183,7 @@ def test_declared_categories_stay_in_the_type() -> None:
 
 def test_types_that_a_format_cannot_hold(tmp_path: Path) -> None:
     table = TABLE.with_columns(id=pl.lit([1, 2]))
-    with pytest.raises(FileError, match="csv cannot hold these column types"):
+    with pytest.raises(FileError, match="column 'id': CSV files cannot hold values of type List"):
         protect(table, PLAN).write(tmp_path / "out.csv")
     assert list(tmp_path.iterdir()) == []
 

@@ -69,9 +69,9 @@ GOOD = [SECRET, 1, 2, 3]
             "attribute 'x': its resolution is so coarse that all values become the same",
         ),
         (
-            pl.Series([1, 2, 3]).cast(pl.Decimal(10, 2)),
+            pl.Series(["1", "2", "3"]).cast(pl.Categorical),
             {},
-            "found numbers stored as Decimal",
+            "found numbers stored as text",
         ),
         (GOOD, {"epsilon": 1e-12}, "attribute 'x': epsilon is too small for its noise grid"),
         (
@@ -147,7 +147,7 @@ def test_the_same_column_name_twice(table: Any) -> None:  # noqa: ANN401
         protect(table, plan())
 
 
-@pytest.mark.parametrize("table", [{"x": [1]}, [[1]], None, pl.LazyFrame({"x": [1]})])
+@pytest.mark.parametrize("table", [{"x": [1]}, [[1]], None])
 def test_data_that_is_no_table(table: Any) -> None:  # noqa: ANN401
     with pytest.raises(DataError, match="data must be a Polars or pandas DataFrame"):
         protect(table, plan())

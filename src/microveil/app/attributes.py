@@ -8,7 +8,7 @@ from typing import Any, Unpack
 import polars as pl
 
 from microveil.core.attribute import Category
-from microveil.errors import MicroveilError, PlanError
+from microveil.errors import MicroveilError, PlanError, all_of
 from microveil.plan.groups import Group
 from microveil.plan.plan import Plan, PlanChanges
 from microveil.plan.roles import Bound, Confidential, Derived, Identifier, Kept
@@ -148,7 +148,8 @@ def _edited(
         was = proposed.model_dump() if isinstance(proposed, Confidential) else {}
         return Confidential(**_settings(row, before, was, dtype))
     except PlanError as error:
-        raise PlanError(error.message, attribute=name, setting=error.setting) from None
+        own = [PlanError(p.message, attribute=name, setting=p.setting) for p in error.problems]
+        raise all_of(own) from None
 
 
 def _settings(row: Row, before: Row, was: Row, dtype: pl.DataType) -> Row:

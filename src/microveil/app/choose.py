@@ -9,7 +9,7 @@ from microveil.app.upload import Upload, possible_options
 from microveil.errors import MicroveilError
 from microveil.formats import Table
 from microveil.plan.plan import Plan
-from microveil.plan.propose import propose_plan
+from microveil.plan.propose import propose
 from microveil.plan.sample import people, recommended_people_plan
 
 LARGEST_UPLOAD = 4_000
@@ -69,13 +69,24 @@ def _options(possible: tuple[str, ...]) -> dict[str, str]:
     with st.expander("How the file is to be read (detected where left empty)"):
         columns = st.columns(len(possible))
         given = {
-            option: column.text_input(option.capitalize())
+            option: column.text_input(_LABELS.get(option, option.capitalize()))
             for option, column in zip(possible, columns, strict=True)
         }
     return {option: text for option, text in given.items() if text}
 
 
+_LABELS = {
+    "na": "Stands for missing",
+    "dates": "Dates (day-first or month-first)",
+    "skip_rows": "Rows above the names",
+}
+
+
 def _read(identity: str, upload: Upload) -> tuple[Chosen, list[str]]:
     table, notes = upload.read()
-    proposed = Plan.from_toml(propose_plan(table.data, upload.name))
-    return Chosen(identity, upload.name, table, proposed, upload), notes
+    options = upload.options
+    proposed = propose(
+        table.data, upload.name, table.meta.described,
+        na=options.get("na", ()), dates=options.get("dates"),
+    )  # fmt: skip
+    return Chosen(identity, upload.name, table, Plan.from_toml(proposed.toml), upload), notes

@@ -19,7 +19,7 @@ def message(kind: str, text: str) -> str:
     return (
         f'<div role="{role}" class="microveil-{kind}" style="border-left: 0.4rem solid '
         f"rgb({colour}); background: rgba({colour}, 0.12); padding: 0.5rem 0.8rem; "
-        'overflow-wrap: anywhere">'
+        'overflow-wrap: anywhere; white-space: pre-line">'
         f"<strong>{_WORDS[kind]}:</strong> {escape(text)}</div>"
     )
 

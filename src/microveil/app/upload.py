@@ -5,6 +5,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath, PureWindowsPath
 from tempfile import gettempdir
+from typing import Any
 
 from microveil.errors import MicroveilError, noted
 from microveil.formats import FORMATS, Source, Table, load, remove_scratch, scratch_directory
@@ -32,7 +33,7 @@ class Upload:
 
     name: str
     content: bytes = field(repr=False)
-    options: Mapping[str, str] = field(default_factory=dict)
+    options: Mapping[str, Any] = field(default_factory=dict)
 
     def read(self, verbatim: Collection[str] = ()) -> tuple[Table, list[str]]:
         """Read the file; return the table, and what had to be assumed to read it.
@@ -72,7 +73,7 @@ def possible_options(name: str) -> tuple[str, ...]:
     Examples
     --------
     >>> possible_options("people.xlsx")
-    ('sheet',)
+    ('sheet', 'skip_rows')
     """
     known = FORMATS.get(Path(name).suffix.lower())
     return () if known is None else known.options

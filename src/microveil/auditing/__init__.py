@@ -18,6 +18,7 @@ from microveil.auditing.line import Line, never_shown, open_engine
 from microveil.auditing.numbers import Mechanism, NumericTarget
 from microveil.auditing.released import Narrowed, Pinned, narrowed, pinned
 from microveil.auditing.targets import AnyTarget, open_targets
+from microveil.charts.summary import Summarised, Summary
 from microveil.core.mask import publish_centroids
 from microveil.core.noise import open_words
 from microveil.errors import DataError
@@ -35,8 +36,8 @@ _FEWEST_RUNS = 100
 _FEWEST_RELEASES = 20
 
 
-@dataclass(frozen=True)
-class Audit:
+@dataclass(frozen=True, repr=False)
+class Audit(Summarised):
     """The outcome of an audit. It is a function of the data: private.
 
     An audit of what is as it should be calls it broken with probability 5% at most, as far as the
@@ -94,6 +95,11 @@ class Audit:
         from microveil.auditing.reading import in_words
 
         return in_words(self)
+
+    def _summary(self) -> Summary:
+        from microveil.auditing.reading import summary
+
+        return summary(self)
 
     def __rich__(self) -> RenderableType:
         from microveil.auditing.reading import tables
@@ -176,7 +182,7 @@ def audit(
     started, random = time.monotonic(), np.random.default_rng(seed)
     pooled = tuple(name for group in plan.pooled_groups for name in group.attributes)
     plan = plan.replace(anonymity=0, groups=(), together=())
-    table = load(data, verbatim=plan.verbatim)
+    table = load(data, **plan.reading)
     engine = open_engine(table)
     targets = open_targets(engine, resolve_and_choose(plan, engine), mechanism, category_mechanism)
     here = Line(table, plan, targets)

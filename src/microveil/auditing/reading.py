@@ -8,11 +8,48 @@ from rich.markup import escape
 from rich.table import Table
 
 from microveil.auditing.attacks import ALL, most_provable
+from microveil.charts.summary import MOST_BARS, Summary
 
 if TYPE_CHECKING:
+    import altair as alt
+
     from microveil.auditing import AsRun, Audit, Finding
 
 _LEVELS = {1: "fixed clusters", 2: "re-clustered"}
+
+
+def summary(audit: "Audit") -> Summary:
+    """Say whether anything is broken, with a row for each attack."""
+    title = (
+        f"Audit: {audit.runs:,} runs of the mechanism, {audit.releases:,} releases; private: it "
+        "depends on the data"
+    )
+    fixed = [
+        (f.attribute, _LEVELS[f.level], _bound(f.claimed), f"{f.found:.3g}", f.broken)
+        for f in audit.findings
+    ]
+    as_run = [
+        (run.attribute, "as run", _bound(run.claimed), f"{run.found:.3g}", run.broken)
+        for run in audit.as_run
+    ]
+    rows = [(*row, "BROKEN" if broken else "") for *row, broken in [*fixed, *as_run]]
+    head = ("attribute", "clusters", "claimed at most", "found at least", "")
+    return Summary(title, _verdict(audit), head, rows, lambda: _chart(audit))
+
+
+def _chart(audit: "Audit") -> "alt.LayerChart":
+    """Draw with fixed clusters what was found, what is lost and what is claimed."""
+    from microveil.charts.overviews import spans
+
+    shown = [f for f in audit.findings if f.level == 1][:MOST_BARS]
+    return spans(
+        [f.attribute for f in shown],
+        [f.found for f in shown],
+        [f.exact for f in shown],
+        [f.exact if f.claimed is None else f.claimed for f in shown],
+        title="loss with fixed clusters: found to claimed, exact (mark)",
+        description="What attacks found and what is claimed, by attribute",
+    )
 
 
 def tables(audit: "Audit") -> list[Table]:

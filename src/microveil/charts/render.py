@@ -1,10 +1,10 @@
 """Charts as pictures, without a browser, and how they all look. Importing this imports Altair."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from xml.sax.saxutils import quoteattr
 
 from microveil.charts.base import alt
-from microveil.errors import require
+from microveil.errors import require, visible
 
 if TYPE_CHECKING:
     import vl_convert
@@ -38,7 +38,7 @@ def to_svg(chart: "alt.TopLevelMixin") -> str:
     >>> to_svg(chart.properties(width=200))[:34]
     '<svg role="img" aria-label="Only o'
     """
-    spec = chart.to_dict()
+    spec = _visible(chart.to_dict())
     svg = vl_convert.vegalite_to_svg(spec, vl_version=VEGA_LITE, config=CONFIG)
     told = quoteattr(str(spec.get("description", "")))
     return svg.replace("<svg ", f'<svg role="img" aria-label={told} ', 1)
@@ -47,5 +47,14 @@ def to_svg(chart: "alt.TopLevelMixin") -> str:
 def to_png(chart: "alt.TopLevelMixin", *, scale: float = 2.0) -> bytes:
     """Draw a chart as PNG, so many pixels to one of the chart."""
     return vl_convert.vegalite_to_png(
-        chart.to_dict(), vl_version=VEGA_LITE, config=CONFIG, scale=scale
+        _visible(chart.to_dict()), vl_version=VEGA_LITE, config=CONFIG, scale=scale
     )
+
+
+def _visible(part: Any) -> Any:  # noqa: ANN401 - any part of a specification
+    """Write out control characters in names, at which what draws ends the process."""
+    if isinstance(part, str):
+        return visible(part)
+    if isinstance(part, dict):
+        return {name: _visible(below) for name, below in part.items()}
+    return [_visible(below) for below in part] if isinstance(part, list) else part

@@ -90,18 +90,45 @@ def version(
 @reads("data")
 def plan(
     data: "Source",
-    output: Annotated[Path, typer.Option("--output", "-o", help="The plan to write.")],
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="The plan to write.")
+    ] = None,
+    check: Annotated[
+        Path | None,
+        typer.Option(help="A plan to check instead: everything that is wrong with it, at once."),
+    ] = None,
     overwrite: Overwrite = False,
     quiet: Quiet = False,
 ) -> None:
-    """Look at a file and write a commented plan that a person can edit."""
-    from microveil.formats import check_output, read_table, write_text
-    from microveil.plan.propose import propose_plan
+    """Look at a file and write a commented plan that a person can edit, or check an edited one."""
+    from microveil.cli.terminal import lost_of, show_proposed
+    from microveil.formats import check_output, load, write_text
+    from microveil.plan.propose import propose
 
+    if check is not None:
+        _check_plan(check, data, quiet=quiet)
+        return
+    if output is None:
+        raise PlanError("give a plan to write with -o, or one to check with --check")
     check_output(output, overwrite=overwrite, source=data.path, suffixes=(".toml",))
-    write_text(output, propose_plan(read_table(data), data.name), private=True)
+    table = load(data)
+    proposed = propose(table.data, data.name, table.meta.described, na=data.na, dates=data.dates)
+    write_text(output, proposed.toml, private=True)
+    _say(show_proposed(proposed), quiet=quiet)
+    _say(lost_of(proposed), quiet=quiet or not lost_of(proposed))
     _say(f"Wrote {output}. Read it, edit it, then: microveil protect {data.path or 'DATA'} "
          f"--plan {output} -o protected.parquet", quiet=quiet)  # fmt: skip
+
+
+def _check_plan(path: Path, data: "Source", *, quiet: bool) -> None:
+    from microveil.errors import all_of
+    from microveil.release.check import check
+
+    problems = check(data, path)
+    if problems:
+        raise all_of(problems)
+    _say(f"{path} fits the data. Next: microveil protect {data.path or 'DATA'} --plan {path} "
+         "-o protected.parquet", quiet=quiet)  # fmt: skip
 
 
 @app.command()
@@ -185,7 +212,9 @@ def protect(
     from microveil.cli.terminal import show_verdict
     from microveil.evaluation.grades import PUBLISH
     from microveil.evaluation.verdict import Verdict
-    from microveil.plan.flags import plan_for_columns, plan_from_file, with_scenario
+    from microveil.plan.flags import plan_for_columns, settings_from_file, with_scenario
+    from microveil.plan.plan import read_text
+    from microveil.plan.problems import located
     from microveil.release.certificate_text import show_release, show_stamp
     from microveil.release.ledger import check_left
 
@@ -199,22 +228,24 @@ def protect(
         "trim": trim, "post": post, "anonymity": anonymity, "pooling": pooling,
         "guarantee": guarantee, "missing": missing,
         "records_per_person": records_per_person, "domain_from_data": domain_from_data or None,
+        "na": data.na or None, "dates": data.dates,
     }  # fmt: skip
     settings = {name: value for name, value in settings.items() if value is not None}
     roles: dict[str, Any] = {
         "drop": drop or [], "keep": keep or [], "nominal": nominal or [],
         "domains": parse_domains(domain or []),
     }  # fmt: skip
-    if plan is not None:
-        chosen = plan_from_file(plan, **roles, **settings)
-    else:
-        if epsilon is None:
-            raise PlanError("give a plan with --plan, or a privacy budget with --epsilon")
-        chosen = plan_for_columns(job.columns(roles["keep"]), **roles, **settings)
-    chosen = with_scenario(chosen, known or (), people)
-    check_left(chosen, ledger, seed)
     judge = not no_verdict and not quiet
-    with _progress(quiet=quiet) as progress:
+    text = None if plan is None else read_text(plan)
+    with located(text, elsewhere=settings), _progress(quiet=quiet) as progress:
+        if plan is not None:
+            chosen = job.plan(settings_from_file(plan, **roles, **settings))
+        elif epsilon is None:
+            raise PlanError("give a plan with --plan, or a privacy budget with --epsilon")
+        else:
+            chosen = plan_for_columns(job.columns(roles["keep"]), **roles, **settings)
+        chosen = with_scenario(chosen, known or (), people)
+        check_left(chosen, ledger, seed)
         done = job.run(chosen, ledger=ledger, seed=seed, judge=judge, progress=progress)
     written, certificate = done.written, done.written.certified
     stamp = show_stamp(certificate)
@@ -364,9 +395,10 @@ def audit(
     Nothing is written. What it prints is a function of the data: keep it private.
     """
     from microveil.auditing import audit
-    from microveil.plan.plan import Plan
+    from microveil.plan.plan import Plan, read_text
+    from microveil.plan.problems import located
 
-    with _progress(quiet=False) as progress:
+    with located(read_text(plan)), _progress(quiet=False) as progress:
         outcome = audit(
             data,
             Plan.read(plan),
@@ -418,14 +450,16 @@ def explore(
     """
     from microveil.exploration import explore
     from microveil.formats import check_output, moved_into_place
-    from microveil.plan.plan import Plan
+    from microveil.plan.plan import Plan, read_text
+    from microveil.plan.problems import located
 
     wanted = {path: ending for path, ending in ((output, ".toml"), (svg, ".svg")) if path}
     for path, ending in wanted.items():
         check_output(path, overwrite=overwrite, source=data.path, suffixes=(ending,))
     if svg is not None:
         import microveil.charts.render  # noqa: F401 - says what to install
-    with _progress(quiet=quiet) as progress:
+    text = None if plan is None else read_text(plan)
+    with located(text), _progress(quiet=quiet) as progress:
         found = explore(
             data,
             None if plan is None else Plan.read(plan),
@@ -528,8 +562,8 @@ def _warnings_shown() -> Iterator[None]:
         try:
             yield
         finally:
-            for warning in caught:
-                _errors.print(f"warning: {warning.message}", markup=False)
+            for message in dict.fromkeys(str(warning.message) for warning in caught):
+                _errors.print(f"warning: {message}", markup=False)
 
 
 @contextmanager

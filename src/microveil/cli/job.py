@@ -1,8 +1,9 @@
 """The job of `microveil protect`: from where a table is to where its release goes."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 from microveil.cli.options import EngineName
 from microveil.core.tables import UserTable
@@ -10,6 +11,8 @@ from microveil.errors import MicroveilError, PlanError
 from microveil.evaluation.verdict import Verdict, verdict
 from microveil.formats import Source, Table, TableMeta, check_values, load, write_text
 from microveil.plan.plan import Plan
+from microveil.plan.problems import plan_of
+from microveil.release.check import plan_with
 from microveil.release.ledger import given_back_on_failure
 from microveil.release.protect import Progress, protect
 from microveil.release.protect_file import column_names, is_columnwise, protect_file
@@ -35,6 +38,9 @@ class Job(Protocol):
 
     def columns(self, verbatim: list[str]) -> list[str]:
         """Return the names of the table's columns."""
+
+    def plan(self, settings: Mapping[str, Any]) -> Plan:
+        """Make a plan of settings, or say everything that is wrong with them."""
 
     def run(
         self,
@@ -93,6 +99,9 @@ class _InMemory:
         self._table = load(self._data, verbatim=verbatim)
         return list(self._table.data.columns)
 
+    def plan(self, settings: Mapping[str, Any]) -> Plan:
+        return plan_with(settings, self._data)
+
     def run(
         self,
         plan: Plan,
@@ -102,7 +111,7 @@ class _InMemory:
         judge: bool,
         progress: Progress | None,
     ) -> Done:
-        table = self._table or load(self._data, verbatim=plan.verbatim)
+        table = self._table or load(self._data, **plan.reading)
         released = [name for name, a in plan.attributes.items() if a.role != "identifier"]
         check_values(table.data, plan.names("kept"), released, self._places.protected)
         release = protect(table, plan, ledger=ledger, seed=seed, progress=progress)
@@ -127,6 +136,9 @@ class _Columnwise:
     def columns(self, verbatim: list[str]) -> list[str]:  # noqa: ARG002 - Parquet has types
         self._data, names = column_names(self._data)
         return names
+
+    def plan(self, settings: Mapping[str, Any]) -> Plan:
+        return plan_of(settings)
 
     def run(
         self,
@@ -183,6 +195,9 @@ class _OnSpark:
 
     def columns(self, verbatim: list[str]) -> list[str]:  # noqa: ARG002 - Parquet has types
         return list(self._table.columns)
+
+    def plan(self, settings: Mapping[str, Any]) -> Plan:
+        return plan_of(settings)
 
     def run(
         self,

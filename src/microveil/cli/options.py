@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+from microveil.core.choices import DateOrder
 from microveil.errors import PlanError
 
 if TYPE_CHECKING:
@@ -64,6 +65,14 @@ _READING = {
     "decimal": "The decimal mark in CSV, by default detected.",
     "sheet": "The sheet of an Excel workbook, by default the first.",
     "query": "The SQL query to read from a database.",
+    "na": "A value that stands for a missing one, in every column; may be given several times.",
+    "dates": "How CSV dates such as 03/02/2011 are read, where they do not tell it themselves.",
+    "skip_rows": "The rows above the column names of an Excel sheet, by default detected.",
+}
+_TYPES: dict[str, Any] = {
+    "na": list[str] | None,
+    "dates": DateOrder | None,
+    "skip_rows": int | None,
 }
 
 
@@ -78,7 +87,7 @@ def reads(name: str, text: str = _DATA) -> Callable[[Callable[..., None]], Calla
             option,
             Parameter.KEYWORD_ONLY,
             default=None,
-            annotation=Annotated[str | None, typer.Option(help=help_)],
+            annotation=Annotated[_TYPES.get(option, str | None), typer.Option(help=help_)],
         )
         for option, help_ in _READING.items()
     ]
@@ -89,6 +98,7 @@ def reads(name: str, text: str = _DATA) -> Callable[[Callable[..., None]], Calla
             from microveil.formats import Source
 
             reading = {option: given.pop(option) for option in _READING}
+            reading["na"] = reading["na"] or ()
             command(**{**given, name: Source(given[name], **reading)})
 
         own = signature(command).parameters

@@ -11,9 +11,11 @@ from rich.text import Text
 
 from microveil.core.grid import Integers
 from microveil.evaluation.verdict import Verdict
+from microveil.plan.propose import Proposed
 from microveil.release.guarantees import exactly, rounded_up
 from microveil.release.ledger import Ledger, Spent
 
+_LONGEST_NAME = 20
 _BARS = " ▁▂▃▄▅▆▇█"
 
 
@@ -53,6 +55,64 @@ def _state_of(release: Spent) -> str:
 def _level_of(ledger: Ledger, number: int) -> str:
     bound = ledger.level(number)
     return f"level {number} {'no bound' if bound is None else f'epsilon {rounded_up(bound)}'}"
+
+
+def show_proposed(proposed: Proposed) -> Table:
+    """Lay out what was proposed for every column, a line each; what would be lost stands out."""
+    grid = Table(header_style="bold", box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    grid.add_column("column", overflow="fold", max_width=_LONGEST_NAME)
+    grid.add_column("holds", no_wrap=True)
+    grid.add_column("values", justify="right", no_wrap=True)
+    grid.add_column("missing", justify="right", no_wrap=True)
+    grid.add_column("role", no_wrap=True)
+    grid.add_column("why", ratio=1, overflow="fold")
+    for name, (look, proposal) in proposed.columns.items():
+        role, style = _ROLES[proposal.role]
+        role = str(proposal.settings.get("kind", role))
+        instead = f"\nor {proposal.instead}" if proposal.instead else ""
+        grid.add_row(
+            Text(name),
+            _holds(look.column.dtype),
+            f"{look.distinct:,}",
+            f"{look.missing:,}" if look.missing else "",
+            Text(role, style),
+            Text(proposal.why + instead, style),
+        )
+    return grid
+
+
+_ROLES = {
+    "confidential": ("masked", ""),
+    "identifier": ("dropped", "bold red"),
+    "kept": ("kept", "yellow"),
+    "derived": ("derived", "cyan"),
+}
+"""What a role does to a column, and its style."""
+
+
+def _holds(dtype: pl.DataType) -> str:
+    if dtype.is_integer():
+        return "whole"
+    if dtype.is_numeric():
+        return "numbers"
+    words: dict[type, str] = {
+        pl.Date: "dates", pl.Datetime: "times", pl.Time: "times", pl.Duration: "lengths",
+        pl.Boolean: "yes/no",
+    }  # fmt: skip
+    return words.get(type(dtype), "text")
+
+
+def lost_of(proposed: Proposed) -> str:
+    """Say in a line each which columns would be lost or published as they are; empty if none."""
+    by_role: dict[str, list[str]] = {}
+    for name, (_, proposal) in proposed.columns.items():
+        by_role.setdefault(proposal.role, []).append(name)
+    said = [
+        f"{what}: {', '.join(by_role[role])}"
+        for role, what in (("identifier", "Dropped"), ("kept", "Published as they are"))
+        if role in by_role
+    ]
+    return "\n".join(said)
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,5 +8,6 @@ Partition = Literal["fixed", "noise-optimal", "least-squares"]
 Post = Literal["auto", "none", "isotonic", "penalised-isotonic"]
 Missing = Literal["error", "keep", "drop"]
 Pooling = Literal["exchange", "average"]
+DateOrder = Literal["day-first", "month-first"]
 
 DEFAULT_METHOD: MethodName = "iDP-CBLS"

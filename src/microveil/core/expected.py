@@ -1,5 +1,8 @@
 """Expected squared error without drawing noise: squares within clusters plus those of the noise."""
 
+from collections.abc import Sequence
+from dataclasses import replace
+
 import numpy as np
 
 from microveil.core.attribute import NumericSettings
@@ -27,6 +30,19 @@ def expected_squares(
     squares = expected_squares_of_noise(scales, half_width if clamped else np.inf)
     noise = float(np.sum(summary.size * squares))
     return float(np.sum(_within(ranked, summary, settings))), noise
+
+
+def expected_errors(ranked: Integers, settings: NumericSettings, ks: Sequence[int]) -> Reals:
+    """Return the expected squared error with clusters of each k, of a range of ranks or of all.
+
+    Of fewer values than k one cluster is made.
+    """
+    return np.array(
+        [
+            sum(expected_squares(ranked, replace(settings, k=min(k, len(ranked))), clamped=True))
+            for k in ks
+        ]
+    )
 
 
 def _within(ranked: Integers, summary: ClusterSummary, settings: NumericSettings) -> Reals:

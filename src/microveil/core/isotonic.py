@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from microveil.core.grid import Reals, power_of_two_below
+from microveil.core.grid import Integers, Reals, power_of_two_below
 
 _LARGEST_SQUARED = 2.0**500
 
@@ -25,18 +25,59 @@ def isotonic(masked: Reals, scales: Reals, lower: float = -np.inf, upper: float 
     >>> isotonic(np.array([1.0, 5.0, 3.0, 9.0]), np.array([1.0, 1.0, 1.0, 1.0]))
     array([1., 4., 4., 9.])
     """
-    from microveil.core.kernels.isotonic import pool_adjacent_violators
+    clamped = np.clip(masked, lower, upper)
+    return _pooled(clamped, weights_of(scales, lower, upper))
 
+
+def weights_of(scales: Reals, lower: float = -np.inf, upper: float = np.inf) -> Reals:
+    """Return the weights of isotonic regression; infinite where there is no noise.
+
+    Examples
+    --------
+    >>> weights_of(np.array([0.0, 1.0, 2.0]))
+    array([  inf, 0.5  , 0.125])
+    """
     size = _size_of(scales)
     squares = expected_squares_of_noise(scales / size, (upper / size - lower / size) / 2)
-    weights = np.divide(1.0, squares, out=np.full(len(scales), np.inf), where=squares > 0)
-    clamped = np.clip(masked, lower, upper)
-    size = _size_of(clamped)
-    return pool_adjacent_violators(clamped / size, weights) * size
+    weights: Reals = np.divide(1.0, squares, out=np.full(len(scales), np.inf), where=squares > 0)
+    return weights
+
+
+def across_ranges(part: Integers, values: Reals, weights: Reals) -> tuple[Reals, Reals]:
+    """Return between which values each range of a regression lies once all are put together.
+
+    Ranges were regressed each by itself: `values` are the levels of their blocks, ascending within
+    a range, of summed weights. Where two ranges overlap, the blocks of the lower one that are above
+    a common level, and those of the upper one below it, are pooled at that level. So the regression
+    over all of them at once is each range's own, clipped to what is returned for it. Blocks that
+    lie below every later range and above every earlier one need not be given.
+
+    Examples
+    --------
+    >>> across_ranges(np.array([0, 0, 1]), np.array([1.0, 5.0, 3.0]), np.ones(3))
+    (array([-inf,   4.]), array([ 4., inf]))
+    """
+    ranges = int(part.max()) + 1
+    lowest, highest = np.full(ranges, -np.inf), np.full(ranges, np.inf)
+    pooled = _pooled(values, weights)
+    np.maximum.at(lowest, part, np.where(pooled > values, pooled, -np.inf))
+    np.minimum.at(highest, part, np.where(pooled < values, pooled, np.inf))
+    return lowest, highest
+
+
+def _pooled(values: Reals, weights: Reals) -> Reals:
+    from microveil.core.kernels.isotonic import pool_adjacent_violators
+
+    size = _size_of(values)
+    return pool_adjacent_violators(values / size, weights) * size
 
 
 def penalised_isotonic(
-    masked: Reals, scales: Reals, lower: float = -np.inf, upper: float = np.inf
+    masked: Reals,
+    scales: Reals,
+    lower: float = -np.inf,
+    upper: float = np.inf,
+    ends: tuple[bool, bool] = (True, True),
 ) -> Reals:
     """Isotonic regression whose two ends are drawn in by one standard deviation of their noise.
 
@@ -44,7 +85,8 @@ def penalised_isotonic(
     nothing holds the first from below and the last from above: isotonic regression spikes at its
     ends, and the outermost clusters have the most noise. Raising the first value and lowering the
     last before the regression is the same as adding to its squares a penalty that grows with the
-    last value of the result and falls with the first.
+    last value of the result and falls with the first. `ends` says whether the first and the last
+    are those of the attribute, and not of a range of its clusters.
 
     Guarantee
     ---------
@@ -59,8 +101,9 @@ def penalised_isotonic(
     squares = expected_squares_of_noise(scales / size, (upper / size - lower / size) / 2)
     deviations = np.sqrt(squares) * size
     drawn_in = np.clip(masked, lower, upper)
-    drawn_in[0] += deviations[0]
-    drawn_in[-1] -= deviations[-1]
+    first, last = ends
+    drawn_in[:first] += deviations[:first]
+    drawn_in[len(drawn_in) - last :] -= deviations[len(drawn_in) - last :]
     return isotonic(drawn_in, scales, lower, upper)
 
 

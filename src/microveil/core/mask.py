@@ -28,6 +28,11 @@ from microveil.core.noise import LARGEST_SCALE, WordSource, add_discrete_laplace
 from microveil.core.partition import cut
 from microveil.errors import DataError
 
+Ends = tuple[bool, bool]
+"""Whether a range of clusters begins with the first, and ends with the last, of all of them."""
+
+WHOLE: Ends = (True, True)
+
 Description = dict[str, NDArray[Any]]
 """Columns of the private detail, one row per cluster; columns that say nothing are left out."""
 
@@ -102,8 +107,14 @@ def mask_clusters(
     settings: AttributeSettings,
     words: WordSource,
     totals: Totals | None = None,
+    ends: Ends | None = WHOLE,
 ) -> Masked:
     """Mask the clusters of one attribute, or a part of them whose `totals` are those of all.
+
+    `ends` says of a range of clusters whether it has the first and the last of all of them; None of
+    clusters that are not consecutive. Where isotonic regression follows, and these are not all
+    clusters, values are regressed within the range, if it is one, and not published:
+    `across_ranges` puts ranges together, and `publish` then rounds them.
 
     Guarantee
     ---------
@@ -115,7 +126,7 @@ def mask_clusters(
     assert isinstance(settings, NumericSettings)  # noqa: S101 - for the type checker
     scales = calibrate(summary, settings, totals)
     return Masked(
-        publish_centroids(summary, scales, settings, words),
+        publish_centroids(summary, scales, settings, words, ends),
         _describe_numbers(summary, settings, scales),
         _numeric_losses(summary, settings, scales),
     )
@@ -176,7 +187,11 @@ def calibrate(
 
 
 def publish_centroids(
-    summary: ClusterSummary, scales: Integers, settings: NumericSettings, words: WordSource
+    summary: ClusterSummary,
+    scales: Integers,
+    settings: NumericSettings,
+    words: WordSource,
+    ends: Ends | None = WHOLE,
 ) -> Reals:
     """Mask the centroids of one attribute and return what is published of each cluster.
 
@@ -189,11 +204,20 @@ def publish_centroids(
     """
     centroids = settings.method.centroid(summary, 0)
     values = settings.grid.to_values(add_discrete_laplace(centroids, scales, words))
-    if settings.post != "none":
-        regression = isotonic if settings.post == "isotonic" else penalised_isotonic
-        bounds = settings.published_lower, settings.published_upper
-        values = regression(values, settings.grid.to_widths(scales), *bounds)
-    return publish(values, settings)
+    if settings.post == "none":
+        return publish(values, settings)
+    if ends is None:
+        return values
+    values = regress(values, settings.grid.to_widths(scales), settings, ends)
+    return publish(values, settings) if ends == WHOLE else values
+
+
+def regress(values: Reals, scales: Reals, settings: NumericSettings, ends: Ends = WHOLE) -> Reals:
+    """Put masked values of consecutive clusters back in order, as the attribute asks."""
+    bounds = settings.published_lower, settings.published_upper
+    if settings.post == "isotonic":
+        return isotonic(values, scales, *bounds)
+    return penalised_isotonic(values, scales, *bounds, ends=ends)
 
 
 def publish(values: Reals, settings: NumericSettings) -> Reals:

@@ -17,7 +17,7 @@ from microveil.core.attribute import (
     NumericKind,
     NumericSettings,
 )
-from microveil.core.grid import Grid, Integers
+from microveil.core.grid import Grid, Integers, Reals
 from microveil.core.pooling import Pool
 from microveil.core.tables import UserTable
 from microveil.plan.roles import Derived
@@ -29,7 +29,7 @@ class Column:
 
     Dates are whole numbers of days, times whole numbers of microseconds, from 1970 or midnight;
     `clock` says which, and `zone` names the time zone of those that have one. `inferred` says that
-    the values decided on the type, as they do in CSV files.
+    the values decided on the type, as they do in CSV files. `decimals` are those of a decimal type.
     """
 
     kind: NumericKind | None
@@ -37,9 +37,10 @@ class Column:
     least: float = 0.0
     most: float = 0.0
     single_precision: bool = False
-    clock: Literal["date", "datetime", "time"] | None = None
+    clock: Literal["date", "datetime", "time", "duration"] | None = None
     zone: str | None = None
     inferred: bool = False
+    decimals: int | None = None
 
 
 @dataclass(frozen=True)
@@ -156,8 +157,8 @@ class Engine(Table, Protocol):
     def threads(self) -> int:
         """How many attributes may be masked at once."""
 
-    def ranked(self, attribute: NumericSettings) -> Integers:
-        """Return the values of an attribute in grid units, ascending."""
+    def expected_errors(self, attribute: NumericSettings, ks: Sequence[int]) -> Reals:
+        """Return the expected squared error of an attribute with clusters of each k."""
 
     def mask(self, attribute: AttributeSettings, seed: int | None) -> pl.DataFrame:
         """Mask an attribute; return its row of the table of losses.

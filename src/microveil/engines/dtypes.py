@@ -1,6 +1,7 @@
 """Columns of the user's library as numbers or categories, and back again."""
 
 from collections.abc import Collection
+from decimal import Decimal
 from typing import Any
 
 import narwhals as nw
@@ -36,7 +37,20 @@ def describe(dtype: nw.dtypes.DType) -> Column:
         return Column("integer", "times", *ends, clock="datetime", zone=zone)
     if dtype == nw.Time:
         return Column("integer", "times of day", *_DAY, clock="time")
+    if dtype == nw.Duration:
+        return Column("integer", "lengths of time", *_NANOSECONDS, clock="duration")
+    if dtype.is_decimal():
+        return _describe_decimals(dtype)
     return Column(None, words)
+
+
+def _describe_decimals(dtype: nw.dtypes.DType) -> Column:
+    """Describe numbers with a fixed number of decimals, which their type tells."""
+    precision, scale = getattr(dtype, "precision", 38), getattr(dtype, "scale", None)
+    if scale is None:  # older versions of narwhals do not tell
+        return Column("real", "numbers", -1e18, 1e18)
+    most = float(10 ** min(precision - scale, 18)) - 1
+    return Column("real", "numbers", -most, most, decimals=scale)
 
 
 def column_of(frame: nw.DataFrame[Any], name: str) -> nw.Series[Any]:
@@ -52,9 +66,10 @@ def polars_of(series: nw.Series[Any]) -> pl.Series:
 def numbers(series: nw.Series[Any]) -> Reals:
     """Return the values of a numeric column, or of dates and times; missing ones must be gone."""
     dtype = series.dtype
-    if dtype in (nw.Date, nw.Datetime, nw.Time):
-        physical = polars_of(series).to_physical().to_numpy()
-        unit = dtype.time_unit if isinstance(dtype, nw.Datetime) else ""
+    if dtype in (nw.Date, nw.Datetime, nw.Time, nw.Duration):
+        column = polars_of(series)
+        physical = column.to_physical().to_numpy()
+        unit = getattr(column.dtype, "time_unit", "")
         if dtype == nw.Time or unit == "ns":
             physical = physical // 1_000
         microseconds: Reals = physical * _MICROSECONDS_OF.get(unit, 1.0)
@@ -83,6 +98,34 @@ def category_values(series: nw.Series[Any]) -> tuple[pl.Series, Holds]:
     whole = column.cast(pl.Int64, strict=False)  # pandas has codes with missing values as floats
     exact = whole.count() == column.count() and (whole.cast(column.dtype) == column).all()
     return (whole, "whole numbers") if exact else (column, "other values")
+
+
+def with_decimals(frame: nw.DataFrame[Any]) -> nw.DataFrame[Any]:
+    """Give columns of pandas that hold Python's decimals as objects a type that says so."""
+    if not frame.implementation.is_pandas():
+        return frame
+    objects = [name for name, dtype in frame.schema.items() if dtype == nw.Object]
+    return frame.with_columns(*map(_as_decimals, (frame[name] for name in objects)))
+
+
+def as_objects(column: nw.Series[Any]) -> nw.Series[Any]:
+    """Give a pandas column of decimals as Python objects, None where one is missing."""
+    native = column.to_native().astype(object)
+    objects: nw.Series[Any] = nw.from_native(native.where(native.notna(), None), series_only=True)
+    return objects
+
+
+def _as_decimals(column: nw.Series[Any]) -> nw.Series[Any]:
+    values = column.drop_nulls().to_list()
+    if not values or not all(isinstance(v, Decimal) and v.is_finite() for v in values):
+        return column
+    import pandas as pd
+    import pyarrow as pa
+
+    scale = max(0, *(-int(value.as_tuple().exponent) for value in values))
+    native = column.to_native().astype(pd.ArrowDtype(pa.decimal128(38, scale)))
+    decimals: nw.Series[Any] = nw.from_native(native, series_only=True)
+    return decimals.alias(column.name)
 
 
 def listed_categories(series: nw.Series[Any]) -> set[str] | None:
@@ -143,7 +186,9 @@ def column_like(like: nw.Series[Any], values: pl.Series) -> nw.Series[Any]:
     """Return the values as a column of the same library, name and exact type as another."""
     if like.dtype.is_integer() and values.dtype.is_float():
         values = values.round()
-    if values.dtype.is_numeric() and like.dtype in (nw.Date, nw.Datetime, nw.Time):
+    if like.dtype.is_decimal() and values.dtype.is_numeric():
+        values = values.cast(like.head(0).to_polars().dtype)
+    if values.dtype.is_numeric() and like.dtype in (nw.Date, nw.Datetime, nw.Time, nw.Duration):
         values = _clock(values.round().cast(pl.Int64), like.dtype)
     native = _native_like(like.to_native(), values, like.implementation)
     column: nw.Series[Any] = nw.from_native(native, series_only=True)
@@ -156,6 +201,8 @@ def _clock(numbers: pl.Series, dtype: nw.dtypes.DType) -> pl.Series:
         return numbers.cast(pl.Int32).cast(pl.Date)
     if dtype == nw.Time:
         return (numbers * 1_000).cast(pl.Time)
+    if dtype == nw.Duration:
+        return numbers.cast(pl.Duration("us"))
     zone = dtype.time_zone if isinstance(dtype, nw.Datetime) else None
     column = numbers.cast(pl.Datetime("us"))
     return column.dt.replace_time_zone("UTC").dt.convert_time_zone(zone) if zone else column
@@ -168,11 +215,14 @@ def _native_like(like: UserColumn, values: pl.Series, library: nw.Implementation
         import pyarrow as pa
 
         # A safe cast refuses codes that came as floats above 2^53, and times finer than a column's.
-        rounds = pa.types.is_floating(like.type) or pa.types.is_timestamp(like.type)
+        rounds = any(is_type(like.type) for is_type in (
+            pa.types.is_floating, pa.types.is_timestamp, pa.types.is_duration, pa.types.is_decimal
+        ))  # fmt: skip
         return pa.chunked_array([values.to_arrow().cast(like.type, safe=not rounds)])
     import pandas as pd
 
-    plain = values.to_numpy() if values.dtype.is_numeric() else values.to_list()
+    as_array = values.dtype.is_numeric() and not values.dtype.is_decimal()
+    plain = values.to_numpy() if as_array else values.to_list()
     return pd.Series(plain).astype(like.dtype)
 
 
@@ -184,7 +234,7 @@ def _double(limit: int) -> float:
 def _in_words(dtype: nw.dtypes.DType) -> str:
     if dtype in (nw.String, nw.Object, nw.Categorical, nw.Enum):
         return "text"
-    if dtype.is_integer() or dtype.is_float():
+    if dtype.is_numeric():
         return "numbers"
     if dtype == nw.Boolean:
         return "true/false values"

@@ -19,6 +19,7 @@ from microveil.core.attribute import (
     NumericKind,
     NumericSettings,
 )
+from microveil.core.expected import expected_errors
 from microveil.core.grid import Grid, Integers, Reals, grid_of_observed
 from microveil.core.joint import cluster_points, points_of
 from microveil.core.mask import Description, Masked, mask_clusters, mask_singly, publish, summary_of
@@ -37,6 +38,7 @@ from microveil.core.tables import UserTable
 from microveil.engines.base import CategoryFacts, Column, Facts, Pooled, Released, TextFacts
 from microveil.engines.detail_rows import cluster_rows, loss_row
 from microveil.engines.dtypes import (
+    as_objects,
     category_values,
     column_like,
     column_of,
@@ -45,6 +47,7 @@ from microveil.engines.dtypes import (
     numbers,
     own_categories,
     polars_of,
+    with_decimals,
 )
 from microveil.errors import DataError
 from microveil.plan.roles import Derived
@@ -69,6 +72,7 @@ class MemoryEngine:
 
     def __init__(self, data: UserTable, *, inferred: bool = False) -> None:
         self._frame = open_table(data)
+        self._objects = _decimal_objects(data, self._frame)
         self._inferred = inferred
         self._positions: Integers = np.arange(len(self._frame))
         self._joint: dict[str, Integers] = {}
@@ -154,6 +158,10 @@ class MemoryEngine:
         """Grid of the last decimal seen in a numeric column."""
         single = self.columns[attribute].single_precision
         return grid_of_observed(self._values(attribute), single_precision=single)
+
+    def expected_errors(self, attribute: NumericSettings, ks: Sequence[int]) -> Reals:
+        """Return the expected squared error of an attribute with clusters of each k."""
+        return expected_errors(self.ranked(attribute), attribute, ks)
 
     def ranked(self, attribute: NumericSettings) -> Integers:
         """Return the values of an attribute in grid units, ascending."""
@@ -377,6 +385,7 @@ class MemoryEngine:
             own_categories(self._released(name), self._declared.get(name, ())).alias(name)
             for name in attributes
         ]
+        columns = [as_objects(c) if c.name in self._objects else c for c in columns]
         return ReleasedInMemory(self._frame.select(*columns).to_native(), self._positions)
 
     def discard(self) -> None:
@@ -500,7 +509,15 @@ def open_table(data: UserTable) -> nw.DataFrame[Any]:
         ) from None
     if not all(isinstance(name, str) for name in frame.columns):
         raise DataError("column names must be text, found other types; rename the columns")
-    return _without_index(frame)
+    return with_decimals(_without_index(frame))
+
+
+def _decimal_objects(data: UserTable, opened: nw.DataFrame[Any]) -> frozenset[str]:
+    """Name the columns of pandas that hold decimals as Python objects."""
+    if not opened.implementation.is_pandas():
+        return frozenset()
+    decimals = [name for name, dtype in opened.schema.items() if dtype.is_decimal()]
+    return frozenset(name for name in decimals if data[name].dtype == object)
 
 
 def _without_index(frame: nw.DataFrame[Any]) -> nw.DataFrame[Any]:

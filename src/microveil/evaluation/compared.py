@@ -25,7 +25,7 @@ MISSING = -1
 
 Compared = Literal["numbers", "categories"]
 
-_LENGTHS = {"date": 86_400e6, "datetime": 1.0, "time": 1.0, None: None}
+_LENGTHS = {"date": 86_400e6, "datetime": 1.0, "time": 1.0, "duration": 1.0, None: None}
 
 
 @dataclass(frozen=True, eq=False)

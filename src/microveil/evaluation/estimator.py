@@ -15,6 +15,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from microveil.core.choices import MethodName
+from microveil.errors import PrivacyWarning, noted, warn
 from microveil.plan.plan import Plan
 from microveil.release.protect import protect
 
@@ -54,6 +55,9 @@ class ProtectedEstimator(MetaEstimatorMixin, BaseEstimator):
         The trained estimator.
     plan_
         The plan its training records were protected by.
+    certificate_
+        What is promised of them. If something weakens the guarantee, `fit` warns once, and its
+        `notes` say all of it.
 
     Examples
     --------
@@ -89,7 +93,10 @@ class ProtectedEstimator(MetaEstimatorMixin, BaseEstimator):
             check_consistent_length(X, y)
         frame = _named(checked)
         self.plan_ = self._plan_for(frame.columns)
-        release = protect(frame.to_native(), self.plan_, seed=self._seed())
+        with noted() as notes:
+            release = protect(frame.to_native(), self.plan_, seed=self._seed())
+        self.certificate_ = release.certificate
+        _warn_of(notes)
         masked = nw.from_native(release.data, eager_only=True)
         self._released = [frame.columns.index(name) for name in masked.columns]
         rows = release.detail.positions
@@ -187,6 +194,13 @@ class ProtectedEstimator(MetaEstimatorMixin, BaseEstimator):
         if isinstance(self.random_state, Integral):
             return int(self.random_state)
         return int(check_random_state(self.random_state).randint(2**31))
+
+
+def _warn_of(notes: list[str]) -> None:
+    """Warn once of everything that weakens the guarantee."""
+    if notes:
+        more = f" (and {len(notes) - 1} more: see certificate_.notes)" if len(notes) > 1 else ""
+        warn(f"{notes[0]}{more}", PrivacyWarning)
 
 
 def _is_per_record(value: Any, records: int) -> bool:

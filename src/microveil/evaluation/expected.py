@@ -66,7 +66,7 @@ def expected_error(
     >>> round(expected_error(table, plan).mean_sse, 3)
     0.063
     """
-    table = load(data, verbatim=plan.verbatim)
+    table = load(data, **plan.reading)
     engine = MemoryEngine(table.data, inferred=table.meta.inferred)
     return expected_of(resolve_and_choose(plan, engine), engine, clamped=clamped)
 

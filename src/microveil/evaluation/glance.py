@@ -124,7 +124,7 @@ def glance(original: UserTable, release: Release, random: np.random.Generator) -
         )
     inferred = False
     if not isinstance(original, pl.LazyFrame):
-        table = load(original, verbatim=release.plan.verbatim)
+        table = load(original, **release.plan.reading)
         original, inferred = table.data, table.meta.inferred
     chosen = _choose(len(positions), random)
     detail = replace(release.detail, positions=np.arange(len(chosen)))

@@ -214,7 +214,7 @@ def _side_by_side(columns: list[Reals], records: int) -> Reals:
 
 
 def _open(data: UserTable, plan: Plan | None) -> nw.DataFrame[Any]:
-    return open_table(load(data, verbatim=plan.verbatim if plan else ()).data)
+    return open_table((load(data, **plan.reading) if plan else load(data)).data)
 
 
 def _open_release(
@@ -235,7 +235,8 @@ def _open_release(
         if detail is not None:
             _check_hash(source.path, detail)
     plan = detail.plan if detail else None
-    return _Opened(_open(release, plan), detail, plan)
+    table = load(release, verbatim=plan.verbatim if plan else ())  # nothing missing is written
+    return _Opened(open_table(table.data), detail, plan)
 
 
 def _check_hash(path: Path, detail: Detail) -> None:

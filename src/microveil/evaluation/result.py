@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import polars as pl
 
+from microveil.charts.summary import Summarised, Summary
 from microveil.errors import DataError
 
 if TYPE_CHECKING:
@@ -243,8 +244,8 @@ def duration(microseconds: float) -> str:
     return f"{microseconds / 1e6:.3g} seconds"
 
 
-@dataclass(frozen=True)
-class Evaluation:
+@dataclass(frozen=True, repr=False)
+class Evaluation(Summarised):
     """Measures of a release against its original. They are functions of the data: keep them.
 
     Attributes
@@ -293,6 +294,11 @@ class Evaluation:
         reasons = (x.reason for x in self.not_computed if x.explains(measure, attribute))
         reason = next(reasons, f"its figures are about {ABOUT[MEASURES[measure].about]}")
         raise DataError(f"no figure of {measure!r} was computed for {given}: {reason}")
+
+    def _summary(self) -> Summary:
+        from microveil.evaluation.shown import summary
+
+        return summary(self)
 
     @property
     def unscored(self) -> str | None:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from microveil.charts.summary import Summarised, Summary
 from microveil.core.methods import METHODS
 from microveil.core.tables import UserTable
 from microveil.errors import DataError
@@ -40,8 +41,8 @@ STRUCTURE = 1_200
 _TRIAL = 1_000
 
 
-@dataclass(frozen=True)
-class Verdict:
+@dataclass(frozen=True, repr=False)
+class Verdict(Summarised):
     """What to know before a release is handed over. It depends on the data: keep it private.
 
     Attributes
@@ -107,6 +108,10 @@ class Verdict:
         if self.change is not None:
             yield "To change", f"{self.change}."
         yield "Rule", PASS_RULE
+
+    def _summary(self) -> Summary:
+        said = [f"{about}: {line}" for about, line in self.lines() if about != "Rule"]
+        return Summary("Verdict, for you alone: it depends on the data", said)
 
     def __rich__(self) -> "RenderableType":
         from rich.console import Group

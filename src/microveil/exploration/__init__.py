@@ -98,7 +98,10 @@ def explore(
     table = open_table(loaded.data)
     _check_target(table, target, plan)
     limits = Limits(max_linkage, max_error, min_anonymity)
-    base = starting_plan(table, name, plan, target)
+    base = starting_plan(table, name, plan, target, loaded.meta.described)
+    source = source_of(data)
+    if source is not None:  # the plan that is recommended reads the file as it was read here
+        base = base.replace(na=source.na or base.na, dates=source.dates or base.dates)
     budgets = sorted({float(epsilon) for epsilon in epsilons})
     engine = RepeatedEngine(loaded.data, inferred=loaded.meta.inferred)
     measurer = Measurer(
@@ -161,7 +164,7 @@ def _load(data: UserTable, plan: Plan | None) -> tuple[Table, str]:
             f"plan must be a microveil.Plan, got {type(plan).__name__}; "
             "Plan.read reads one from a TOML file"
         )
-    table = load(data, verbatim=() if plan is None else plan.verbatim)
+    table = load(data) if plan is None else load(data, **plan.reading)
     source = source_of(data)
     return table, "the table" if source is None else source.name
 

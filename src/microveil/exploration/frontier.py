@@ -1,7 +1,8 @@
 """The points of the frontier: combinations of method, partition, k, ε and pooling worth a look."""
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 import narwhals as nw
@@ -10,6 +11,7 @@ from microveil.core.choices import DEFAULT_METHOD, MethodName, Pooling
 from microveil.core.methods import GUARANTEES, METHODS
 from microveil.errors import DataError
 from microveil.exploration.result import Limits, Point
+from microveil.plan.columns import Described, as_polars
 from microveil.plan.plan import Plan
 from microveil.plan.propose import propose_plan
 from microveil.plan.roles import Confidential, Identifier
@@ -19,6 +21,7 @@ _ANONYMITIES = (5, 10, 25)
 _STAYS = (
     "cap", "guarantee", "missing",
     "records_per_person", "domain_from_data", "from_data", "attributes",
+    "na", "dates",
 )  # fmt: skip
 
 
@@ -27,10 +30,11 @@ def starting_plan(
     name: str,
     plan: Plan | None,
     target: Any,  # noqa: ANN401 - a name, or classes of any kind
+    described: Mapping[str, Described] = MappingProxyType({}),
 ) -> Plan:
     """Return the plan given, or one proposed, without settings that numbers have of their own."""
     if plan is None:
-        plan = _proposed(table, name, target if isinstance(target, str) else None)
+        plan = _proposed(table, name, target if isinstance(target, str) else None, described)
     if all(attribute.is_category for attribute in plan.confidential.values()):
         raise DataError(
             "explore weighs squared errors, which categories have none of, and the plan masks "
@@ -52,11 +56,13 @@ def _varied(attribute: Confidential) -> Confidential:
     return attribute
 
 
-def _proposed(table: nw.DataFrame[Any], name: str, target: str | None) -> Plan:
-    features = table.to_polars()
+def _proposed(
+    table: nw.DataFrame[Any], name: str, target: str | None, described: Mapping[str, Described]
+) -> Plan:
+    features = as_polars(table.to_native())
     if target is None:
-        return Plan.from_toml(propose_plan(features, name))
-    plan = Plan.from_toml(propose_plan(features.drop(target), name))
+        return Plan.from_toml(propose_plan(features, name, described))
+    plan = Plan.from_toml(propose_plan(features.drop(target), name, described))
     return plan.replace(attributes={**plan.attributes, target: Identifier()})
 
 

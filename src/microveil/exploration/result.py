@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
+from microveil.charts.summary import Summarised, Summary
 from microveil.core.choices import MethodName
 from microveil.core.methods import METHODS
 from microveil.errors import PlanError
@@ -146,8 +147,8 @@ class Point:
         return self.epsilon, self.method, self.partition or "", self.pooled
 
 
-@dataclass(frozen=True, eq=False)
-class Exploration:
+@dataclass(frozen=True, eq=False, repr=False)
+class Exploration(Summarised):
     """What a table would lose at which ε. A function of the data: keep it private.
 
     Attributes
@@ -172,6 +173,11 @@ class Exploration:
     plan: Plan | None
     headline: str
     recommendation: str
+
+    def _summary(self) -> Summary:
+        from microveil.exploration.terminal import summary
+
+        return summary(self)
 
     def to_frame(self) -> pl.DataFrame:
         """Return one row per point; what was not measured is null."""

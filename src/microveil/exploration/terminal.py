@@ -1,6 +1,7 @@
 """What people see of an exploration in a terminal: the best points, a chart, the recommendation."""
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from rich.box import SIMPLE
 from rich.console import Group, RenderableType
@@ -8,11 +9,15 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from microveil.charts.summary import Summary
 from microveil.charts.terminal import frontier, risk_map
 from microveil.core.choices import DEFAULT_METHOD
 from microveil.evaluation.result import percent
 from microveil.exploration.curves import EXPECTED, curves, map_of
 from microveil.exploration.result import Exploration, Measured, Point
+
+if TYPE_CHECKING:
+    import altair as alt
 
 
 def show(exploration: Exploration) -> RenderableType:
@@ -33,6 +38,42 @@ def show(exploration: Exploration) -> RenderableType:
     )
 
 
+def summary(exploration: Exploration) -> Summary:
+    """Say what is recommended, with the best point of each kind and the map."""
+    title = f"Exploration of {len(exploration.points):,} plans; private: it depends on the data"
+    heading = "Recommended" if exploration.plan else "Nothing recommended"
+    also = _also_measured(exploration)
+    rows = [
+        (f"{point.epsilon:g}", *_cells(point, also))
+        for point in sorted(_best(exploration), key=lambda p: (p.found is None, p.epsilon))
+    ]
+    head = ("ε", "method", "clusters", "pooled", "expected", "measured", "linked", *also)
+    lines = [f"{heading}: {exploration.headline}."]
+    return Summary(title, lines, head, rows, lambda: _map(exploration))
+
+
+def _map(exploration: Exploration) -> "alt.LayerChart":
+    from microveil.charts.risk_map import risk_map as drawn_map
+
+    places, recommended = map_of(exploration)
+    return drawn_map(
+        places,
+        limit=exploration.limits.max_linkage,
+        description="Error and worst linkage of what was measured",
+        chosen=recommended,
+        named=False,
+    )
+
+
+def _best(exploration: Exploration) -> list[Point]:
+    """Return the point of least expected error of each kind."""
+    best: dict[tuple[float, str, str, str], Point] = {}
+    for point in exploration.points:
+        best.setdefault(point.family, point)
+        best[point.family] = min(best[point.family], point, key=lambda p: p.expected)
+    return sorted(best.values(), key=lambda point: point.epsilon)
+
+
 def _table(exploration: Exploration) -> Table:
     chosen = any(point.partition == "noise-optimal" for point in exploration.points)
     optimal = "; k ≥ 3: noise-optimal clusters" if chosen else ""
@@ -47,12 +88,8 @@ def _table(exploration: Exploration) -> Table:
         table.add_column(name, no_wrap=True)
     for name in ("expected", "measured", "linked", *also):
         table.add_column(name, justify="right", no_wrap=True)
-    best: dict[tuple[float, str, str, str], Point] = {}
-    for point in exploration.points:
-        best.setdefault(point.family, point)
-        best[point.family] = min(best[point.family], point, key=lambda p: p.expected)
     last = None
-    for point in sorted(best.values(), key=lambda point: point.epsilon):
+    for point in _best(exploration):
         if point.epsilon != last:
             table.add_section()
             table.add_row(f"ε = {point.epsilon:g}")

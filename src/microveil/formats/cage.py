@@ -79,7 +79,7 @@ def caged(read: Reader) -> Reader:
             _raise(head, path)
             table = _unpacked(head, pl.read_ipc_stream(file), path)
         for note in head["notes"]:
-            warn(note, FileWarning, stacklevel=4)
+            warn(note, FileWarning)
         return table
 
     return reader

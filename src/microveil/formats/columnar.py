@@ -6,7 +6,7 @@ from pathlib import Path
 import polars as pl
 
 from microveil.errors import FileError
-from microveil.formats.csv import check, writing
+from microveil.formats.csv import check, in_seconds, writing
 from microveil.formats.table import Source, Table, TableMeta, same_name_twice
 
 
@@ -56,6 +56,7 @@ def sink(frame: pl.LazyFrame, path: Path, meta: TableMeta) -> list[str]:
     """Write a Parquet or CSV file bit by bit."""
     if path.suffix.lower() == ".csv":
         check(frame)
+        frame = frame.with_columns(in_seconds())
         frame.sink_csv(path, **writing(meta, frame.collect_schema()))
     else:
         frame.sink_parquet(path)

@@ -2,7 +2,6 @@
 
 import codecs
 import csv
-import re
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -13,10 +12,12 @@ from shutil import copyfileobj
 from typing import IO, TYPE_CHECKING, Any
 
 import polars as pl
+import polars.selectors as cs
 
 from microveil.errors import FileError, FileWarning, warn
 from microveil.formats.paths import is_disk_error, why
-from microveil.formats.table import Dialect, Source, Table, TableMeta, check_names
+from microveil.formats.table import Dialect, Source, Table, TableMeta, check_names, name_of_rows
+from microveil.formats.values import Assumed, Reading, read_text
 
 if TYPE_CHECKING:
     import _csv
@@ -25,15 +26,11 @@ _DELIMITERS = (",", ";", "\t", "|")
 _SAMPLE_LINES = 1_000
 _SAMPLE_RECORDS = 1_000_000
 _HEAD = 1 << 20
+_MOST_SECONDS = 2**53 // 1_000_000
 _FALLBACK = "windows-1252"
-_WITH_COMMA = r"^[+-]?\d+(,\d+)?$"
+_WITH_COMMA = r"^[+-]?(\d+|\d{1,3}([.' \x{a0}\x{202f}\x{2019}]\d{3})+)(,\d+)?$"
 _WITH_POINT = r"^[+-]?\d+(\.\d+)?$"
-_DAY, _TIME = r"\d{4}-\d{2}-\d{2}", r"\d{2}:\d{2}:\d{2}(\.\d{1,6})?"
-_CLOCKS: dict[str, pl.Date | pl.Datetime | pl.Time] = {
-    f"^{_DAY}$": pl.Date(),
-    f"^{_DAY}[T ]{_TIME}$": pl.Datetime("us"),
-    f"^{_TIME}$": pl.Time(),
-}
+_GROUPED_BY_POINTS = r"^[+-]?\d{1,3}(\.\d{3})+$"
 
 
 @dataclass(frozen=True)
@@ -83,6 +80,12 @@ class _Csv(_Text):
     delimiter: str
     line_break: str
     names: tuple[str, ...]
+    has_row_names: bool
+
+    def assumed(self) -> Assumed:
+        """Begin to note what is assumed of the file."""
+        said = "the first column has no name and was read as"
+        return Assumed(self.path, {said: [repr(self.names[0])]} if self.has_row_names else {})
 
     @property
     def options(self) -> dict[str, Any]:
@@ -113,10 +116,12 @@ def read(source: Source, verbatim: Collection[str]) -> Table:
         records = _check_records(text, strings.width, strings.height, nulls)
     strings = strings.head(records)
     decimal = source.decimal or _detect_decimal(strings, text)
+    reading, assumed = _reading(source, text, decimal), text.assumed()
     columns = [
-        _typed(column, decimal, verbatim=name in verbatim).alias(name)
+        assumed.add(name, read_text(column, reading, verbatim=name in verbatim))
         for name, column in zip(text.names, strings, strict=True)
     ]
+    assumed.tell()
     return Table(
         pl.DataFrame(columns),
         TableMeta(text.path, dialect=Dialect(text.delimiter, decimal), inferred=True),
@@ -154,37 +159,58 @@ def read_columnwise(
     decimal = source.decimal or _detect_decimal(head, text)
     del head
     files = {}
+    reading, assumed = _reading(source, text, decimal), text.assumed()
     for number, name in enumerate(text.names):
         column = pl.read_parquet(stored, columns=[number], n_rows=records).to_series()
-        column = _typed(column, decimal, verbatim=name in verbatim).alias(name)
+        column = assumed.add(name, read_text(column, reading, verbatim=name in verbatim))
         files[name] = scratch / f"column{number}.parquet"
         column.to_frame().write_parquet(files[name], compression="lz4")
     stored.unlink()
+    assumed.tell()
     return files, TableMeta(text.path, dialect=Dialect(text.delimiter, decimal), inferred=True)
+
+
+def _reading(source: Source, text: _Csv, decimal: str) -> Reading:
+    unsure = source.decimal is None and text.delimiter != ","
+    return Reading(decimal, tuple(source.na), source.dates, unsure)
 
 
 def write(frame: pl.DataFrame, path: Path, meta: TableMeta) -> list[str]:
     """Write a CSV file of the dialect it was read in, in UTF-8."""
     check(frame)
-    frame.write_csv(path, **writing(meta, frame.schema))
+    frame.with_columns(in_seconds()).write_csv(path, **writing(meta, frame.schema))
     return []
 
 
+def in_seconds() -> pl.Expr:
+    """Lengths of time as CSV has them: numbers of seconds."""
+    return (cs.duration().dt.total_microseconds() / 1_000_000).round(6)
+
+
 def check(frame: pl.DataFrame | pl.LazyFrame) -> None:
-    """Refuse what is no text, or would make of the file one that is not taken for text."""
+    """Refuse what is no text, or would not be taken for it, and lengths of time it would change."""
     for name, dtype in frame.collect_schema().items():
-        if dtype.is_nested() or dtype in (pl.Binary, pl.Duration, pl.Object):
+        if dtype.is_nested() or dtype in (pl.Binary, pl.Object):
             raise FileError(
                 f"column {name!r}: CSV files cannot hold values of type {dtype}; drop or convert "
                 "the column, or write Parquet"
             )
-    with_nul = pl.selectors.string().str.contains("\0", literal=True).any()
+    with_nul = cs.string().str.contains("\0", literal=True).any()
     for column in frame.lazy().select(with_nul).collect(engine="streaming"):
         if column.item():
             raise FileError(
                 f"column {column.name!r}: CSV files hold no NUL characters, found some in its "
                 "text; remove them, or write Parquet"
             )
+    too_long = cs.duration().dt.total_seconds().abs() > _MOST_SECONDS
+    too_fine = cs.duration(time_unit="ns").dt.total_nanoseconds() % 1_000 != 0
+    for wrong in (too_long, too_fine):
+        for column in frame.lazy().select(wrong.any()).collect(engine="streaming"):
+            if column.item():
+                raise FileError(
+                    f"column {column.name!r}: CSV files hold lengths of time of up to 285 years, "
+                    "in seconds, to the microsecond; make them numbers, or write Parquet"
+                )
 
 
 def writing(meta: TableMeta, schema: Mapping[str, pl.DataType]) -> dict[str, Any]:
@@ -215,7 +241,9 @@ def _opened(source: Source) -> Iterator[_Csv]:
             is_whole = not characters.read(1)
         delimiter = source.delimiter or _detect_delimiter(path, head, is_whole=is_whole)
         names = _names(path, head, delimiter)
-        yield _Csv(path, file, text.encoding, delimiter, _line_break(head), names)
+        named = tuple(map(str, name_of_rows(names)))
+        check_names(path, [*named])
+        yield _Csv(path, file, text.encoding, delimiter, _line_break(head), named, named != names)
 
 
 def _detect_encoding(path: Path, file: IO[bytes]) -> str:
@@ -232,7 +260,6 @@ def _detect_encoding(path: Path, file: IO[bytes]) -> str:
         f"{path}: not UTF-8, so it was read as {_FALLBACK}; if letters look wrong, give its "
         "encoding",
         FileWarning,
-        stacklevel=7,
     )
     return _FALLBACK
 
@@ -277,7 +304,6 @@ def _names(path: Path, head: str, delimiter: str) -> tuple[str, ...]:
         raise FileError(f"{path}: the first line cannot be read as CSV") from None
     if not head.strip():
         raise FileError(f"{path}: the file is empty")
-    check_names(path, [*names])
     return tuple(names)
 
 
@@ -362,7 +388,10 @@ def _detect_decimal(strings: pl.DataFrame, text: _Csv) -> str:
     with_comma = [c for c in strings if _all_match(c, _WITH_COMMA) and _any_has(c, ",")]
     if not with_comma:
         return "."
-    with_point = [c for c in strings if _all_match(c, _WITH_POINT) and _any_has(c, ".")]
+    with_point = [
+        c for c in strings
+        if _all_match(c, _WITH_POINT) and _any_has(c, ".") and not _are_thousands(c)
+    ]  # fmt: skip
     thousands = all(not c.str.contains(r",(\d{1,2}|\d{4,})$").any() for c in with_comma)
     if not with_point and not thousands:
         return ","
@@ -372,9 +401,12 @@ def _detect_decimal(strings: pl.DataFrame, text: _Csv) -> str:
         f"{text.path}: column {first!r} has numbers with commas, but {why}, so it was read "
         "as text; give the decimal mark",
         FileWarning,
-        stacklevel=5,
     )
     return "."
+
+
+def _are_thousands(text: pl.Series) -> bool:
+    return _all_match(text.filter(text.str.contains(".", literal=True)), _GROUPED_BY_POINTS)
 
 
 def _all_match(text: pl.Series, pattern: str) -> bool:
@@ -383,46 +415,3 @@ def _all_match(text: pl.Series, pattern: str) -> bool:
 
 def _any_has(text: pl.Series, character: str) -> bool:
     return bool(text.str.contains(character, literal=True).any())
-
-
-def _typed(text: pl.Series, decimal: str, *, verbatim: bool) -> pl.Series:
-    if decimal == ".":
-        return typed(text, verbatim=verbatim)
-    if _any_has(text, "."):
-        return text
-    numbers = typed(text.str.replace(",", ".", literal=True), verbatim=verbatim)
-    return text if numbers.dtype == pl.String else numbers
-
-
-def typed(text: pl.Series, *, verbatim: bool) -> pl.Series:
-    """Read text as numbers, true/false values, dates or times if every value is one.
-
-    If `verbatim`, only where none would be written differently.
-    """
-    known = text.replace("", None)  # files whose every field is in quotes have "" for nothing
-    clock = None if verbatim else _clock(known)
-    if clock is not None:
-        return clock
-    if not known.count() or known.str.contains(r"^[+-]?0\d").any():
-        return text
-    for dtype in (pl.Int64, pl.Float64):
-        numbers = known.cast(dtype, strict=False)
-        if numbers.count() < known.count():
-            continue
-        too_long = dtype == pl.Float64 and known.str.contains(r"^[+-]?\d{16,}$").any()
-        if too_long or (verbatim and not numbers.cast(pl.String).equals(known)):
-            return text
-        return numbers
-    if known.drop_nulls().is_in(["true", "false"]).all():
-        return known == "true"
-    return text
-
-
-def _clock(text: pl.Series) -> pl.Series | None:
-    """Read a column as dates or times if every value is one as ISO 8601 writes them."""
-    known = text.drop_nulls()
-    for pattern, dtype in _CLOCKS.items():
-        if len(known) and re.search(pattern, known[0]) and known.str.contains(pattern).all():
-            times = text.str.replace(" ", "T", literal=True).str.strptime(dtype, strict=False)
-            return times if times.null_count() == text.null_count() else None
-    return None

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from microveil.errors import FileError, require
-from microveil.formats.csv import typed
 from microveil.formats.table import Source, Table, TableMeta, same_name_twice
+from microveil.formats.values import Reading, read_text
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -91,7 +91,7 @@ def _column(result: "pa.Table", field: "pa.Field", *, verbatim: bool) -> pl.Seri
         return pl.Series(field.name, words, dtype=pl.String)
     if kind == "numeric":
         text = pl.Series(values.cast("string").to_pylist(), dtype=pl.String)
-        return typed(text, verbatim=verbatim).alias(field.name)
+        return read_text(text, Reading(), verbatim=verbatim).values.alias(field.name)
     if hasattr(field.type, "storage_type"):
         values = values.cast(field.type.storage_type)
     _check_calendar(values, field.name, kind)

@@ -13,7 +13,7 @@ from zipfile import ZipFile
 
 import polars as pl
 
-from microveil.errors import DataError, FileError, require
+from microveil.errors import DataError, FileError, FileWarning, require, warn
 from microveil.formats.table import (
     Source,
     Table,
@@ -23,9 +23,12 @@ from microveil.formats.table import (
     check_real_numbers,
     check_times,
     check_whole_numbers,
+    name_of_rows,
 )
+from microveil.formats.values import Reading, read_text
 
 _MOST_ROWS, _MOST_COLUMNS, _LONGEST_TEXT = 1_048_575, 16_384, 32_767  # of a sheet, header apart
+_MOST_NOTES, _FEWEST_COLUMNS = 50, 3  # rows above the names of columns, and where to tell
 _MOST_CELLS = 100_000_000  # from the first to the last one with a content, some 3 GB in memory
 _FAR_COLUMN = rb"[C-Z][A-Z]|[A-Z]{3}"  # no sheet with fewer columns has as many cells
 _PLACE_OF_CELL = rb' r="%b"[^/>]*>'  # of one with a content: it is closed later
@@ -51,22 +54,23 @@ def read(source: Source, _verbatim: Collection[str]) -> Table:
         workbook = fastexcel.read_excel(path)
     except fastexcel.FastExcelError:
         raise FileError(f"{path}: not an Excel workbook that can be read") from None
-    if source.sheet is not None and source.sheet not in workbook.sheet_names:
-        raise FileError(f"{path}: no sheet is named {source.sheet!r}; correct the name")
-    sheet = workbook.sheet_names[0] if source.sheet is None else source.sheet
+    sheet = _sheet(workbook, source)
     _check_size(path, sheet)
     try:
-        header = workbook.load_sheet(sheet, header_row=None, n_rows=1, dtypes="string")
-        if not header.width:
-            raise FileError(f"{path}: the sheet {sheet!r} is empty")
-        names = header.to_polars().row(0)
-        check_names(path, list(names))
-        cells = workbook.load_sheet(sheet, schema_sample_rows=None).to_polars()
+        rows = workbook.load_sheet(
+            sheet, header_row=None, skip_rows=0, n_rows=_MOST_NOTES, dtypes="string"
+        )
+        above, names = _header(rows.to_polars(), source, sheet, workbook.sheet_names)
+        cells = workbook.load_sheet(sheet, header_row=above, schema_sample_rows=None).to_polars()
     except fastexcel.FastExcelError:
         raise FileError(f"{path}: the sheet {sheet!r} cannot be read") from None
+    if above and source.skip_rows is None:
+        message = f"{path}: {above} row(s) above the names of the columns were skipped"
+        warn(message, FileWarning)
     cells.columns = [str(place) for place in range(cells.width)]  # Polars takes ^x$ for a pattern
-    cells = _without_empty_rows(cells.select(map(_typed, cells)), path)
-    cells.columns = list(names)
+    cells = cells.select(_typed(column, tuple(source.na)) for column in cells)
+    cells = _without_empty_rows(cells, path)
+    cells.columns = names
     return Table(cells, TableMeta(path, inferred=True))
 
 
@@ -115,8 +119,55 @@ def _number_of(letters: bytes) -> int:
     return number
 
 
-def _typed(column: pl.Series) -> pl.Series:
+def _sheet(workbook: Any, source: Source) -> str:  # noqa: ANN401 - of fastexcel
+    sheets: list[str] = workbook.sheet_names
+    if not sheets:
+        raise FileError(f"{source.location}: the workbook has no sheets")
+    if source.sheet is not None and source.sheet not in sheets:
+        raise FileError(
+            f"{source.location}: no sheet is named {source.sheet!r}; there "
+            f"{'is' if len(sheets) == 1 else 'are'} {', '.join(map(repr, sheets))}"
+        )
+    return sheets[0] if source.sheet is None else source.sheet
+
+
+def _header(
+    rows: pl.DataFrame, source: Source, sheet: str, sheets: list[str]
+) -> tuple[int, list[str]]:
+    """Find the names of the columns; return how many rows stand above them, and the names."""
+    others = [repr(name) for name in sheets if name != sheet]
+    elsewhere = f"; the others are {', '.join(others)}: --sheet" if others else ""
+    if not rows.width or not rows.height:
+        raise FileError(f"{source.location}: the sheet {sheet!r} is empty{elsewhere}")
+    above = _rows_above(rows) if source.skip_rows is None else int(source.skip_rows)
+    if above >= rows.height:
+        raise FileError(
+            f"{source.location}: skip_rows must be less than the rows of the sheet, got {above}"
+        )
+    names = name_of_rows(rows.row(above))
+    try:
+        check_names(f"{source.location}, sheet {sheet!r}", names)
+    except DataError as error:
+        where = "if notes stand above the names of the columns, say how many rows: --skip-rows"
+        raise DataError(f"{error}; {where}{elsewhere}") from None
+    return above, list(map(str, names))
+
+
+def _rows_above(rows: pl.DataFrame) -> int:
+    """Count leading rows that are empty, or notes of a cell or two above a row of names."""
+    for above, row in enumerate(rows.iter_rows()):
+        filled = sum(cell is not None for cell in name_of_rows(row))
+        if filled == len(row):
+            return above
+        if filled and (len(row) < _FEWEST_COLUMNS or filled > max(1, len(row) // 3)):
+            return above
+    return 0
+
+
+def _typed(column: pl.Series, na: tuple[str, ...]) -> pl.Series:
     """Undo what Excel does to types: all numbers are floating-point, all dates have a time."""
+    if column.dtype == pl.String and na and column.is_in(na).any():
+        column = read_text(column, Reading(na=na), verbatim=False).values
     if column.dtype == pl.Float64:
         return as_whole_numbers(column)
     if column.dtype == pl.String:

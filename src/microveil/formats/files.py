@@ -1,6 +1,7 @@
 """Every kind of file there is, by its ending; reading and writing whatever the kind."""
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 from types import MappingProxyType
@@ -9,6 +10,7 @@ from typing import NamedTuple
 import narwhals as nw
 import polars as pl
 
+from microveil.core.choices import DateOrder
 from microveil.core.tables import UserTable
 from microveil.errors import FileError, FileWarning, require, warn
 from microveil.formats import columnar, csv, database, excel
@@ -18,6 +20,7 @@ from microveil.formats.paths import check_place, check_readable, is_disk_error
 from microveil.formats.statistical import read as statistical_read
 from microveil.formats.statistical import write as statistical_write
 from microveil.formats.table import Source, Table, TableMeta, refuse_address
+from microveil.formats.values import without
 
 Writer = Callable[[pl.DataFrame, Path, TableMeta], list[str]]
 
@@ -42,16 +45,15 @@ _STATS = {"pyreadstat": "stats"}
 _EXCEL = {"fastexcel": "excel", "xlsxwriter": "excel"}
 _DATABASE = {"adbc_driver_postgresql": "database", "pyarrow": "database"}
 _ENCODED = ("encoding",)
+_OF_CSV = ("delimiter", "encoding", "decimal", "na", "dates")
 
 FORMATS = {
-    ".csv": _Format(
-        "CSV", csv.read, csv.write, ("delimiter", "encoding", "decimal"), check=csv.check
-    ),
+    ".csv": _Format("CSV", csv.read, csv.write, _OF_CSV, check=csv.check),
     ".parquet": _Format("Parquet", columnar.read_parquet, columnar.write_parquet),
     ".arrow": _Format("Arrow", columnar.read_arrow, columnar.write_arrow),
     ".feather": _Format("Arrow", columnar.read_arrow, columnar.write_arrow),
     ".xlsx": _Format(
-        "Excel", caged(excel.read), excel.write, ("sheet",), _EXCEL, check=excel.check
+        "Excel", caged(excel.read), excel.write, ("sheet", "skip_rows"), _EXCEL, check=excel.check
     ),
     ".sav": _Format(
         "SPSS",
@@ -80,17 +82,28 @@ READABLE = tuple(FORMATS)
 WRITABLE = tuple(ending for ending, format_ in FORMATS.items() if format_.write)
 
 
-def load(data: UserTable, *, verbatim: Collection[str] = ()) -> Table:
+def load(
+    data: UserTable,
+    *,
+    verbatim: Collection[str] = (),
+    na: Sequence[str] = (),
+    dates: DateOrder | None = None,
+) -> Table:
     """Read what a path or `Source` names; take a table in memory as it is.
 
     Numbers in `verbatim` columns that were text in the source and would be written differently
-    stay text.
+    stay text. `na` and `dates` are for a source that does not say them itself.
     """
     check_threads()
     if isinstance(data, Table):
         return data
+    if isinstance(data, pl.LazyFrame):
+        return Table(data.collect())
     source = source_of(data)
-    return Table(data) if source is None else _read(source, verbatim)
+    if source is None:
+        return Table(data)
+    source = replace(source, na=source.na or na, dates=source.dates or dates)
+    return _read(source, verbatim)
 
 
 def source_of(data: UserTable) -> Source | None:
@@ -111,11 +124,14 @@ def _read(source: Source, verbatim: Collection[str]) -> Table:
     if source.path is not None:
         format_ = FORMATS[_ending(source.path, READABLE)]
         check_readable(source.path)
-    for option in ("delimiter", "encoding", "decimal", "sheet", "query"):
+    for option in ("delimiter", "encoding", "decimal", "sheet", "query", "skip_rows"):
         if getattr(source, option) is not None and option not in format_.options:
             raise FileError(f"{source.name}: {option} has no meaning for {format_.name}; remove it")
     _check_installed(format_)
     table = format_.read(source, verbatim)
+    if source.na and format_.read is not csv.read:
+        columns = [without(column, tuple(source.na)) for column in table.data]
+        table = Table(pl.DataFrame(columns), table.meta)
     if table.data.is_empty():
         what = "the file has a header" if source.path else "the query's result has columns"
         raise FileError(f"{source.path or source.name}: {what} but no records")
@@ -143,7 +159,6 @@ def write_table(data: UserTable, path: Path, meta: TableMeta = TableMeta()) -> N
         warn(
             f"{format_.name} files cannot hold everything; lost: {'; '.join(lost)}",
             FileWarning,
-            stacklevel=3,
         )
 
 
@@ -157,7 +172,8 @@ def check_values(
     check = FORMATS[_ending(path, WRITABLE)].check
     if check is not None:
         frame = nw.from_native(data, eager_only=True)
-        check(pl.DataFrame([frame[name].to_polars() for name in kept if name in frame.columns]))
+        columns = [frame[name].to_polars() for name in kept if name in frame.columns]
+        check(_without_decimals(pl.DataFrame(columns)))
         check(pl.DataFrame(schema=dict.fromkeys(released, pl.Null)))
 
 
@@ -166,13 +182,27 @@ def _write(data: UserTable, path: Path, meta: TableMeta, format_: _Format) -> li
         return columnar.sink(data, path, meta)
     frame = nw.from_native(data, eager_only=True)
     polars = frame.implementation is nw.Implementation.POLARS
-    if path.suffix.lower() == ".csv" and not polars and len(frame.columns) > 1:
+    plain = not any(dtype in (nw.Duration, nw.Decimal) for dtype in frame.schema.values())
+    if path.suffix.lower() == ".csv" and not polars and plain and len(frame.columns) > 1:
         frame.write_csv(path)
     elif path.suffix.lower() == ".parquet" and not polars:
         frame.write_parquet(path)
     elif format_.write:
-        return format_.write(frame.to_polars(), path, meta)
+        table = frame.to_polars()
+        as_floats = format_.check and format_.write is not csv.write
+        return format_.write(_without_decimals(table) if as_floats else table, path, meta)
     return []
+
+
+def _without_decimals(table: pl.DataFrame) -> pl.DataFrame:
+    """Give numbers of a decimal type as floating-point numbers where these are the same."""
+    return pl.DataFrame([_as_float(c) if c.dtype.is_decimal() else c for c in table])
+
+
+def _as_float(column: pl.Series) -> pl.Series:
+    numbers = column.cast(pl.Float64)
+    same = numbers.cast(column.dtype, strict=False).equals(column)
+    return numbers if same else column
 
 
 def check_output(

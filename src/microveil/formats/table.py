@@ -1,16 +1,19 @@
 """A table on its way from reading to writing, and what its file says besides the values."""
 
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, get_args
 
 import polars as pl
 
+from microveil.core.attribute import Category
+from microveil.core.choices import DateOrder
 from microveil.core.grid import Integers
 from microveil.core.tables import UserTable
 from microveil.errors import DataError, FileError
+from microveil.plan.columns import Described
 
 Finest = Literal["second", "millisecond", "microsecond"]
 _NANOSECONDS = {
@@ -45,6 +48,12 @@ class Source:
         Of Excel: the name of a sheet; by default the first.
     query
         Of a database: the SQL query whose result is the table.
+    na
+        Values that stand for missing ones, in every column: ``["-99", "refused"]``, say.
+    dates
+        Of CSV: ``"day-first"`` or ``"month-first"``, where dates such as 03/02/2011 do not tell.
+    skip_rows
+        Of Excel: how many rows stand above the names of the columns; by default detected.
 
     Examples
     --------
@@ -58,8 +67,12 @@ class Source:
     decimal: str | None = None
     sheet: str | None = None
     query: str | None = None
+    na: Sequence[str] = ()
+    dates: DateOrder | None = None
+    skip_rows: int | None = None
 
     def __post_init__(self) -> None:
+        self._check_values()
         if not self.is_database:
             refuse_address(self.location)
         if self.is_database and not (self.query or "").strip():
@@ -79,6 +92,13 @@ class Source:
             raise FileError(
                 f"encoding {self.encoding!r} is not known; for example utf-8, windows-1252, utf-16"
             ) from None
+
+    def _check_values(self) -> None:
+        object.__setattr__(self, "na", (self.na,) if isinstance(self.na, str) else tuple(self.na))
+        if self.dates not in (None, *get_args(DateOrder)):
+            raise FileError(f'dates must be "day-first" or "month-first", got {self.dates!r}')
+        if self.skip_rows is not None and not str(self.skip_rows).isdecimal():
+            raise FileError(f"skip_rows must be a number of rows, got {self.skip_rows!r}")
 
     @property
     def is_database(self) -> bool:
@@ -183,6 +203,11 @@ class TableMeta:
     inferred: bool = False
 
     @property
+    def described(self) -> dict[str, Described]:
+        """What the file says of its columns, for a proposal; labels of missing codes left out."""
+        return {name: _described(column) for name, column in self.columns.items()}
+
+    @property
     def exposed(self) -> tuple[str, ...]:
         """What a labelled file shows besides its values, in sentences for the certificate."""
         labelled = [name for name, c in self.columns.items() if c.label or c.value_labels]
@@ -221,11 +246,41 @@ class TableMeta:
         return replace(self, columns=columns)
 
 
+def _described(column: ColumnMeta) -> Described:
+    labels: dict[Category, str] = {}
+    for value, label in column.value_labels.items():
+        number = int(value) if isinstance(value, float) and value.is_integer() else value
+        missing = any(_is_between(value, low, high) for low, high in column.missing)
+        if not missing and not isinstance(number, float):
+            labels[number] = label
+    return Described(labels, column.measure)
+
+
+def _is_between(value: Code, low: Code, high: Code) -> bool:
+    try:
+        return bool(low <= value <= high)  # type: ignore[operator]
+    except TypeError:
+        return False
+
+
 class Table(NamedTuple):
     """A table and what its file says besides."""
 
     data: UserTable
     meta: TableMeta = TableMeta()
+
+
+def name_of_rows(names: Sequence[str | None]) -> list[str | None]:
+    """Name a first column without a name, as R and pandas write the names of rows, «row».
+
+    Examples
+    --------
+    >>> name_of_rows(["", "wages"]), name_of_rows([None, "row"])
+    (['row', 'wages'], ['row_names', 'row'])
+    """
+    if len(names) < 2 or (names[0] or "").strip():
+        return list(names)
+    return ["row_names" if "row" in names else "row", *names[1:]]
 
 
 def check_names(where: Path | str, names: list[str | None]) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from microveil.core.methods import GUARANTEES, METHODS, Method, methods_that
-from microveil.errors import PlanError
+from microveil.errors import PlanError, Problems
 from microveil.plan.roles import did_you_mean
 
 if TYPE_CHECKING:
@@ -18,42 +18,69 @@ _MOST_RECORDS = 1_000_000_000_000
 
 
 def check_plan(plan: "Plan") -> None:
-    """Refuse the first thing in a plan that is wrong in itself."""
-    _check_settings(plan)
-    _check_groups(plan)
-    _check_together(plan)
-    for name in plan.confidential:
-        _check_records(plan.confidential[name].k, "k", name)
-        _check_clusters(plan, name)
-        _check_k(plan, name)
-        _check_trim(plan, name)
-        _check_persons(plan, name)
-        _check_domain(plan, name)
-    _check_derived(plan)
-
-
-def _check_settings(plan: "Plan") -> None:
+    """Refuse a plan that is wrong in itself, with everything that is wrong."""
+    problems = Problems()
     for setting in ("k", "cap", "anonymity", "records_per_person"):
-        _check_records(getattr(plan, setting), setting)
+        with problems:
+            _check_records(getattr(plan, setting), setting)
+    for check in (
+        _check_epsilon,
+        _check_cap,
+        _check_records_per_person,
+        _check_some_confidential,
+        _check_plans_k,
+        _check_groups,
+        _check_together,
+    ):
+        with problems:
+            check(plan)
+    for name in plan.confidential:
+        _check_attribute(plan, name, problems)
+    with problems:
+        _check_derived(plan)
+    problems.raise_found()
+
+
+def _check_attribute(plan: "Plan", name: str, problems: Problems) -> None:
+    with problems:
+        _check_records(plan.confidential[name].k, "k", name)
+    for check in (_check_clusters, _check_k, _check_trim, _check_persons, _check_domain):
+        with problems:
+            check(plan, name)
+
+
+def _check_epsilon(plan: "Plan") -> None:
     if not math.isfinite(plan.epsilon) or plan.epsilon <= 0:
         raise PlanError(
             f"epsilon must be a finite number above 0, got {plan.epsilon}", setting="epsilon"
         )
+
+
+def _check_cap(plan: "Plan") -> None:
     smallest = plan.k if isinstance(plan.k, int) else 3
     if plan.partition == "noise-optimal" and plan.cap < 2 * smallest - 1:
         raise PlanError(
             f"cap must be 2k - 1 or more, got {plan.cap} for k = {plan.k}", setting="cap"
         )
+
+
+def _check_records_per_person(plan: "Plan") -> None:
     if plan.records_per_person < 1:
         raise PlanError(
             f"records_per_person must be 1 or more, got {plan.records_per_person}",
             setting="records_per_person",
         )
+
+
+def _check_some_confidential(plan: "Plan") -> None:
     if not plan.confidential:
         raise PlanError(
             "attributes must hold at least one of role confidential, got none",
             setting="attributes",
         )
+
+
+def _check_plans_k(plan: "Plan") -> None:
     if plan.k != "auto" and plan.k < 1:
         raise PlanError(f"k must be 1 or more, got {plan.k}", setting="k")
 
@@ -135,23 +162,29 @@ def _check_together(plan: "Plan") -> None:
 
 def _check_names(plan: "Plan", setting: str, lists: Iterable[Iterable[str]]) -> None:
     """Refuse names that are not those of confidential attributes, and names that come twice."""
-    seen: set[str] = set()
+    problems, seen = Problems(), set[str]()
     for name in (name for names in lists for name in names):
-        if name not in plan.attributes:
-            close = did_you_mean(name, plan.confidential)
-            raise PlanError(f"{setting}: no attribute {name!r}{close}", setting=setting)
-        if name not in plan.confidential:
-            raise PlanError(
-                f"only confidential attributes are pooled, but its role is "
-                f"{plan.attributes[name].role}; leave it out of {setting}",
-                attribute=name,
-                setting=setting,
-            )
-        if name in seen:
-            raise PlanError(
-                f"named twice in {setting}; leave it in one place", attribute=name, setting=setting
-            )
+        with problems:
+            _check_name(plan, setting, name, seen)
         seen.add(name)
+    problems.raise_found()
+
+
+def _check_name(plan: "Plan", setting: str, name: str, seen: set[str]) -> None:
+    if name not in plan.attributes:
+        close = did_you_mean(name, plan.confidential)
+        raise PlanError(f"{setting}: no attribute {name!r}{close}", setting=setting)
+    if name not in plan.confidential:
+        raise PlanError(
+            f"only confidential attributes are pooled, but its role is "
+            f"{plan.attributes[name].role}; leave it out of {setting}",
+            attribute=name,
+            setting=setting,
+        )
+    if name in seen:
+        raise PlanError(
+            f"named twice in {setting}; leave it in one place", attribute=name, setting=setting
+        )
 
 
 def _check_clusters(plan: "Plan", name: str) -> None:
@@ -195,7 +228,8 @@ def _check_clusters(plan: "Plan", name: str) -> None:
 
 def _check_k(plan: "Plan", name: str) -> None:
     method, k = _method(plan, name), plan.k_of(name)
-    if k != "auto" and k < method.least_k:
+    said = plan.confidential[name].k is None and plan.k != "auto" and plan.k < 1
+    if k != "auto" and k < method.least_k and not said:
         raise PlanError(
             f"k must be {method.least_k} or more for {method.name}, got {k}",
             attribute=name,
@@ -263,26 +297,34 @@ def _check_domain(plan: "Plan", name: str) -> None:
 
 
 def _check_derived(plan: "Plan") -> None:
-    released = {name for name, a in plan.attributes.items() if a.role != "identifier"}
-    for name, derived in plan.derived.items():
-        unknown = sorted(derived.inputs - released)
-        if unknown:
-            dropped = unknown[0] in plan.attributes
-            raise PlanError(
-                f"the expression names {unknown[0]!r}, "
-                f"{'an identifier' if dropped else 'which is not in the plan'}; "
-                "name only attributes that are released",
-                attribute=name,
-                setting="expression",
-            )
+    problems = Problems()
+    for name in plan.derived:
+        with problems:
+            _check_inputs(plan, name)
+    problems.raise_found()
     try:
         _ = plan.derivation_order
     except graphlib.CycleError as error:
         raise PlanError(
-            "derived attributes must not be computed from each other in a circle",
+            "derived attributes must not be computed from each other in a circle; compute one of "
+            "them from others",
             attribute=error.args[1][0],
             setting="expression",
         ) from None
+
+
+def _check_inputs(plan: "Plan", name: str) -> None:
+    released = {name for name, a in plan.attributes.items() if a.role != "identifier"}
+    unknown = sorted(plan.derived[name].inputs - released)
+    if unknown:
+        dropped = unknown[0] in plan.attributes
+        raise PlanError(
+            f"the expression names {unknown[0]!r}, "
+            f"{'an identifier' if dropped else 'which is not in the plan'}; "
+            "name only attributes that are released",
+            attribute=name,
+            setting="expression",
+        )
 
 
 def _method(plan: "Plan", name: str) -> Method:

@@ -4,10 +4,17 @@ from collections.abc import Iterable, Mapping
 from itertools import combinations
 from pathlib import Path
 from types import MappingProxyType
-from typing import Unpack
+from typing import Any, Unpack
 
 from microveil.errors import PlanError
-from microveil.plan.plan import AttributesGiven, Plan, PlanChanges, PlanOptions, read_settings
+from microveil.plan.plan import (
+    AttributesGiven,
+    Plan,
+    PlanChanges,
+    PlanOptions,
+    parse_settings,
+    read_text,
+)
 from microveil.plan.roles import Bound, did_you_mean
 from microveil.plan.scenarios import Scenario
 
@@ -35,7 +42,7 @@ def plan_for_columns(
     return Plan(epsilon=epsilon, attributes=changed, **settings)
 
 
-def plan_from_file(
+def settings_from_file(
     path: Path,
     *,
     drop: Iterable[str] = (),
@@ -43,15 +50,15 @@ def plan_from_file(
     nominal: Iterable[str] = (),
     domains: Mapping[str, tuple[Bound, Bound]] = MappingProxyType({}),
     **settings: Unpack[PlanChanges],
-) -> Plan:
-    """Read a plan with some of its roles and settings changed; what comes of it is checked."""
-    given = read_settings(path)
+) -> dict[str, Any]:
+    """Read the settings of a plan with some of its roles and settings changed, not checked yet."""
+    given = parse_settings(read_text(path), path.parent)
     attributes = given.get("attributes")
     if isinstance(attributes, dict):
         given["attributes"] = override(
             attributes, drop=drop, keep=keep, nominal=nominal, domains=domains
         )
-    return Plan(**{**given, **settings})
+    return {**given, **settings}
 
 
 def with_scenario(plan: Plan, known: Iterable[str], people: float) -> Plan:

@@ -6,7 +6,7 @@ import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Self, TypedDict, TypeVar, Unpack
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Self, TypedDict, TypeVar, Unpack
 
 import tomlkit
 from pydantic import (
@@ -18,8 +18,10 @@ from pydantic import (
     model_validator,
 )
 
+from microveil.charts.summary import Summarised, Summary
 from microveil.core.choices import (
     DEFAULT_METHOD,
+    DateOrder,
     GuaranteeName,
     MethodName,
     Missing,
@@ -28,12 +30,16 @@ from microveil.core.choices import (
     Post,
 )
 from microveil.core.methods import METHODS
-from microveil.errors import FileError, PlanError
+from microveil.core.tables import UserTable
+from microveil.errors import DataError, FileError, PlanError, Problems
 from microveil.plan.check import check_plan, refuse_former_settings
 from microveil.plan.groups import Group, GroupSettings, from_names
 from microveil.plan.roles import Confidential, Derived, Identifier, K, Kept, Part, Trim
 from microveil.plan.scenarios import Scenario, ScenarioSettings, check_scenarios
 from microveil.plan.toml import inline, texts
+
+if TYPE_CHECKING:
+    import polars as pl
 
 AttributeRole = Confidential | Identifier | Kept | Derived
 AttributesGiven = Mapping[str, object]
@@ -108,6 +114,16 @@ class PlanOptions(TypedDict, total=False):
     from_data: Sequence[str]
     ledger: str | Path | None
     scenarios: Sequence[Scenario | ScenarioSettings]
+    na: Sequence[str]
+    dates: DateOrder | None
+
+
+class Reading(TypedDict):
+    """What a plan says of how a file is read."""
+
+    verbatim: tuple[str, ...]
+    na: tuple[str, ...]
+    dates: DateOrder | None
 
 
 class PlanSettings(PlanOptions):
@@ -131,7 +147,7 @@ RECOMMENDED: PlanOptions = {
 """The settings of `Plan.recommended`, for iDP methods with fixed clusters."""
 
 
-class Plan(Part):
+class Plan(Summarised, Part):
     """What is done to each attribute of a table, for which ε.
 
     Parameters
@@ -195,6 +211,10 @@ class Plan(Part):
     scenarios
         Intruders on whom `evaluate` and `verdict` try a release, each a `Scenario`. They change
         nothing in it, and the certificate does not mention them.
+    na
+        Values of a file that stand for missing ones, in every column: ``["-99", "refused"]``, say.
+    dates
+        ``"day-first"`` or ``"month-first"``: how dates such as 03/02/2011 in a CSV file are read.
     attributes
         For every column its role: `Confidential`, `Identifier`, `Kept` or `Derived`, or the role's
         name alone.
@@ -234,6 +254,8 @@ class Plan(Part):
     from_data: Annotated[tuple[str, ...], Field(strict=False)] = ()
     ledger: Annotated[str | None, BeforeValidator(_path_as_text)] = None
     scenarios: Annotated[tuple[Scenario, ...], Field(strict=False)] = ()
+    na: Annotated[tuple[str, ...], Field(strict=False)] = ()
+    dates: DateOrder | None = None
     attributes: Attributes
 
     def __init__(self, **settings: Unpack[PlanSettings]) -> None:
@@ -247,9 +269,19 @@ class Plan(Part):
 
     @model_validator(mode="after")
     def _check(self) -> Self:
-        check_plan(self)
-        check_scenarios(self)
+        problems = Problems()
+        for check in (check_plan, check_scenarios):
+            with problems:
+                check(self)
+        problems.raise_found()
         return self
+
+    def _summary(self) -> Summary:
+        from microveil.plan.shown import summary
+
+        return summary(self)
+
+    __str__ = Summarised.__repr__
 
     @cached_property
     def confidential(self) -> Mapping[str, Confidential]:
@@ -286,6 +318,11 @@ class Plan(Part):
         """Names of the attributes whose values are text, whatever they look like."""
         text = [n for n, a in self.confidential.items() if a.has_text_categories]
         return (*self.names("kept"), *text)
+
+    @property
+    def reading(self) -> Reading:
+        """How the file is read that the plan is for."""
+        return {"verbatim": self.verbatim, "na": self.na, "dates": self.dates}
 
     @property
     def derivation_order(self) -> tuple[str, ...]:
@@ -360,17 +397,60 @@ class Plan(Part):
         return cls(**plan)
 
     @classmethod
+    def propose(cls, table: UserTable) -> "Plan":
+        """Look at a table and propose a plan for it, as `microveil plan` does; read it and edit it.
+
+        What was decided by the data is listed in `from_data`. Domains are left to you.
+
+        Parameters
+        ----------
+        table
+            A Polars or pandas DataFrame or a PyArrow Table.
+
+        Examples
+        --------
+        >>> from microveil.plan.sample import people
+        >>> plan = Plan.propose(people())
+        >>> plan.anonymity, plan.attributes["person"].role
+        (10, 'identifier')
+        """
+        from microveil.plan.propose import propose_plan
+
+        return cls.from_toml(propose_plan(_polars(table), "a table"))
+
+    def diff(self, other: "Plan") -> str:
+        """Say what is different in another plan, a line for each setting.
+
+        Examples
+        --------
+        >>> plan = Plan(epsilon=1.0, attributes={"age": "confidential", "name": "kept"})
+        >>> attributes = {"age": Confidential(lower=0), "name": "identifier"}
+        >>> print(plan.diff(plan.replace(epsilon=0.5, attributes=attributes)))
+        epsilon: 1 → 0.5
+        age.lower: not set → 0
+        name: kept → identifier
+        """
+        from microveil.plan.shown import difference
+
+        return difference(self, other)
+
+    @classmethod
     def from_toml(cls, text: str, *, folder: str | Path = ".") -> "Plan":
-        """Read a plan from TOML text; taxonomies given as paths are looked for from `folder`."""
-        return cls(**_parse(text, Path(folder)))
+        """Read a plan from TOML text; taxonomies given as paths are looked for from `folder`.
+
+        Raises
+        ------
+        PlanError
+            With everything that is wrong, and on which lines: `PlanError.problems`.
+        """
+        from microveil.plan.problems import located, plan_of
+
+        with located(text):
+            return plan_of(parse_settings(text, Path(folder)))
 
     def to_toml(self) -> str:
         """Write the plan as TOML text; settings left at their defaults are left out."""
-        settings = {
-            name: getattr(self, name)
-            for name in type(self).model_fields
-            if name in ("epsilon", "method", "k") or name in self._changed()
-        }
+        settings = self.given()
         del settings["attributes"]
         if self.from_data:
             settings["from_data"] = texts(self.from_data)
@@ -383,21 +463,25 @@ class Plan(Part):
         attributes = {name: _to_toml(attribute) for name, attribute in self.attributes.items()}
         return tomlkit.dumps({**settings, "attributes": attributes})
 
-    def _changed(self) -> frozenset[str]:
-        return frozenset(
-            name
+    def given(self) -> dict[str, Any]:
+        """Return ε, method and k, and what else is not left at its default."""
+        return {
+            name: getattr(self, name)
             for name, field in type(self).model_fields.items()
-            if field.is_required() or getattr(self, name) != field.default
-        )
+            if name in ("epsilon", "method", "k")
+            or field.is_required()
+            or getattr(self, name) != field.default
+        }
 
     @classmethod
     def read(cls, path: str | Path) -> "Plan":
-        """Read a plan from a TOML file."""
-        return cls(**read_settings(path))
+        """Read a plan from a TOML file; errors are those of `from_toml`."""
+        return cls.from_toml(read_text(path), folder=Path(path).parent)
 
     def write(self, path: str | Path, *, overwrite: bool = False) -> None:
         """Write the plan to a TOML file, which appears once it is complete.
 
+        Only its owner can read it: categories, and what was proposed, may come from the data.
         The path of a ledger is written in full, since it is looked for from the file's folder.
         """
         path = Path(path)
@@ -409,6 +493,7 @@ class Plan(Part):
         anywhere = self.replace(ledger=Path(self.ledger).absolute()) if self.ledger else self
         temporary = path.with_name(f".microveil-{secrets.token_hex(8)}-{path.name}")
         try:
+            temporary.touch(mode=0o600)
             temporary.write_text(anywhere.to_toml(), encoding="utf-8", newline="\n")
             temporary.replace(path)
         except OSError as error:
@@ -417,22 +502,37 @@ class Plan(Part):
             temporary.unlink(missing_ok=True)
 
 
-def read_settings(path: str | Path) -> dict[str, Any]:
-    """Read the settings of a plan from a TOML file, not checked yet."""
+def _polars(table: UserTable) -> "pl.DataFrame":
+    import narwhals as nw
+
+    frame = nw.from_native(table, eager_only=True, pass_through=True)
+    if not isinstance(frame, nw.DataFrame):
+        raise DataError(
+            "expected a Polars or pandas DataFrame or a PyArrow Table, found "
+            f"{type(table).__name__}; for a file, read it first, or run microveil plan FILE"
+        )
+    return frame.to_polars()
+
+
+def read_text(path: str | Path) -> str:
+    """Read the text of a plan, not checked yet."""
     try:
-        text = Path(path).read_text(encoding="utf-8")
+        return Path(path).read_text(encoding="utf-8")
     except OSError as error:
         raise FileError(f"plan {path}: cannot be read: {error.strerror}") from None
     except UnicodeDecodeError:
         raise FileError(f"plan {path}: expected UTF-8 text; save it as UTF-8") from None
-    return _parse(text, Path(path).parent)
 
 
-def _parse(text: str, folder: Path) -> dict[str, Any]:
+def parse_settings(text: str, folder: Path) -> dict[str, Any]:
+    """Read the settings of a plan from TOML text, not checked yet."""
     try:
         settings = tomllib.loads(text)
     except ValueError as error:
-        raise PlanError(f"plan: not valid TOML: {error}") from None
+        raise PlanError(
+            f"plan: not valid TOML: {error}; text stands in double quotes, and every setting only "
+            "once"
+        ) from None
     except RecursionError:
         raise PlanError("plan: not valid TOML: tables or lists are nested too deeply") from None
     if isinstance(settings.get("ledger"), str):

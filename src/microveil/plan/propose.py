@@ -3,61 +3,49 @@
 Looking at the data has a price, so every proposal that depends on it is marked as such.
 """
 
-import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
 from itertools import combinations
-from typing import Any
+from types import MappingProxyType
 
 import numpy as np
 import polars as pl
 import tomlkit
 from tomlkit.items import Table
 
-from microveil.core.choices import DEFAULT_METHOD
-from microveil.core.grid import (
-    LARGEST_UNITS,
-    MOST_DECIMALS,
-    grid_of_decimals,
-    grid_of_observed,
-    observed_decimals,
-)
+from microveil.core.choices import DEFAULT_METHOD, DateOrder
 from microveil.core.methods import METHODS
+from microveil.core.tables import UserTable
 from microveil.errors import DataError
+from microveil.plan.columns import Described, Look, Proposal, as_polars, propose_role
 from microveil.plan.plan import RECOMMENDED
 from microveil.plan.roles import is_pattern
 from microveil.plan.toml import commented, texts
 
 FROM_DATA = "(from the data)"
 
-_IDENTIFYING_NAME = re.compile(r"(^|[\W_])(id|key|nr|no|number|ssn|uuid)$", re.IGNORECASE)
 _MOST_COLUMNS_FOR_SUMS = 60
 
 
-_MOST_CATEGORIES = 50
-_LEAST_RECORDS_PER_CATEGORY = 5
-
-
 @dataclass(frozen=True)
-class _Proposal:
-    settings: dict[str, Any]
-    remark: str = ""
+class Proposed:
+    """A plan as commented TOML, and for every column what was seen of it and what was proposed."""
 
-    @property
-    def masked(self) -> bool:
-        return bool(self.settings["role"] == "confidential")
-
-    @property
-    def ordered(self) -> bool:
-        return self.masked and "kind" not in self.settings
+    toml: str
+    columns: Mapping[str, tuple[Look, Proposal]]
 
 
-def propose_plan(table: pl.DataFrame, name: str) -> str:
+def propose_plan(
+    table: UserTable,
+    name: str,
+    described: Mapping[str, Described] = MappingProxyType({}),
+) -> str:
     """Write a plan for a table as commented TOML, usable unedited for iDP-CBLS.
 
-    Numbers, dates and times are confidential, and so are Booleans and text of few categories;
-    columns found to be the sum of two others are derived, and everything else is dropped: nothing
-    is published as it is unless a person says so.
+    Numbers, dates and times are confidential, and so are Booleans and text or codes of few
+    categories; columns found to be the sum of two others are derived. Keys, and what names people,
+    are dropped. Only what is the same in every record, and sampling weights, are kept as they are.
 
     Examples
     --------
@@ -65,25 +53,52 @@ def propose_plan(table: pl.DataFrame, name: str) -> str:
     >>> print(propose_plan(people(), "people.csv").splitlines()[-4])
     [attributes.income]
     """
-    proposals = {column.name: _propose(column) for column in table}
+    return propose(table, name, described).toml
+
+
+def propose(
+    table: UserTable,
+    name: str,
+    described: Mapping[str, Described] = MappingProxyType({}),
+    *,
+    na: Sequence[str] = (),
+    dates: DateOrder | None = None,
+) -> Proposed:
+    """Look at every column of a table, and write a plan for it.
+
+    Parameters
+    ----------
+    table, name
+        The table, and what its file is called.
+    described
+        What the file says of some columns besides their values.
+    na, dates
+        How the file was read, which the plan keeps.
+    """
+    table, plain = as_polars(table), Described()
+    looks = {c.name: Look(c.name, c, described.get(c.name, plain)) for c in table}
+    proposals = {column: propose_role(look) for column, look in looks.items()}
     numeric = [n for n, p in proposals.items() if p.ordered and table[n].dtype.is_numeric()]
     proposals |= _sums(table, numeric)
     confidential = [name for name, p in proposals.items() if p.masked]
     if not confidential:
         raise DataError(
-            f"{name}: no column holds what could be protected; if this is CSV whose columns or "
-            "decimals were not recognised, give the delimiter and the decimal mark"
+            f"{name}: no column holds what could be protected: they seem to be keys, free text or "
+            "constants; if this is CSV whose columns or decimals were not recognised, give the "
+            "delimiter and the decimal mark"
         )
     document = tomlkit.document()
     for line in _head(table, name):
         document.add(tomlkit.comment(line))
     document.add(tomlkit.nl())
+    _add_reading(document, na, dates)
     _add_settings(document, table.select(table[name] for name in confidential), _marked(proposals))
     attributes = tomlkit.table(is_super_table=True)
     for column, proposal in proposals.items():
         attributes.add(column, _section(proposal))
     document.add("attributes", attributes)
-    return tomlkit.dumps(document).rstrip() + "\n"
+    toml = tomlkit.dumps(document).rstrip() + "\n"
+    return Proposed(toml, {column: (looks[column], p) for column, p in proposals.items()})
 
 
 def _head(table: pl.DataFrame, name: str) -> list[str]:
@@ -97,14 +112,18 @@ def _head(table: pl.DataFrame, name: str) -> list[str]:
     ]
 
 
-def _marked(proposals: dict[str, _Proposal]) -> list[str]:
+def _marked(proposals: dict[str, Proposal]) -> list[str]:
     """List what will stand in the plan because of the data, for its certificate."""
-    return [
-        f"{column}: {setting}"
-        for column, proposal in proposals.items()
-        for setting in proposal.settings
-        if setting not in ("role", "kind") and proposal.remark
-    ]
+    return [f"{column}: {setting}" for column, p in proposals.items() for setting in p.from_data]
+
+
+def _add_reading(
+    document: tomlkit.TOMLDocument, na: Sequence[str], dates: DateOrder | None
+) -> None:
+    if na:
+        document.add("na", texts(na).comment("stand for missing values in the file"))
+    if dates:
+        document.add("dates", commented(dates, "how dates such as 03/02/2011 are read"))
 
 
 def _add_settings(
@@ -145,10 +164,10 @@ def _add_settings(
     document.add(tomlkit.nl())
 
 
-def _section(proposal: _Proposal) -> Table:
+def _section(proposal: Proposal) -> Table:
     section = tomlkit.table()
-    if proposal.remark:
-        section.add(tomlkit.comment(proposal.remark))
+    for line in _comments(proposal):
+        section.add(tomlkit.comment(line))
     for name, value in proposal.settings.items():
         section.add(name, value)
     if proposal.ordered:
@@ -158,88 +177,41 @@ def _section(proposal: _Proposal) -> Table:
     return section
 
 
-def _propose(column: pl.Series) -> _Proposal:
-    name, column = column.name, column.alias("column")  # Polars takes ^x$ for a pattern
-    values = column.drop_nulls()
-    if len(values) < 3:
-        remark = f"{FROM_DATA} fewer than three values, too few to form a cluster: dropped"
-        return _Proposal({"role": "identifier"}, remark)
-    if column.dtype in (pl.Date, pl.Datetime, pl.Time):
-        return _Proposal({"role": "confidential"})
-    if not column.dtype.is_integer() and not column.dtype.is_float():
-        return _categories(values)
-    if column.dtype.is_integer() and _looks_like_an_identifier(name, values):
-        return _Proposal(
-            {"role": "identifier"}, f"{FROM_DATA} a different value in every record: dropped"
-        )
-    return _confidential(values)
+def _comments(proposal: Proposal) -> list[str]:
+    """Say why, unless it is masked for no other reason than that it is a column of numbers."""
+    taken = ", ".join(setting for setting in proposal.from_data)
+    marked = f"{FROM_DATA} {taken}" if taken else ""
+    if proposal.ordered:
+        return [marked] if marked else []
+    if proposal.role == "derived":
+        return [f"{FROM_DATA} {proposal.why}"]
+    what = {"identifier": "dropped: ", "kept": "published as it is: "}.get(proposal.role, "")
+    remark = f"; {proposal.remark}" if proposal.remark else ""
+    lines = [f"{marked}: {proposal.why}{remark}" if marked else f"{what}{proposal.why}{remark}"]
+    if proposal.instead:
+        lines.append(f"instead: {proposal.instead}")
+    return lines
 
 
-def _categories(values: pl.Series) -> _Proposal:
-    settings = {"role": "confidential", "kind": "nominal"}
-    if values.dtype == pl.Boolean:
-        return _Proposal(settings | {"categories": [False, True]})
-    if values.dtype in (pl.String, pl.Categorical, pl.Enum):
-        seen = values.cast(pl.String).unique().sort().to_list()
-        few = min(_MOST_CATEGORIES, len(values) // _LEAST_RECORDS_PER_CATEGORY)
-        if 2 <= len(seen) <= few:
-            remark = (
-                f"{FROM_DATA} categories: list all that are possible; if they have an order, put "
-                'them in it and set kind = "ordinal"'
-            )
-            return _Proposal(settings | {"categories": seen}, remark)
-    return _Proposal(
-        {"role": "identifier"},
-        'neither a number nor one of few categories, so it is dropped; role = "kept" publishes it '
-        "as it is, unprotected",
-    )
-
-
-def _looks_like_an_identifier(name: str, values: pl.Series) -> bool:
-    if values.n_unique() < len(values) or len(values) < 2:
-        return False
-    spread = int(values.max()) - int(values.min())  # type: ignore[arg-type]
-    return spread == len(values) - 1 or bool(_IDENTIFYING_NAME.search(name))
-
-
-def _confidential(values: pl.Series) -> _Proposal:
-    settings: dict[str, Any] = {"role": "confidential"}
-    numbers = values.cast(pl.Float64).to_numpy()
-    finite = numbers[np.isfinite(numbers)]
-    largest = float(np.abs(finite).max(initial=0.0))
-    if values.dtype.is_integer():
-        if largest > LARGEST_UNITS * grid_of_decimals(0).step:
-            return _Proposal(
-                settings | {"resolution": 1.0}, f"{FROM_DATA} resolution: large values"
-            )
-        return _Proposal(settings)
-    if not len(finite):
-        return _Proposal(settings)
-    single = values.dtype == pl.Float32
-    decimals = observed_decimals(finite, single_precision=single)
-    if decimals < MOST_DECIMALS and largest <= LARGEST_UNITS * grid_of_decimals(decimals).step:
-        return _Proposal(settings | {"decimals": decimals}, f"{FROM_DATA} decimals")
-    step = grid_of_observed(finite, single_precision=single).step
-    return _Proposal(settings | {"resolution": step}, f"{FROM_DATA} resolution")
-
-
-def _sums(table: pl.DataFrame, numeric: list[str]) -> dict[str, _Proposal]:
+def _sums(table: pl.DataFrame, numeric: list[str]) -> dict[str, Proposal]:
     """Find columns that are the sum of two others in every record, missing where a part is."""
     if len(numeric) > _MOST_COLUMNS_FOR_SUMS or table.height < 3:
         return {}
     plain = [name for name in numeric if not is_pattern(name)]
     columns = {name: table[name].cast(pl.Float64).to_numpy() for name in plain}
     columns = {name: values for name, values in columns.items() if _varies(values)}
-    found: dict[str, _Proposal] = {}
+    found: dict[str, Proposal] = {}
     for one, other in combinations(columns, 2):
         total = columns[one] + columns[other]
         for name, values in columns.items():
             if {one, other, name} & found.keys() or name in (one, other):
                 continue
             if _same(values[:8], total[:8]) and _same(values, total):
-                found[name] = _Proposal(
-                    {"role": "derived", "expression": f"{_quoted(one)} + {_quoted(other)}"},
-                    f"{FROM_DATA} equal to this sum in every record",
+                expression = f"{_quoted(one)} + {_quoted(other)}"
+                found[name] = Proposal(
+                    {"role": "derived", "expression": expression},
+                    "equal to this sum in every record",
+                    ("expression",),
                 )
     return found
 

@@ -3,7 +3,8 @@
 import difflib
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from datetime import date, datetime, time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, Self, TypedDict, Unpack
@@ -25,7 +26,7 @@ from pydantic import (
 from microveil.core.attribute import Category, Kind, NumericKind, Unit
 from microveil.core.choices import MethodName
 from microveil.core.methods import METHODS
-from microveil.errors import PlanError
+from microveil.errors import MicroveilError, PlanError, Problems, all_of
 from microveil.plan.taxonomy import Tree, leaf_paths, read_taxonomy
 
 if TYPE_CHECKING:
@@ -53,7 +54,7 @@ Trim = Annotated[float, AfterValidator(_check_trim)]
 
 
 class Part(BaseModel):
-    """A frozen, strict piece of a plan that reports its first problem as a `PlanError`."""
+    """A frozen, strict piece of a plan that reports all its problems as a `PlanError`."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
     prefix: ClassVar[str] = ""
@@ -63,7 +64,7 @@ class Part(BaseModel):
         try:
             super().__init__(**plain)
         except ValidationError as error:
-            raise _first_problem(type(self), error) from None
+            raise all_of(_problems(type(self), error)) from None
 
 
 class ConfidentialSettings(TypedDict, total=False):
@@ -94,7 +95,7 @@ class Confidential(Part):
         decide; or for categories ``"nominal"`` or ``"ordinal"``.
     lower, upper
         The domain: the values this attribute could take, known without looking at the data. For
-        dates and times they are dates and times.
+        dates and times they are dates and times; in TOML also text such as ``"1992-12-31"``.
     categories
         The domain of categories: text, whole numbers or true/false values; of an ordinal
         attribute from the lowest to the highest.
@@ -106,7 +107,8 @@ class Confidential(Part):
     weight
         Share of ε in proportion to the other attributes' weights.
     decimals
-        How many decimals a real attribute has. Masked values are rounded to as many.
+        How many decimals a real attribute has. Masked values are rounded to as many. Whole numbers
+        have 0.
     resolution
         Grid step for an attribute without a domain, rounded down to a power of two; by default
         2^−20 of a unit. ``"data"`` takes it from the last decimal and the largest value seen: it
@@ -168,25 +170,43 @@ class Confidential(Part):
     def _read_taxonomy(cls, taxonomy: object) -> object:
         return read_taxonomy(taxonomy) if isinstance(taxonomy, str | Path) else taxonomy
 
+    @field_validator("lower", "upper", mode="before")
+    @classmethod
+    def _read_moment(cls, bound: object) -> object:
+        return _moment_of_text(bound) if isinstance(bound, str) else bound
+
     @model_validator(mode="after")
     def _check(self) -> Self:
+        problems = Problems()
         for name in ("lower", "upper", "weight", "resolution"):
-            value = getattr(self, name)
-            if isinstance(value, int | float) and not math.isfinite(value):
-                raise PlanError(f"{name} must be a finite number, got {value}", setting=name)
-        for name in ("weight", "resolution"):
-            value = getattr(self, name)
-            if isinstance(value, int | float) and value <= 0:
-                raise PlanError(f"{name} must be above 0, got {value}", setting=name)
-        if self.lower is not None and self.upper is not None:
-            self._check_ends(self.lower, self.upper)
-        if self.decimals is not None and not 0 <= self.decimals <= 15:
-            raise PlanError(
-                f"decimals must be from 0 to 15, got {self.decimals}", setting="decimals"
-            )
+            with problems:
+                self._check_number(name)
+        for check in (
+            self._check_ends,
+            self._check_decimals,
+            self._check_resolution,
+            self._check_clusters,
+            self._check_kind,
+            self._check_categories,
+        ):
+            with problems:
+                check()
+        problems.raise_found()
         return self
 
-    def _check_ends(self, lower: Bound, upper: Bound) -> None:
+    def _check_number(self, name: str) -> None:
+        value = getattr(self, name)
+        if not isinstance(value, int | float):
+            return
+        if not math.isfinite(value):
+            raise PlanError(f"{name} must be a finite number, got {value}", setting=name)
+        if name in ("weight", "resolution") and value <= 0:
+            raise PlanError(f"{name} must be above 0, got {value}", setting=name)
+
+    def _check_ends(self) -> None:
+        lower, upper = self.lower, self.upper
+        if lower is None or upper is None or not (_is_finite(lower) and _is_finite(upper)):
+            return
         try:
             in_order = _moment(lower) < _moment(upper)  # type: ignore[operator]
         except TypeError:
@@ -199,8 +219,17 @@ class Confidential(Part):
                 setting="lower",
             )
 
-    @model_validator(mode="after")
-    def _check_contradictions(self) -> Self:
+    def _check_decimals(self) -> None:
+        if self.decimals is not None and not 0 <= self.decimals <= 15:
+            raise PlanError(
+                f"decimals must be from 0 to 15, got {self.decimals}", setting="decimals"
+            )
+        if self.decimals and self.kind == "integer":
+            raise PlanError(
+                'decimals are for kind = "real"; remove decimals or change kind', setting="decimals"
+            )
+
+    def _check_resolution(self) -> None:
         if self.resolution is not None and self.has_domain:
             raise PlanError(
                 "resolution has no effect beside lower and upper; remove one of them",
@@ -211,31 +240,35 @@ class Confidential(Part):
                 "resolution and decimals exclude each other; remove one of them",
                 setting="resolution",
             )
-        if self.decimals is not None and self.kind == "integer":
-            raise PlanError(
-                'decimals are for kind = "real"; remove decimals or change kind', setting="decimals"
-            )
+
+    def _check_clusters(self) -> None:
         if self.k is not None and self.method and not METHODS[self.method].clustered:
             raise PlanError(
                 f"method {self.method} forms no clusters; remove k or choose another method",
                 setting="k",
             )
-        return self
 
-    @model_validator(mode="after")
-    def _check_categories(self) -> Self:
+    def _check_kind(self) -> None:
+        """Refuse settings of numbers for categories, and of categories for numbers."""
         if not self.is_category:
             for name in ("categories", "taxonomy"):
                 if getattr(self, name) is not None:
                     raise PlanError(
                         f'{name} are for kind = "nominal" or "ordinal"; set kind', setting="kind"
                     )
-            return self
+            return
+        problems = Problems()
         for name in ("lower", "upper", "decimals", "resolution", "unit", "trim"):
-            if getattr(self, name) is not None:
-                raise PlanError(
-                    f"{name} is for numbers, but kind is {self.kind}; remove it", setting=name
-                )
+            with problems:
+                if getattr(self, name) is not None:
+                    raise PlanError(
+                        f"{name} is for numbers, but kind is {self.kind}; remove it", setting=name
+                    )
+        problems.raise_found()
+
+    def _check_categories(self) -> None:
+        if not self.is_category:
+            return
         if self.kind == "ordinal" and (self.categories is None or self.taxonomy is not None):
             raise PlanError(
                 'kind = "ordinal" needs its order: declare categories from the lowest to the '
@@ -252,7 +285,6 @@ class Confidential(Part):
             )
         if self.categories is not None or self.taxonomy is not None:
             self._check_list(self.categories or declared)
-        return self
 
     def _check_list(self, categories: tuple[Category, ...]) -> None:
         problem = None
@@ -347,34 +379,80 @@ def _check_size(expression: str) -> None:
         )
 
 
+def _is_finite(bound: Bound) -> bool:
+    return not isinstance(bound, int | float) or math.isfinite(bound)
+
+
 def _moment(bound: Bound) -> Bound:
     """Let a date stand for its midnight, so that it can be compared with a time."""
     return datetime.combine(bound, time()) if type(bound) is date else bound
 
 
+def close_name(name: str, known: Iterable[str]) -> str | None:
+    """Return the known name nearest to a wrong one, whatever its case; None if none is near."""
+    by_case = {other.casefold(): other for other in known}
+    close = difflib.get_close_matches(name.casefold(), list(by_case), n=1)
+    return by_case[close[0]] if close else None
+
+
 def did_you_mean(name: str, known: Iterable[str]) -> str:
     """Suggest the known name nearest to a wrong one."""
-    close = difflib.get_close_matches(name, list(known), n=1)
-    return f"; did you mean {close[0]!r}?" if close else ""
+    close = close_name(name, known)
+    return "" if close is None else f"; did you mean {close!r}?"
 
 
-def _first_problem(model: type[Part], error: ValidationError) -> PlanError:
-    """Say the first problem pydantic found in the project's own form; unknown keys go first."""
-    problems = error.errors(include_url=False)
-    problem = next((p for p in problems if p["type"] == "extra_forbidden"), problems[0])
-    place = [str(part) for part in problem["loc"]]
+def _moment_of_text(text: str) -> Bound | str:
+    """Read a date or a time from ISO text such as "1992-12-31"; leave other text as it is."""
+    readings: tuple[Callable[[str], Bound], ...] = (
+        date.fromisoformat,
+        datetime.fromisoformat,
+        time.fromisoformat,
+    )
+    for read in readings if {"-", ":"} & set(text) else ():
+        with suppress(ValueError):
+            return read(text)
+    return text
+
+
+def _problems(model: type[Part], error: ValidationError) -> list[MicroveilError]:
+    """Say the problems that pydantic found in the project's own form; unknown keys go first."""
+    details = error.errors(include_url=False)
+    details.sort(key=lambda detail: detail["type"] != "extra_forbidden")
+    meant = {
+        close_name(str(detail["loc"][0]), model.model_fields)
+        for detail in details
+        if detail["type"] == "extra_forbidden"
+    }
+    found: list[MicroveilError] = []
+    said: set[tuple[int | str, ...]] = set()
+    for detail in details:
+        place = detail["loc"][:2] if detail["loc"][:1] == ("attributes",) else detail["loc"][:1]
+        by_another_name = detail["type"] == "missing" and place[0] in meant
+        if detail["type"] == "value_error" or not (by_another_name or place in said):
+            found += _problems_in(model, detail)
+        said.add(place)  # a value of several types has a detail for each
+    return found
+
+
+def _problems_in(model: type[Part], detail: "ErrorDetails") -> Iterator[PlanError]:
+    place = [str(part) for part in detail["loc"]]
     setting = place[0] if place else None
     attribute = place[1] if setting == "attributes" and len(place) > 1 else None
-    own = problem["ctx"]["error"] if problem["type"] == "value_error" else None
-    if isinstance(own, PlanError):  # raised by a validator, or by a part of this one
-        message, attribute = own.message, own.attribute or attribute
-        setting = own.setting if attribute or not place else setting
-    else:
+    own = detail["ctx"]["error"] if detail["type"] == "value_error" else None
+    if not isinstance(own, PlanError):
         setting = "role" if attribute else setting
-        message = _in_words(model, problem, setting)
-    return PlanError(
-        message if attribute else model.prefix + message, attribute=attribute, setting=setting
-    )
+        yield _problem(model, _in_words(model, detail, setting), attribute, setting)
+        return
+    for part in own.problems:  # raised by a validator, or by a part of this one
+        about = part.attribute or attribute
+        yield _problem(model, part.message, about, part.setting if about or not place else setting)
+
+
+def _problem(
+    model: type[Part], message: str, attribute: str | None, setting: str | None
+) -> PlanError:
+    text = message if attribute else model.prefix + message
+    return PlanError(text, attribute=attribute, setting=setting)
 
 
 def _in_words(model: type[Part], problem: "ErrorDetails", setting: str | None) -> str:
@@ -387,4 +465,6 @@ def _in_words(model: type[Part], problem: "ErrorDetails", setting: str | None) -
     if problem["type"] in ("union_tag_invalid", "union_tag_not_found"):
         return "role must be confidential, identifier, kept or derived"
     expected = problem["msg"].replace("Input should be", "must be")
+    if setting in ("lower", "upper"):
+        expected = "must be a number, or a date or time such as 1992-12-31"
     return f"{setting} {expected}, got {problem['input']!r}"

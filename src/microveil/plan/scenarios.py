@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Annotated, TypedDict, Unpack
 
 from pydantic import Field
 
-from microveil.errors import PlanError
+from microveil.errors import PlanError, Problems
 from microveil.plan.roles import Part, did_you_mean
 
 if TYPE_CHECKING:
@@ -64,18 +64,27 @@ class Scenario(Part):
 
 def check_scenarios(plan: "Plan") -> None:
     """Refuse scenarios of what is not released, of nothing or of nobody."""
+    problems = Problems()
     for number, scenario in enumerate(plan.scenarios):
-        _check_known(plan, scenario)
-        if not 0 < scenario.people <= 1:
-            raise PlanError(
-                f"scenarios: people must be a share above 0 and up to 1, got {scenario.people}",
-                setting="scenarios",
-            )
-        if scenario.label in [other.label for other in plan.scenarios[:number]]:
-            raise PlanError(
-                f"scenarios: two are called {scenario.label!r}; give each a name of its own",
-                setting="scenarios",
-            )
+        with problems:
+            _check_known(plan, scenario)
+        with problems:
+            _check_people(plan, number)
+    problems.raise_found()
+
+
+def _check_people(plan: "Plan", number: int) -> None:
+    scenario = plan.scenarios[number]
+    if not 0 < scenario.people <= 1:
+        raise PlanError(
+            f"scenarios: people must be a share above 0 and up to 1, got {scenario.people}",
+            setting="scenarios",
+        )
+    if scenario.label in [other.label for other in plan.scenarios[:number]]:
+        raise PlanError(
+            f"scenarios: two are called {scenario.label!r}; give each a name of its own",
+            setting="scenarios",
+        )
 
 
 def _check_known(plan: "Plan", scenario: Scenario) -> None:

@@ -1,5 +1,7 @@
-"""Pieces of TOML text: values with comments, and trees that keep their order."""
+"""Pieces of TOML text: values with comments, trees that keep their order, lines of keys."""
 
+import re
+import tomllib
 from collections.abc import Iterable, Mapping
 
 import tomlkit
@@ -37,3 +39,40 @@ def inline(tree: Mapping[str, object]) -> InlineTable:
     for name, below in tree.items():
         table.append(name, inline(below) if isinstance(below, Mapping) else tomlkit.item(below))
     return table
+
+
+_KEY = r"""(?:"(?:[^"\\]|\\.)*"|'[^']*'|[A-Za-z0-9_-]+)"""
+_HEADER = re.compile(rf"\s*\[\[?\s*({_KEY}(?:\s*\.\s*{_KEY})*)\s*\]")
+_SETTING = re.compile(rf"\s*({_KEY}(?:\s*\.\s*{_KEY})*)\s*=")
+_LONG_TEXT = re.compile(r"\"\"\"|'''")
+
+
+def key_lines(text: str) -> dict[tuple[str, ...], int]:
+    r"""Return the first line of every table and key of TOML text that can be read.
+
+    Examples
+    --------
+    >>> key_lines('epsilon = 1\n[attributes."a.b"]\nrole = "kept"')
+    {('epsilon',): 1, ('attributes', 'a.b'): 2, ('attributes', 'a.b', 'role'): 3}
+    """
+    lines: dict[tuple[str, ...], int] = {}
+    table: tuple[str, ...] = ()
+    inside_text = False
+    for number, line in enumerate(text.splitlines(), start=1):
+        header, setting = _HEADER.match(line), _SETTING.match(line)
+        if header and not inside_text:
+            table = _path(header.group(1))
+            lines.setdefault(table, number)
+        elif setting and not inside_text:
+            lines.setdefault((*table, *_path(setting.group(1))), number)
+        inside_text ^= len(_LONG_TEXT.findall(line)) % 2 == 1
+    return lines
+
+
+def _path(key: str) -> tuple[str, ...]:
+    """Split a dotted key, of which parts may stand in quotes."""
+    path, below = [], tomllib.loads(f"{key} = 0")
+    while isinstance(below, dict):
+        ((name, below),) = below.items()
+        path.append(name)
+    return tuple(path)

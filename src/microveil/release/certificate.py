@@ -14,6 +14,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from microveil.charts.summary import Summarised, Summary, printed
 from microveil.core.attribute import (
     AttributeSettings,
     CategorySettings,
@@ -138,8 +139,8 @@ class LedgerState(_Entry):
     statement: str
 
 
-class Certificate(_Entry):
-    """The public certificate of a release."""
+class Certificate(Summarised, _Entry):
+    """The public certificate of a release; `print` shows all of it, as the command does."""
 
     certificate_version: Literal[3] = 3
     software: str
@@ -170,6 +171,16 @@ class Certificate(_Entry):
         exposed = tuple(item for item in self.not_protected if item != IN_ORDER)
         exposed += (IN_ORDER,) if row_order == "as in the original" else ()
         return self.model_copy(update={"row_order": row_order, "not_protected": exposed, **changes})
+
+    def _summary(self) -> Summary:
+        from microveil.release.certificate_text import summary
+
+        return summary(self, "Certificate of a release protected with microveil")
+
+    def __str__(self) -> str:
+        from microveil.release.certificate_text import show_certificate
+
+        return printed(show_certificate(self))
 
     def to_json(self) -> str:
         """Return the certificate as JSON text."""

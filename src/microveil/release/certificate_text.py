@@ -1,5 +1,7 @@
 """A certificate in words, for terminals and pages."""
 
+from typing import TYPE_CHECKING
+
 from rich.box import SIMPLE
 from rich.console import Group, RenderableType
 from rich.markup import escape
@@ -7,8 +9,12 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from microveil.charts.summary import MOST_BARS, Summary
 from microveil.release.certificate import SEEDED, Certificate, MaskedAttribute
 from microveil.release.guarantees import exactly, rounded_up
+
+if TYPE_CHECKING:
+    import altair as alt
 
 
 def show_certificate(certificate: Certificate) -> RenderableType:
@@ -31,13 +37,52 @@ def show_certificate(certificate: Certificate) -> RenderableType:
     return Group(*parts)
 
 
+def summary(certificate: Certificate, title: str) -> Summary:
+    """Say at a glance what was masked and what ε covers."""
+    seeded = [SEEDED] if _is_seeded(certificate) else []
+    derived = tuple(attribute.name for attribute in certificate.derived)
+    roles = {
+        "Derived": derived,
+        "Kept, unprotected": certificate.kept,
+        "Dropped": certificate.dropped,
+    }
+    others = [f"{role}: {', '.join(names)}." for role, names in roles.items() if names]
+    rows = [
+        (a.name, a.method, clusters_of(a), rounded_up(a.epsilon), domain_of(a))
+        for a in certificate.attributes
+    ]
+    head = ("attribute", "method", "clusters", "epsilon", "domain")
+    lines = [*seeded, said_of(certificate), *others, f"Row order: {certificate.row_order}."]
+    return Summary(title, lines, head, rows, lambda: _chart(certificate))
+
+
+def _chart(certificate: Certificate) -> "alt.LayerChart":
+    """Draw each attribute's share of ε, and its bound when re-clustered where all have one."""
+    from microveil.charts.overviews import amounts, spans
+
+    shown = certificate.attributes[:MOST_BARS]
+    names, shares = [a.name for a in shown], [a.epsilon for a in shown]
+    bounds = [a.level_2_bound for a in shown if a.level_2_bound is not None]
+    if len(bounds) < len(shown):
+        said = "How ε is shared by attributes"
+        return amounts(names, shares, title="share of ε", description=said)
+    title = "loss: with fixed clusters (mark), re-clustered (end)"
+    zeros = [0.0] * len(shown)
+    return spans(names, zeros, shares, bounds, title=title, description=f"Bounds of the {title}")
+
+
 def show_release(certificate: Certificate) -> RenderableType:
     """Say what a steward needs to know right after a release was written."""
+    return Text(said_of(certificate))
+
+
+def said_of(certificate: Certificate) -> str:
+    """Say in a sentence how much was masked, and what ε covers."""
     bounds = [
         "no bound" if level.epsilon is None else f"epsilon {rounded_up(level.epsilon)}"
         for level in certificate.levels
     ]
-    return Text(
+    return (
         f"{certificate.records:,} records, {len(certificate.attributes)} attributes masked. Fixed "
         f"clusters: {bounds[0]}; re-clustered: {bounds[1]}; as released: {bounds[2]}"
         f"{how_hidden(certificate)} (the certificate says on which conditions)."

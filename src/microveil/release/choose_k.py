@@ -5,8 +5,6 @@ from dataclasses import replace
 import numpy as np
 
 from microveil.core.attribute import NumericSettings
-from microveil.core.expected import expected_squares
-from microveil.core.grid import Integers
 from microveil.engines.base import Engine
 from microveil.plan.plan import Plan
 from microveil.release.resolve import ResolvedPlan, resolve
@@ -24,9 +22,7 @@ def resolve_and_choose(plan: Plan, engine: Engine) -> ResolvedPlan:
     """
     resolved = resolve(plan, engine)
     attributes = tuple(
-        replace(m, k=_best_k(engine.ranked(m), m))
-        if m.k_chosen and isinstance(m, NumericSettings)
-        else m
+        replace(m, k=_best_k(engine, m)) if m.k_chosen and isinstance(m, NumericSettings) else m
         for m in resolved.attributes
     )
     notes = tuple(
@@ -37,12 +33,9 @@ def resolve_and_choose(plan: Plan, engine: Engine) -> ResolvedPlan:
     return replace(resolved, attributes=attributes, notes=resolved.notes + notes)
 
 
-def _best_k(ranked: Integers, settings: NumericSettings) -> int:
+def _best_k(engine: Engine, settings: NumericSettings) -> int:
     """Return the k of least expected error, over values in steps of about a twentieth."""
-    most = min(_LARGEST_K, max(settings.method.least_k, len(ranked) // 2))
+    most = min(_LARGEST_K, max(settings.method.least_k, settings.records // 2))
     steps = np.geomspace(settings.method.least_k, most, 120)
     candidates = np.unique(np.rint(steps).astype(int)).tolist()
-    errors = [
-        sum(expected_squares(ranked, replace(settings, k=k), clamped=True)) for k in candidates
-    ]
-    return int(candidates[int(np.argmin(errors))])
+    return int(candidates[int(np.argmin(engine.expected_errors(settings, candidates)))])

@@ -9,7 +9,7 @@ import polars as pl
 from microveil.core.tables import UserTable
 from microveil.engines.base import Engine, Pooled
 from microveil.engines.memory import MemoryEngine
-from microveil.errors import PlanError
+from microveil.errors import FileWarning, PlanError, warn
 from microveil.formats import load
 from microveil.plan.plan import Plan
 from microveil.release.certificate import certify
@@ -18,6 +18,7 @@ from microveil.release.detail import Detail
 from microveil.release.ledger import reserved
 from microveil.release.release import Release
 from microveil.release.resolve import ResolvedPlan
+from microveil.release.shares import warn_of_small_shares
 from microveil.release.store import LocalStore, Store
 
 Progress = Callable[[str, int, int], None]
@@ -45,8 +46,9 @@ def protect(
     Parameters
     ----------
     data
-        A Polars or pandas DataFrame, a PyArrow Table, a Spark DataFrame, the path of a file, or a
-        `Source` that says how to read one. A pandas index is left behind.
+        A Polars or pandas DataFrame, a Polars LazyFrame, a PyArrow Table, a Spark DataFrame, the
+        path of a file, or a `Source` that says how to read one. A pandas index is left behind, with
+        a warning unless it only numbers the rows.
     plan
         What to do with each attribute.
     shuffle
@@ -86,13 +88,31 @@ def _protect(data: UserTable, plan: Plan, seed: int | None, progress: Progress |
         from microveil.engines.spark.engine import SparkEngine
         from microveil.release.spark_store import SparkStore
 
+        if plan.na:
+            raise PlanError("na is for files; make the values missing in Spark", setting="na")
         spark = SparkStore(data.sparkSession)
         spark.remove_leftovers()
         return run(plan, SparkEngine(data, plan, seed), spark, seed=seed, progress=progress)
-    table = load(data, verbatim=plan.verbatim)
+    _tell_of_index(data)
+    table = load(data, **plan.reading)
     store = LocalStore(table.meta)
     engine = MemoryEngine(table.data, inferred=table.meta.inferred)
     return run(plan, engine, store, seed=seed, progress=progress)
+
+
+def _tell_of_index(data: UserTable) -> None:
+    """Warn of an index of pandas that is left behind, unless it only numbers the rows."""
+    if not type(data).__module__.startswith("pandas"):
+        return
+    named = [str(name) for name in data.index.names if name is not None]
+    if named or data.index.dtype.kind not in "iu":
+        which = (
+            f"the index {', '.join(map(repr, named))}" if named else "the index, which has no name,"
+        )
+        warn(
+            f"{which} is left behind; to give it a role, make it a column with reset_index()",
+            FileWarning,
+        )
 
 
 def check_plan(plan: Plan) -> None:
@@ -115,6 +135,7 @@ def run(
     """Walk the line on an engine; what the engine stored on the way goes if it fails."""
     try:
         resolved = resolve_and_choose(plan, engine)
+        warn_of_small_shares(resolved, engine)
         return run_resolved(resolved, engine, store, seed=seed, progress=progress)
     except BaseException:
         engine.discard()

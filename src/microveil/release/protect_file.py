@@ -1,6 +1,7 @@
 """Files larger than memory: the same line, a column at a time, from file to file."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import polars as pl
@@ -13,6 +14,7 @@ from microveil.formats.csv import look_at, read_columnwise
 from microveil.formats.forked import check_threads
 from microveil.formats.machine import memory_of_this_machine
 from microveil.formats.paths import check_readable
+from microveil.formats.values import without
 from microveil.plan.plan import Plan
 from microveil.release.ledger import reserved
 from microveil.release.protect import Progress, check_plan, run
@@ -96,11 +98,12 @@ def protect_file(
     if source.path is None or not all(map(_is_parquet_or_csv, (source.path, places.protected))):
         raise FileError("what is larger than memory must be Parquet or CSV, and is written as such")
     check_readable(source.path)
+    source = replace(source, na=source.na or plan.na, dates=source.dates or plan.dates)
     with (
         reserved(plan, ledger, seed) as spending,
         scratch_directory(places.protected) as scratch,
     ):
-        files, meta = _columns(source, source.path, plan, scratch)
+        files, meta = _columns(source, Path(source.location), plan, scratch)
         shuffle = None if keep_order else open_words(seed, "row order")
         described = detail or look is not None
         engine = ColumnwiseEngine(
@@ -130,4 +133,16 @@ def _columns(
         names = list(pl.read_parquet_schema(path))
     except (pl.exceptions.PolarsError, OSError):
         raise FileError(f"{path}: not a Parquet file that can be read") from None
+    if source.na:
+        return _without(source.na, path, scratch), TableMeta(path)
     return dict.fromkeys(names, path), TableMeta(path)
+
+
+def _without(na: Sequence[str], path: Path, scratch: Path) -> dict[str, Path]:
+    """Write every column of a Parquet file again, without its declared missing values."""
+    files = {}
+    for number, name in enumerate(pl.read_parquet_schema(path)):
+        column = without(pl.read_parquet(path, columns=[number]).to_series(), tuple(na))
+        files[name] = scratch / f"column{number}.parquet"
+        column.to_frame().write_parquet(files[name], compression="lz4")
+    return files

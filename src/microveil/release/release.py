@@ -4,6 +4,7 @@ import math
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from microveil.charts.summary import Summarised, Summary
 from microveil.core.grid import Integers
 from microveil.core.tables import UserTable
 from microveil.engines.base import Released
@@ -24,8 +25,8 @@ class Written(Places):
     certified: Certificate = field(repr=False)
 
 
-@dataclass(frozen=True, eq=False)
-class Release:
+@dataclass(frozen=True, eq=False, repr=False)
+class Release(Summarised):
     """A protected table.
 
     Attributes
@@ -49,6 +50,13 @@ class Release:
     store: Store = field(repr=False)
     seed: int | None = field(default=None, repr=False)
     spending: Spending | None = field(default=None, repr=False)
+
+    def _summary(self) -> Summary:
+        from microveil.release.certificate_text import summary
+
+        library = type(self.data).__module__.partition(".")[0]
+        title = f"Release: a {library} table of {len(self.data.columns):,} columns"
+        return summary(self.certificate, title)
 
     @property
     def data(self) -> UserTable:

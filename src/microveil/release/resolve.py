@@ -1,6 +1,6 @@
 """The plan meets the table: everything is checked here, before any work is done."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -14,11 +14,15 @@ from microveil.core.attribute import (
 from microveil.core.methods import METHODS, methods_that
 from microveil.core.pooling import Pool
 from microveil.engines.base import Facts, Table
-from microveil.errors import DataError, PrivacyWarning, warn
+from microveil.errors import DataError, PrivacyWarning, Problems, few, warn
 from microveil.plan.groups import Group
 from microveil.plan.plan import Plan
+from microveil.plan.roles import did_you_mean
 from microveil.release.resolve_categories import resolve_categories
 from microveil.release.resolve_numbers import check_numeric, declared_domain, resolve_numbers
+
+_MOST_NAMES = 30
+_MOST_ALIKE = 5
 
 
 @dataclass(frozen=True)
@@ -53,35 +57,75 @@ def resolve(plan: Plan, engine: Table) -> ResolvedPlan:
     Raises
     ------
     DataError
-        With the first thing that does not fit and how to fix it.
+        With everything that does not fit and how to fix it; a PlanError if the plan is at fault.
     """
-    _check_columns(plan, engine)
-    _check_records(engine, "")
-    names = list(plan.confidential)
-    kinds = {name: attribute.numeric_kind for name, attribute in plan.confidential.items()}
-    engine.convert({name: kind for name, kind in kinds.items() if kind is not None})
-    for name, attribute in plan.confidential.items():
-        if not attribute.is_category:
-            check_numeric(name, attribute, engine)
+    problems, notes = Problems(), list[str]()
+    with problems:
+        _check_columns(plan, engine)
+    with problems:
+        _check_records(engine, "")
+    if engine.records < 2:
+        problems.raise_found()
+    names = _usable(plan, engine, problems)
     if plan.missing == "drop":
-        engine.drop_missing(names)
+        engine.drop_missing([name for name in plan.confidential if name in engine.columns])
         _check_records(engine, " after dropping those with missing values")
-    weights = [attribute.weight for attribute in plan.confidential.values()]
-    shares = budget_shares(plan.epsilon, weights)
-    notes: list[str] = []
-    facts = engine.facts(_domains(plan, engine))
-    attributes = tuple(
-        _resolve_attribute(plan, name, share, engine, facts.get(name), notes)
-        for name, share in zip(names, shares, strict=True)
-    )
-    _check_anonymity(plan, engine.records)
+    shares = _shares(plan)
+    facts = engine.facts(_domains(plan, engine, names))
+    attributes = []
+    for name in names:
+        with problems:
+            settings = _resolve_attribute(plan, name, shares[name], engine, facts.get(name), notes)
+            attributes.append(settings)
+    with problems:
+        _check_anonymity(plan, engine.records)
+    problems.raise_found()
+    return _resolved(plan, tuple(attributes), engine, notes)
+
+
+def _resolved(
+    plan: Plan, attributes: tuple[AttributeSettings, ...], engine: Table, notes: list[str]
+) -> ResolvedPlan:
+    """Warn of what weakens the guarantee, and note it for the certificate."""
     notes += [*_notes_on_persons(plan, attributes), *_notes_on_agreement(plan, attributes)]
-    for note in notes:
-        warn(note, PrivacyWarning, stacklevel=3)
+    for told in _told(notes):
+        warn(told, PrivacyWarning)
     if plan.from_data:
         notes.append(f"taken from the data when the plan was made: {', '.join(plan.from_data)}")
     released = tuple(n for n in engine.columns if plan.attributes[n].role != "identifier")
     return ResolvedPlan(plan, attributes, released, tuple(notes))
+
+
+def _told(notes: list[str]) -> list[str]:
+    """Say once what is so of many attributes."""
+    alike: dict[str, list[str]] = {}
+    for note in notes:
+        name, _, said = note.removeprefix("attribute ").partition(": ")
+        alike.setdefault(said if note.startswith("attribute ") else note, []).append(name)
+    many = {said: names for said, names in alike.items() if len(names) > _MOST_ALIKE}
+    told = [note for note in notes if not any(note.endswith(f": {said}") for said in many)]
+    return told + [f"attributes {few(names)}: {said}" for said, names in many.items()]
+
+
+def _usable(plan: Plan, engine: Table, problems: Problems) -> list[str]:
+    """Convert columns to what the plan says; return attributes whose columns can be masked."""
+    present = {n: a for n, a in plan.confidential.items() if n in engine.columns}
+    kinds = {name: attribute.numeric_kind for name, attribute in present.items()}
+    engine.convert({name: kind for name, kind in kinds.items() if kind is not None})
+    usable = []
+    for name, attribute in present.items():
+        with problems:
+            if not attribute.is_category:
+                check_numeric(name, attribute, engine)
+                declared_domain(name, attribute, engine.columns[name])
+            usable.append(name)
+    return usable
+
+
+def _shares(plan: Plan) -> dict[str, float]:
+    """Return each attribute's share of the budget."""
+    weights = [attribute.weight for attribute in plan.confidential.values()]
+    return dict(zip(plan.confidential, budget_shares(plan.epsilon, weights), strict=True))
 
 
 def _pool(plan: Plan, group: Group, by_name: Mapping[str, AttributeSettings]) -> Pool:
@@ -108,21 +152,33 @@ def _check_anonymity(plan: Plan, records: int) -> None:
 def _check_columns(plan: Plan, engine: Table) -> None:
     if not engine.columns:
         raise DataError("the table has no columns")
-    unknown = [name for name in plan.attributes if name not in engine.columns]
-    if unknown:
-        raise DataError(
-            f"in the plan, but not in the data (columns: {', '.join(map(repr, engine.columns))}); "
-            "correct the name, or remove it from the plan",
-            attribute=unknown[0],
-        )
+    problems = Problems()
+    for name in plan.attributes:
+        with problems:
+            _check_present(name, engine)
     unlisted = [name for name in engine.columns if name not in plan.attributes]
-    if unlisted:
+    with problems:
+        if unlisted:
+            raise DataError(
+                f"every column needs a role, and the plan has none for {_named(unlisted)}"
+                '; add it to the plan\'s attributes as "confidential", "identifier" (dropped) '
+                'or "kept" (published as it is)',
+                setting="attributes",
+            )
+    problems.raise_found()
+
+
+def _check_present(name: str, engine: Table) -> None:
+    if name not in engine.columns:
         raise DataError(
-            f"every column needs a role, and the plan has none for {', '.join(map(repr, unlisted))}"
-            '; add it to the plan\'s attributes as "confidential", "identifier" (dropped) '
-            'or "kept" (published as it is)',
-            setting="attributes",
+            f"in the plan, but not in the data (columns: {_named(engine.columns)})"
+            f"{did_you_mean(name, engine.columns)}; correct the name, or remove it from the plan",
+            attribute=name,
         )
+
+
+def _named(names: Iterable[str]) -> str:
+    return few([repr(name) for name in names], _MOST_NAMES)
 
 
 def _check_records(engine: Table, when: str) -> None:
@@ -130,12 +186,12 @@ def _check_records(engine: Table, when: str) -> None:
         raise DataError(f"a table needs at least 2 records, found {engine.records}{when}")
 
 
-def _domains(plan: Plan, engine: Table) -> dict[str, tuple[float, float]]:
+def _domains(plan: Plan, engine: Table, names: list[str]) -> dict[str, tuple[float, float]]:
     """Return the declared domain of every attribute of numbers, dates or times."""
     return {
         name: declared_domain(name, attribute, engine.columns[name])
         for name, attribute in plan.confidential.items()
-        if not attribute.is_category
+        if name in names and not attribute.is_category
     }
 
 

@@ -2,8 +2,8 @@
 
 from microveil.core.attribute import Category, CategorySettings, CommonSettings
 from microveil.core.methods import Method
-from microveil.engines.base import CategoryFacts, Table
-from microveil.errors import DataError
+from microveil.engines.base import CategoryFacts, Holds, Table
+from microveil.errors import DataError, Problems
 from microveil.plan.plan import Plan
 from microveil.plan.roles import Confidential
 from microveil.plan.taxonomy import leaf_paths
@@ -22,11 +22,15 @@ def resolve_categories(
     if facts.nulls == engine.records:
         raise all_missing(name)
     categories = declared or _from_data(name, facts)
-    if declared and facts.holds == "whole numbers" and _are_numerals(declared):
-        categories = tuple(int(category) for category in declared)
+    if declared and facts.holds != _HOLDS[type(declared[0])]:
+        categories = _as_held(declared, facts.holds)
         facts = engine.category_facts(name, categories)
-    _check_categories(name, categories, facts, engine.records)
-    check_missing(plan, name, nulls=facts.nulls, records=engine.records, k=common["k"])
+    problems = Problems()
+    with problems:
+        _check_categories(name, categories, facts, engine.records)
+    with problems:
+        check_missing(plan, name, nulls=facts.nulls, records=engine.records, k=common["k"])
+    problems.raise_found()
     from_type = facts.holds == "true/false values"  # which nobody needs the data to know
     marked = bool(plan.read_from_data(name) & {"categories", "taxonomy"})
     known = from_type or (declared is not None and not marked)
@@ -52,9 +56,27 @@ def _from_data(name: str, facts: CategoryFacts) -> tuple[Category, ...]:
     return facts.seen
 
 
-def _are_numerals(categories: tuple[Category, ...]) -> bool:
-    """Whether categories are numbers written as text, as those of a CSV taxonomy are."""
-    return all(isinstance(c, str) and c.lstrip("-").isdecimal() for c in categories)
+def _as_held(categories: tuple[Category, ...], holds: Holds) -> tuple[Category, ...]:
+    """Return categories as a column has them where files of other formats have the same otherwise.
+
+    Numbers of a CSV taxonomy are text; true and false are text in CSV files of pandas, and 0 and 1
+    in those of SPSS and Stata.
+    """
+    numbers = [_number_of(category) for category in categories]
+    if holds == "whole numbers" and None not in numbers:
+        return tuple(number for number in numbers if number is not None)
+    if holds == "true/false values" and set(numbers) == {0, 1}:
+        return tuple(bool(number) for number in numbers)
+    return categories
+
+
+def _number_of(category: Category) -> int | None:
+    """Return the whole number that a category is or stands for; None if it stands for none."""
+    if not isinstance(category, str):
+        return int(category)
+    if category.removeprefix("-").isdecimal():
+        return int(category)
+    return {"false": 0, "true": 1}.get(category.casefold())
 
 
 def _check_categories(

@@ -13,10 +13,16 @@ from microveil.core.attribute import (
     NumericSettings,
 )
 from microveil.core.choices import Partition, Post
-from microveil.core.grid import Grid, grid_of_decimals, grid_of_domain, power_of_two_below
+from microveil.core.grid import (
+    MOST_DECIMALS,
+    Grid,
+    grid_of_decimals,
+    grid_of_domain,
+    power_of_two_below,
+)
 from microveil.core.methods import Method
 from microveil.engines.base import Column, Facts, Table
-from microveil.errors import DataError, PlanError
+from microveil.errors import DataError, PlanError, Problems
 from microveil.plan.plan import Plan
 from microveil.plan.roles import Confidential
 from microveil.release.missing import all_missing, check_missing
@@ -49,7 +55,13 @@ def check_numeric(name: str, attribute: Confidential, engine: Table) -> None:
             attribute=name,
             setting="kind",
         )
-    if attribute.decimals is not None and column.kind == "integer":
+    if column.clock is not None and attribute.decimals is not None:
+        raise DataError(
+            f"decimals are for numbers, found {column.type_name}; remove decimals",
+            attribute=name,
+            setting="decimals",
+        )
+    if attribute.decimals and column.kind == "integer":
         raise DataError(
             "decimals are for real values, found an integer column; remove decimals",
             attribute=name,
@@ -69,12 +81,20 @@ def resolve_numbers(
     attribute, method, column = plan.confidential[name], common["method"], engine.columns[name]
     kind: NumericKind = attribute.kind or column.kind or "real"  # type: ignore[assignment]
     unit = unit_of(name, attribute.unit, column)
+    if attribute.decimals is None and attribute.resolution is None and column.decimals is not None:
+        attribute = attribute.model_copy(update={"decimals": min(column.decimals, MOST_DECIMALS)})
     marks = plan.read_from_data(name)
     lower, upper = declared_domain(name, attribute, column)
     known_domain = attribute.has_domain and not marks & {"lower", "upper"}
     records = engine.records - facts.nulls
-    _check_values(name, kind, facts, records)
-    check_missing(plan, name, nulls=facts.nulls, records=engine.records, k=common["k"])
+    if records == 0:
+        raise all_missing(name)
+    problems = Problems()
+    with problems:
+        _check_values(name, attribute, kind, facts, records)
+    with problems:
+        check_missing(plan, name, nulls=facts.nulls, records=engine.records, k=common["k"])
+    problems.raise_found()
     domain_source: DomainSource = "declared" if known_domain else "none"
     if method.needs_domain and domain_source == "none":
         domain_source = "data"
@@ -152,9 +172,9 @@ def _check_grid(
         )
 
 
-def _check_values(name: str, kind: NumericKind, facts: Facts, records: int) -> None:
-    if records == 0:
-        raise all_missing(name)
+def _check_values(
+    name: str, attribute: Confidential, kind: NumericKind, facts: Facts, records: int
+) -> None:
     if facts.not_finite:
         raise DataError(
             f"values must be finite, found {facts.not_finite:,} that are infinite or NaN; correct "
@@ -166,7 +186,7 @@ def _check_values(name: str, kind: NumericKind, facts: Facts, records: int) -> N
             f"{facts.outside:,} of {records:,} values lie outside the declared domain; widen lower "
             "and upper, or correct the data",
             attribute=name,
-            setting="lower",
+            setting="lower" if attribute.lower is not None else "upper",
         )
     if kind == "integer" and facts.fractional:
         raise DataError(

@@ -14,6 +14,7 @@ _MICROSECONDS: dict[Unit, float] = {
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _EXPECTED = {
     "date": "dates", "datetime": "dates or times", "time": "times of day", None: "numbers",
+    "duration": "numbers of seconds",
 }  # fmt: skip
 
 
@@ -43,7 +44,11 @@ def quantum(unit: Unit | None, column: Column) -> float:
 
 def number_of(name: str, bound: Bound, column: Column) -> float:
     """Turn an end of the domain into what the column counts: of dates and times a whole number."""
+    if column.clock == "date" and isinstance(bound, datetime) and _is_midnight(bound):
+        bound = bound.date()
     clock = _clock_of(bound)
+    if column.clock == "duration" and isinstance(bound, int | float):
+        return round(bound * _MICROSECONDS["second"])
     if clock != column.clock and (clock, column.clock) != ("date", "datetime"):
         raise PlanError(
             f"lower and upper must be {_EXPECTED[column.clock]}, because the column holds "
@@ -62,6 +67,11 @@ def number_of(name: str, bound: Bound, column: Column) -> float:
     if isinstance(bound, date):
         return _microseconds(name, bound, column)
     return bound
+
+
+def _is_midnight(moment: datetime) -> bool:
+    """Whether a time stands for its day, as files have it that know no dates without times."""
+    return moment.tzinfo is None and moment.time() == time()
 
 
 def _clock_of(bound: Bound) -> str | None:

@@ -144,6 +144,6 @@ def short(value: float) -> str:
 def _clock(pair: Pair, name: str) -> Clock | None:
     for frame in (pair.source, pair.table):  # one of them may hold times as text
         clock = describe(frame[name].dtype).clock
-        if clock is not None:
+        if clock is not None and clock != "duration":  # which is drawn as a number
             return clock
     return None

@@ -19,9 +19,6 @@ from microveil.release.release import Written
 ENGINES = ("memory", "columnwise", "spark")
 LACKS = {
     "spark": (
-        'partitions other than `"fixed"`',
-        '`k = "auto"`',
-        "isotonic post-processing",
         "pooling",
         "positions of records in the private detail",
         "derived attributes that depend on other records, as `x - AVG(x)`",

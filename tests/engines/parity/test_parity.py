@@ -348,9 +348,6 @@ def test_positions_tell_where_each_record_stood(run_on: RunOn) -> None:
 
 
 SOME_ENGINES: dict[str, dict[str, Any]] = {
-    'partitions other than `"fixed"`': {"partition": "noise-optimal", "k": 3},
-    '`k = "auto"`': {"k": "auto"},
-    "isotonic post-processing": {"post": "isotonic"},
     "pooling": {"anonymity": 6},
 }
 

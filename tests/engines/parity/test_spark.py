@@ -130,10 +130,6 @@ def test_the_driver_sees_counts_and_totals_only(
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"partition": "noise-optimal", "k": 3}, '"noise-optimal" is not for Spark, use "fixed"'),
-        ({"partition": "least-squares"}, 'partition = "least-squares" is not for Spark'),
-        ({"k": "auto"}, 'k = "auto" is not for Spark, use a number'),
-        ({"post": "isotonic"}, 'post = "isotonic" is not for Spark, use "none"'),
         ({"anonymity": 5}, "pooling is not for Spark yet, set anonymity = 0"),
     ],
 )  # fmt: skip

@@ -98,7 +98,11 @@ def test_truth_values_become_numbers_and_that_is_said(tmp_path: Path, ending: st
         (pl.Series("x", [[VALUE]]), ".sav .dta", r"column 'x': .* cannot hold values of type List"),
         (pl.Series("x", [2**60]), ".sav .dta", r"column 'x': .* whole numbers of up to 2\^53"),
         (pl.Series("x", [b"918273"]), ".sav .dta", r"cannot hold values of type Binary"),
-        (pl.Series("x", ["918273"], dtype=pl.Decimal), ".sav .dta", r"of type Decimal"),
+        (
+            pl.Series("x", ["9182730000000000000001"], dtype=pl.Decimal),
+            ".sav .dta",
+            r"of type Decimal",
+        ),
     ],
 )
 def test_what_these_files_cannot_hold(

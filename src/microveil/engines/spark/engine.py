@@ -8,7 +8,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial, reduce
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
 import numpy as np
 import polars as pl
@@ -20,7 +20,8 @@ from pyspark.sql.types import LongType, StructField, StructType
 
 from microveil.core.accounting import Totals
 from microveil.core.attribute import AttributeSettings, CategorySettings, NumericSettings
-from microveil.core.grid import Integers
+from microveil.core.grid import Integers, Reals
+from microveil.core.isotonic import across_ranges
 from microveil.core.mask import mask_singly, total_losses
 from microveil.core.noise import SystemWords, open_words
 from microveil.core.pooling import Pool
@@ -38,6 +39,9 @@ from microveil.plan.roles import Derived
 
 VALUES_PER_TASK = 2**22
 """A worker holds about so many values of eight bytes at a time, and works on copies of them."""
+
+RECORDS_PER_RANGE = 2**16
+"""Ranges that are cut each by itself have about so many records or more."""
 
 _SEEDED_BLOCK = 1024
 
@@ -60,9 +64,18 @@ class SparkEngine(SparkTable):
         """How many attributes may be masked at once: one, since each takes the whole cluster."""
         return 1
 
-    def ranked(self, attribute: NumericSettings) -> Integers:
-        """Refuse: all values in one place are too many."""
-        raise PlanError('k = "auto" is not for Spark', attribute=attribute.name, setting="k")
+    def expected_errors(self, attribute: NumericSettings, ks: Sequence[int]) -> Reals:
+        """Return the expected squared error with clusters of each k, summed over ranges of ranks.
+
+        Each range is cut by itself, so its last cluster takes a remainder of its own.
+        """
+        place = self.places[attribute.name]
+        ranked = self._rank(attribute, place, self._ranges_of(attribute))
+        work = partial(workers.errors_by_k, settings=attribute, ks=list(ks))
+        found = _map(ranked, work, workers.ERRORS).collect()
+        self._scratch.delete(f"{place}/ranked")
+        errors: Reals = np.sum([row.errors for row in found], axis=0)
+        return errors
 
     def pool(self, pool: Pool, seed: int | None) -> Pooled:  # noqa: ARG002
         """Refuse: all records in one place are too many."""
@@ -81,8 +94,9 @@ class SparkEngine(SparkTable):
         place, self._masked[attribute.name] = self.places[attribute.name], attribute
         if attribute.method.clustered:
             masked, losses = self._mask_clusters(attribute, place)
-            masked = masked.select("members", "masked")
-            deal = partial(join.deal_clusters, column=place, buckets=self._buckets)
+            values = self._published(masked, attribute)
+            masked = masked.select("members", "masked", "part")
+            deal = partial(join.deal_clusters, column=place, buckets=self._buckets, values=values)
         else:
             masked, losses = self._mask_records(attribute, place)
             masked = masked.select("key", "masked")
@@ -113,12 +127,9 @@ class SparkEngine(SparkTable):
     def _mask_clusters(
         self, attribute: AttributeSettings, place: str
     ) -> tuple[DataFrame, tuple[float, float | None]]:
-        ranked = self._rank(attribute, place)
-        trim = attribute.trim if isinstance(attribute, NumericSettings) else 0.0
-        cut = workers.Cut(_offsets(ranked), attribute.k, attribute.clusters - 1, trim)
-        clusters = _Clusters(ranked, cut)
+        clusters = self._cut(attribute, place)
         work = self._work(attribute, clusters)
-        if self._seed is None:
+        if self._seed is None or clusters.ranges is not None:
             masked = clusters.map(work, workers.MASKED)
         else:
             block = F.floor(F.col("cluster") / _SEEDED_BLOCK)
@@ -127,11 +138,74 @@ class SparkEngine(SparkTable):
         self._scratch.delete(f"{place}/ranked")
         sums = (F.sum(name).alias(name) for name in ("records", "up", "down"))
         found = _checked(masked, F.count("cluster").alias("clusters"), *sums)
-        if (found["clusters"], found["records"]) != (attribute.clusters, attribute.records):
+        if (found["clusters"], found["records"]) != (clusters.number, attribute.records):
             raise _not_once(attribute)
+        if clusters.ranges is None and workers.is_regressed(attribute):
+            masked = self._regress(masked, attribute, place)
         name = F.lit(attribute.name).alias("attribute")
         self._described[attribute.name] = masked.select(name, *workers.DESCRIBED.names)
         return masked, total_losses(attribute, found["fixed"], found["up"], found["down"])
+
+    def _cut(self, attribute: AttributeSettings, place: str) -> "_Clusters":
+        """Rank an attribute and cut it; where the data decide on sizes, each range by itself."""
+        if attribute.partition == "fixed" or not isinstance(attribute, NumericSettings):
+            ranked = self._rank(attribute, place, self._tasks(3 * attribute.records))
+            trim = attribute.trim if isinstance(attribute, NumericSettings) else 0.0
+            cut = workers.Cut(_offsets(ranked), attribute.k, attribute.clusters - 1, trim)
+            return _ClustersAcross(ranked, cut, attribute.clusters)
+        tasks = self._ranges_of(attribute)
+        while True:
+            ranked = self._rank(attribute, place, tasks, to_cut=attribute)
+            sizes = F.octet_length("sizes") / 8
+            found = ranked.select("part", sizes.cast("long").alias("clusters")).collect()
+            if all(row.clusters for row in found):
+                return _ClustersWithin(ranked, _numbered(dict(found), attribute.trim))
+            tasks = max(1, tasks // 2)  # a range had fewer values than a cluster needs
+
+    def _ranges_of(self, attribute: NumericSettings) -> int:
+        """Return how many ranges are cut each by itself: few, since each has ends of its own."""
+        most = max(1, attribute.records // RECORDS_PER_RANGE)
+        return min(most, self._tasks(3 * attribute.records))
+
+    def _regress(self, masked: DataFrame, attribute: NumericSettings, place: str) -> DataFrame:
+        """Put masked values of clusters that lie across ranges in order, range by range."""
+        parts = masked.repartitionByRange(self._ranges_of(attribute), "cluster")
+        parts = parts.withColumn("part", F.spark_partition_id())
+        work = partial(workers.regress_range, settings=attribute, clusters=attribute.clusters)
+        regressed = self._scratch.write(_map(parts, work, workers.MASKED), f"{place}/regressed")
+        self._scratch.delete(f"{place}/masked")
+        return regressed
+
+    def _published(
+        self, masked: DataFrame, attribute: AttributeSettings
+    ) -> Callable[[pa.RecordBatch], Reals]:
+        """Return how to publish the masked values of clusters, given where ranges overlap."""
+        if not workers.is_regressed(attribute):
+            return join.masked_values
+        ends = masked.groupBy("part").agg(F.min("masked"), F.max("masked")).collect()
+        part, lowest, highest = np.array(sorted(ends), dtype=np.float64).T
+        above = np.append(np.minimum.accumulate(lowest[::-1])[::-1][1:], np.inf)
+        below = np.append(-np.inf, np.maximum.accumulate(highest)[:-1])
+        limits = masked.sparkSession.createDataFrame(
+            [(int(p), float(b), float(a)) for p, b, a in zip(part, below, above, strict=True)],
+            "part int, below double, above double",
+        )
+        overlap = (F.col("masked") < F.col("below")) | (F.col("masked") > F.col("above"))
+        blocks = (
+            masked.join(F.broadcast(limits), "part")
+            .where(overlap)
+            .groupBy("part", "masked")
+            .agg(F.sum("weight"))
+            .collect()
+        )
+        number = int(part.max()) + 1
+        levels = workers.Levels(np.full(number, -np.inf), np.full(number, np.inf))
+        if blocks:
+            owner, values, weights = np.array(sorted(blocks), dtype=np.float64).T
+            found = across_ranges(owner.astype(np.int64), values, weights)
+            for whole, some in zip(levels, found, strict=True):
+                whole[: len(some)] = some
+        return partial(workers.published, settings=attribute, levels=levels)
 
     def _work(self, attribute: AttributeSettings, clusters: "_Clusters") -> workers.Work:
         """Return what the workers do to clusters."""
@@ -149,14 +223,22 @@ class SparkEngine(SparkTable):
             summarised=summarised,
             totals=totals,
             seed=self._seed,
+            ranges=clusters.ranges,
         )
 
-    def _rank(self, attribute: AttributeSettings, place: str) -> DataFrame:
-        """Rank an attribute: ranges of ranks, sorted each by itself."""
+    def _rank(
+        self,
+        attribute: AttributeSettings,
+        place: str,
+        tasks: int,
+        to_cut: NumericSettings | None = None,
+    ) -> DataFrame:
+        """Rank an attribute: ranges of ranks, sorted and if asked cut each by itself."""
         units, tie = self.units(attribute), self.tie
-        parts = units.repartitionByRange(self._tasks(3 * attribute.records), "units", tie)
+        parts = units.repartitionByRange(tasks, "units", tie)
         parts = parts.select("units", "key", tie.alias("tie"), F.spark_partition_id().alias("part"))
-        return self._scratch.write(_map(parts, workers.rank, workers.RANKED), f"{place}/ranked")
+        work = partial(workers.rank, to_cut=to_cut)
+        return self._scratch.write(_map(parts, work, workers.RANKED), f"{place}/ranked")
 
     def _mask_records(
         self, attribute: AttributeSettings, place: str
@@ -261,28 +343,56 @@ def _check(frame: DataFrame, plan: Plan) -> None:
     if ".connect." in type(frame).__module__:
         raise DataError("Spark Connect is not supported; use a session on the cluster itself")
     instead = "; change the plan, or protect a table in memory"
-    if plan.partition != "fixed":
-        raise PlanError(
-            f'plan: partition = "{plan.partition}" is not for Spark, use "fixed"{instead}',
-            setting="partition",
-        )
     if plan.pooled_groups:
         raise PlanError(
             f"plan: pooling is not for Spark yet, set anonymity = 0{instead}", setting="anonymity"
         )
-    if "auto" in (plan.k_of(name) for name in plan.confidential):
-        raise PlanError(f'plan: k = "auto" is not for Spark, use a number{instead}', setting="k")
-    if plan.post not in ("auto", "none"):
-        raise PlanError(
-            f'plan: post = "{plan.post}" is not for Spark, use "none"{instead}', setting="post"
-        )
 
 
-class _Clusters:
-    """The clusters of an attribute: most lie within a range of ranks, a few across two."""
+class _Clusters(Protocol):
+    """The clusters of an attribute, on the workers.
 
-    def __init__(self, ranked: DataFrame, cut: workers.Cut) -> None:
-        self._ranked = ranked
+    `number` is how many there are; `ranges` those that were cut each by itself, if they were.
+    """
+
+    number: int
+
+    @property
+    def ranges(self) -> workers.Ranges | None:
+        """The ranges, if clusters lie within them."""
+
+    @property
+    def frame(self) -> DataFrame:
+        """One row for each."""
+
+    def map(self, work: workers.Work, schema: pa.Schema) -> DataFrame:
+        """Do the work on all of them."""
+
+
+class _ClustersWithin:
+    """Clusters that lie within ranges of ranks, which were cut each by itself."""
+
+    def __init__(self, ranked: DataFrame, ranges: workers.Ranges) -> None:
+        self._ranked, self.ranges, self.number = ranked, ranges, int(ranges.first[-1])
+        self._cut = partial(workers.clusters_of_ranges, ranges=ranges)
+
+    @property
+    def frame(self) -> DataFrame:
+        """One row for each."""
+        return _map(self._ranked, self._cut, workers.CLUSTERS)
+
+    def map(self, work: workers.Work, schema: pa.Schema) -> DataFrame:
+        """Do the work on all of them, range by range."""
+        return _map(self._ranked, _each(work, after=self._cut), schema)
+
+
+class _ClustersAcross:
+    """Clusters of k by rank: most lie within a range of ranks, a few across two."""
+
+    ranges = None
+
+    def __init__(self, ranked: DataFrame, cut: workers.Cut, number: int) -> None:
+        self._ranked, self.number = ranked, number
         self._whole = partial(workers.whole_clusters, cut=cut)
         self._joined = partial(workers.join_pieces, trim=cut.trim)
         pieces = _map(ranked, partial(workers.pieces_of_clusters, cut=cut), workers.CLUSTERS)
@@ -322,6 +432,12 @@ def _offsets(ranked: DataFrame) -> Integers:
     lengths: dict[int, int] = dict(ranked.select("part", "records").collect())
     ends = np.cumsum([lengths.get(number, 0) for number in range(max(lengths) + 1)])
     return np.append(0, ends[:-1])
+
+
+def _numbered(clusters: Mapping[int, int], trim: float) -> workers.Ranges:
+    """Count clusters from range to range, given how many each has."""
+    counts = [clusters.get(part, 0) for part in range(max(clusters) + 1)]
+    return workers.Ranges(np.append(0, np.cumsum(counts)), trim)
 
 
 def _totals(clusters: _Clusters, settings: NumericSettings) -> Totals:

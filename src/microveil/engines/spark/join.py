@@ -4,7 +4,7 @@ Records and masked values are dealt into buckets by the leading bits of their ke
 there in one shuffle, and put together in the order of their keys.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -42,11 +42,18 @@ def deal_values(batches: Batches, column: str, buckets: int) -> Iterator[pa.Reco
         yield _deal(longs(batch["key"]), reals(batch["masked"]), column, buckets)
 
 
-def deal_clusters(batches: Batches, column: str, buckets: int) -> Iterator[pa.RecordBatch]:
-    """Deal (key, masked value) of the members of clusters."""
+def deal_clusters(
+    batches: Batches, column: str, buckets: int, values: Callable[[pa.RecordBatch], Reals]
+) -> Iterator[pa.RecordBatch]:
+    """Deal (key, masked value) of the members of clusters, `values` being those of clusters."""
     for batch in gathered(batches, _AT_ONCE):
         keys, sizes = unpack(batch["members"])
-        yield _deal(keys, np.repeat(reals(batch["masked"]), sizes), column, buckets)
+        yield _deal(keys, np.repeat(values(batch), sizes), column, buckets)
+
+
+def masked_values(batch: pa.RecordBatch) -> Reals:
+    """Return the masked values of clusters as they are."""
+    return reals(batch["masked"])
 
 
 def deal_records(batches: Batches, schema: pa.Schema, buckets: int) -> Iterator[pa.RecordBatch]:

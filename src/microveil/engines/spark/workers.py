@@ -5,13 +5,14 @@ together in `join_pieces`. Errors leave a worker as a row with a `problem`, sinc
 be wrapped in Spark's own, with a trace that may show data.
 """
 
-from collections.abc import Callable, Iterator
-from typing import NamedTuple
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple, TypeGuard
 
 import numpy as np
 import pyarrow as pa
 
 from microveil.core import mask as core
+from microveil.core import partition
 from microveil.core.accounting import Totals, totals_of
 from microveil.core.attribute import AttributeSettings, NumericSettings
 from microveil.core.categories import CategorySummary, summarise_ranked
@@ -24,7 +25,9 @@ from microveil.core.clusters import (
     singletons,
     summarise,
 )
-from microveil.core.grid import Integers, observed_decimals
+from microveil.core.expected import expected_errors
+from microveil.core.grid import Integers, Reals, observed_decimals
+from microveil.core.isotonic import weights_of
 from microveil.core.noise import open_words
 from microveil.engines.spark.arrow import (
     Batches,
@@ -55,6 +58,16 @@ class Cut(NamedTuple):
     trim: float
 
 
+class Ranges(NamedTuple):
+    """Ranges of ranks that were cut each by itself, so that no cluster lies across two.
+
+    `first` is the number of the first cluster of each range, and last that of all clusters.
+    """
+
+    first: Integers
+    trim: float
+
+
 _SUMMARY = (
     "size", "total", "smallest", "second_smallest", "third_smallest", "largest", "second_largest",
     "third_largest",
@@ -67,9 +80,13 @@ _BESIDE = ("before", "after")
 RANKED = pa.schema(
     fields(pa.int32(), "part")
     + fields(pa.int64(), "records")
-    + fields(pa.binary(), "units", "keys")
+    + fields(pa.binary(), "units", "keys", "sizes")
 )
-"""A range of ranks: its records' values and keys, ascending and packed."""
+"""A range of ranks: its records' values and keys, ascending and packed.
+
+`sizes` are those of its clusters where the data decide on them; null where there are too few values
+for one.
+"""
 
 CLUSTERS = pa.schema(
     fields(pa.int64(), "cluster", *_SUMMARY, *_TRIMMED, *_BESIDE)
@@ -89,12 +106,17 @@ DESCRIBED = pa.schema(
 MASKED = pa.schema(
     [
         *DESCRIBED,
-        *fields(pa.float64(), "fixed", "up", "down", "masked"),
+        *fields(pa.float64(), "fixed", "up", "down", "masked", "weight"),
+        *fields(pa.int32(), "part"),
         *fields(pa.binary(), "members"),
         *fields(pa.string(), "problem"),
     ]
 )
-"""A cluster with what is published of it, what it may lose, and its records' keys."""
+"""A cluster with what is published of it, what it may lose, and its records' keys.
+
+Where isotonic regression follows, `masked` is what it gave within a range, the `part`, and `weight`
+what the value weighs where ranges are put together.
+"""
 
 MASKED_RECORDS = pa.schema(
     fields(pa.int64(), "key")
@@ -102,6 +124,7 @@ MASKED_RECORDS = pa.schema(
     + fields(pa.string(), "problem")
 )
 SEEN = pa.schema(fields(pa.int32(), "decimals") + fields(pa.float64(), "largest"))
+ERRORS = pa.schema([pa.field("errors", pa.list_(pa.float64()))])
 TOTALS = pa.schema(fields(pa.int64(), "records") + fields(pa.float64(), "up", "down"))
 
 
@@ -114,22 +137,50 @@ def decimals_seen(batches: Batches, single: bool) -> Iterator[pa.RecordBatch]:
         yield batch_of(SEEN, decimals=[decimals], largest=[largest])
 
 
-def rank(batches: Batches) -> Iterator[pa.RecordBatch]:
-    """Sort the records of one range by value, equal ones by their random tie."""
+def rank(batches: Batches, to_cut: NumericSettings | None = None) -> Iterator[pa.RecordBatch]:
+    """Sort the records of one range by value, equal ones by their random tie; cut it if asked."""
     table = together(batches)
     if table is None:
         return
     units, keys, tie = (longs(table[name]) for name in ("units", "key", "tie"))
     order = np.argsort(tie)
     order = order[np.argsort(units[order], kind="stable")]
-    one = np.array([len(units)])
+    units, one = units[order], np.array([len(units)])
+    sizes = {}
+    if to_cut is not None and len(units) >= to_cut.k:
+        cuts = partition.cut(units, to_cut)
+        sizes = {"sizes": pack(cuts, np.array([len(cuts)]))}
     yield batch_of(
         RANKED,
         part=table["part"][:1],
         records=one,
-        units=pack(units[order], one),
+        units=pack(units, one),
         keys=pack(keys[order], one),
+        **sizes,
     )
+
+
+def errors_by_k(
+    batches: Batches, settings: NumericSettings, ks: Sequence[int]
+) -> Iterator[pa.RecordBatch]:
+    """Return the expected squared error of each range of ranks, for every k."""
+    for one in _rows(batches):
+        errors = expected_errors(unpack(one["units"])[0], settings, ks)
+        yield batch_of(ERRORS, errors=[errors])
+
+
+def clusters_of_ranges(batches: Batches, ranges: Ranges) -> Iterator[pa.RecordBatch]:
+    """Return the clusters of ranges that were cut each by itself, a batch for every range."""
+    for one in _rows(batches):
+        (units, _), (keys, _), (sizes, _) = (unpack(one[n]) for n in ("units", "keys", "sizes"))
+        ends = np.cumsum(sizes)
+        yield _clusters(
+            ranges.first[one["part"][0].as_py()] + np.arange(len(sizes)),
+            summarise(units, sizes, ranges.trim),
+            before=np.append(NOTHING_BEFORE, units[ends[:-1] - 1]),
+            after=np.append(units[ends[:-1]], NOTHING_AFTER),
+            members=pack(keys, sizes),
+        )
 
 
 def whole_clusters(batches: Batches, cut: Cut) -> Iterator[pa.RecordBatch]:
@@ -205,23 +256,80 @@ def mask_clusters(
     summarised: Callable[[pa.RecordBatch], ClusterSummary | CategorySummary],
     totals: Totals | None,
     seed: int | None,
+    ranges: Ranges | None = None,
 ) -> pa.RecordBatch:
-    """Mask some clusters with this machine's randomness, or a seed's."""
+    """Mask some clusters with this machine's randomness, or a seed's.
+
+    They are those of one of the `ranges`, if given, and otherwise any.
+    """
     clusters = clusters.sort_by("cluster") if seed is not None else clusters
     number = longs(clusters["cluster"])
     words = open_words(seed, f"attribute {settings.name}, clusters from {number[0]}")
     try:
-        masked = core.mask_clusters(summarised(clusters), settings, words, totals)
+        ends = None if ranges is None else _ends(number, int(ranges.first[-1]))
+        masked = core.mask_clusters(summarised(clusters), settings, words, totals, ends)
     except DataError as error:
         return batch_of(MASKED, problem=[packed(error)])
+    range_of = {} if ranges is None else _range_of(number, ranges)
+    weights = _weights(masked.description["scale"], settings) if is_regressed(settings) else {}
     return batch_of(
         MASKED,
         **masked.description,
         **vars(masked.losses),
+        **weights,
+        **range_of,
         cluster=number,
         masked=masked.values.astype(np.float64),
         members=clusters["members"],
     )
+
+
+def _range_of(number: Integers, ranges: Ranges) -> dict[str, Integers]:
+    part = np.searchsorted(ranges.first, number[0], side="right") - 1
+    return {"part": np.full(len(number), part)}
+
+
+def _ends(number: Integers, clusters: int) -> core.Ends:
+    return bool(number[0] == 0), bool(number[-1] == clusters - 1)
+
+
+def is_regressed(settings: AttributeSettings) -> TypeGuard[NumericSettings]:
+    """Whether masked values are put back in order."""
+    return isinstance(settings, NumericSettings) and settings.post != "none"
+
+
+def _weights(scales: Reals, settings: NumericSettings) -> dict[str, Reals]:
+    bounds = settings.published_lower, settings.published_upper
+    return {"weight": weights_of(scales, *bounds)}
+
+
+def regress_range(
+    batches: Batches, settings: NumericSettings, clusters: int
+) -> Iterator[pa.RecordBatch]:
+    """Put the masked values of a range of clusters in order, which all arrive here."""
+    table = together(batches)
+    if table is None:
+        return
+    table = table.sort_by("cluster")
+    number = longs(table["cluster"])
+    ends = _ends(number, clusters)
+    values = core.regress(reals(table["masked"]), reals(table["scale"]), settings, ends)
+    columns = dict(zip(table.schema.names, table.columns, strict=True))
+    yield batch_of(MASKED, **{**columns, "masked": values})
+
+
+class Levels(NamedTuple):
+    """Between which values each range lies when all ranges are put in order together."""
+
+    lowest: Reals
+    highest: Reals
+
+
+def published(clusters: pa.RecordBatch, settings: NumericSettings, levels: Levels) -> Reals:
+    """Return what is published of clusters, given where ranges of them lie."""
+    part = longs(clusters["part"])
+    values = np.clip(reals(clusters["masked"]), levels.lowest[part], levels.highest[part])
+    return core.publish(values, settings)
 
 
 def numbers_of(clusters: pa.RecordBatch, trim: float) -> ClusterSummary:
@@ -282,15 +390,17 @@ class _Range(NamedTuple):
 
 
 def _ranges(batches: Batches, cut: Cut) -> Iterator[_Range]:
-    for batch in batches:
-        for row in range(batch.num_rows):
-            one = batch.slice(row, 1)
-            (units, size), (keys, _) = (unpack(one[name]) for name in ("units", "keys"))
-            rank = cut.offsets[one["part"][0].as_py()] + np.arange(size[0])
-            cluster = np.minimum(rank // cut.k, cut.last)
-            start = np.flatnonzero(np.diff(cluster, prepend=-1))
-            end = np.append(start[1:], len(units))
-            yield _Range(units, keys, cluster, start, end, end - start)
+    for one in _rows(batches):
+        (units, size), (keys, _) = (unpack(one[name]) for name in ("units", "keys"))
+        rank = cut.offsets[one["part"][0].as_py()] + np.arange(size[0])
+        cluster = np.minimum(rank // cut.k, cut.last)
+        start = np.flatnonzero(np.diff(cluster, prepend=-1))
+        end = np.append(start[1:], len(units))
+        yield _Range(units, keys, cluster, start, end, end - start)
+
+
+def _rows(batches: Batches) -> Iterator[pa.RecordBatch]:
+    return (batch.slice(row, 1) for batch in batches for row in range(batch.num_rows))
 
 
 def _clusters(

@@ -80,7 +80,6 @@ def _without_declared_dates(
     warn(
         f"column {dates[0]!r}: dates declared to be missing were read as plainly missing",
         FileWarning,
-        stacklevel=5,
     )
     return raw.with_columns(reader(usecols=dates, user_missing=False)[0])
 

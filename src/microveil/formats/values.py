@@ -1,0 +1,218 @@
+"""Text as values: numbers, true/false values, dates and times, and what stands for missing ones."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import polars as pl
+
+from microveil.core.choices import DateOrder
+from microveil.errors import FileError, FileWarning, warn
+
+MARKERS = ("NA", "N/A", "n/a", "#N/A", ".", "NaN", "nan", "NULL", "null", "None")
+"""What stands for a missing value where the rest of a column is numbers, dates or true/false."""
+
+_DAY, _TIME = r"\d{4}-\d{2}-\d{2}", r"\d{2}:\d{2}:\d{2}(\.\d{1,6})?"
+_CLOCKS: dict[str, pl.Date | pl.Datetime | pl.Time] = {
+    f"^{_DAY}$": pl.Date(),
+    f"^{_DAY}[T ]{_TIME}$": pl.Datetime("us"),
+    f"^{_TIME}$": pl.Time(),
+}
+_NATIONAL = re.compile(r"(\d{1,4})([./-])\d{1,2}[./-](\d{1,4})(?: (\d{1,2}:\d{2})(:\d{2})?)?")
+_SEPARATORS: Mapping[str, tuple[str, ...]] = {
+    ".": (",", " ", "\u00a0", "\u202f", "'", "\u2019"),
+    ",": (".", " ", "\u00a0", "\u202f", "'", "\u2019"),
+}
+_SURELY_GROUPED = r",\d{3}[,.]"
+_WORDS = (("true", "false"), ("TRUE", "FALSE"), ("True", "False"))
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How text is to be read: the decimal mark, declared missing values, the order in dates.
+
+    Where commas are `unsure`, 1,234 may be 1.234 as well, and stays text.
+    """
+
+    decimal: str = "."
+    na: tuple[str, ...] = ()
+    dates: DateOrder | None = None
+    unsure: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class Read:
+    """The values of a column, and what had to be assumed to read them, in words.
+
+    `unclear` says that they may be dates of which day and month cannot be told apart.
+    """
+
+    values: pl.Series
+    assumed: tuple[str, ...] = ()
+    unclear: bool = False
+
+
+@dataclass
+class Assumed:
+    """What had to be assumed to read a file: said in one line, with the columns it is about."""
+
+    path: Path
+    columns: dict[str, list[str]] = field(default_factory=dict)
+    unclear: list[str] = field(default_factory=list)
+
+    def add(self, name: str, read: Read) -> pl.Series:
+        """Note what was assumed of a column; return its values under its name."""
+        for what in read.assumed:
+            self.columns.setdefault(what, []).append(repr(name))
+        if read.unclear:
+            self.unclear.append(repr(name))
+        return read.values.alias(name)
+
+    def tell(self) -> None:
+        """Warn of it, or ask where day and month cannot be told apart."""
+        if self.unclear:
+            raise FileError(
+                f"{self.path}: {', '.join(self.unclear)}: day and month cannot be told apart; say "
+                'which comes first: dates = "day-first" or "month-first" (--dates day-first)'
+            )
+        if self.columns:
+            said = "; ".join(f"{what}: {', '.join(names)}" for what, names in self.columns.items())
+            warn(f"{self.path}: {said}", FileWarning)
+
+
+def read_text(text: pl.Series, reading: Reading, *, verbatim: bool) -> Read:
+    """Read text as numbers, true/false values, dates or times if every value is one.
+
+    If `verbatim`, only where none would be written differently.
+    """
+    text = without(text, reading.na)
+    known = text.replace("", None)  # files whose every field is in quotes have "" for nothing
+    marked = known.is_in(MARKERS)
+    found = known.filter(marked).unique().sort().to_list() if marked.any() else []
+    rest = without(known, MARKERS) if found else known
+    read = _read(rest, reading, verbatim=verbatim) if rest.count() else None
+    if read is None:
+        stays = tuple(f'"{m}" stays text (--na {m} makes it missing)' for m in found if m == "NA")
+        return Read(text, stays if rest.count() else ())
+    missing = tuple(f'"{marker}" was read as missing' for marker in found)
+    return Read(without(read.values, reading.na), missing + read.assumed, read.unclear)
+
+
+def without(column: pl.Series, na: tuple[str, ...]) -> pl.Series:
+    """Make declared missing values missing: text as it stands, numbers whatever their form."""
+    if column.dtype == pl.String and na:
+        return column.replace(dict.fromkeys(na))
+    if not column.dtype.is_numeric() or not na:
+        return column
+    numbers = pl.Series(na, dtype=pl.String).cast(pl.Float64, strict=False).drop_nulls()
+    frame = pl.DataFrame({"column": column, "na": column.cast(pl.Float64).is_in(numbers.implode())})
+    kept = frame.select(pl.when(~pl.col("na")).then(pl.col("column"))).to_series()
+    return kept.alias(column.name)
+
+
+def _read(known: pl.Series, reading: Reading, *, verbatim: bool) -> Read | None:
+    dated = None if verbatim else _dates(known, reading.dates)
+    if dated is not None:
+        return dated
+    numbers = _numbers(known, reading, verbatim=verbatim)
+    if numbers is not None:
+        return numbers
+    for yes, no in _WORDS[:1] if verbatim else _WORDS:
+        if known.drop_nulls().is_in([yes, no]).all():
+            return Read(known == yes)
+    return None
+
+
+def _numbers(known: pl.Series, reading: Reading, *, verbatim: bool) -> Read | None:
+    if known.str.contains(r"^[+-]?0\d").any():
+        return None
+    plain, assumed = known, []
+    if not verbatim:
+        plain = plain.str.strip_chars()
+        if plain.str.ends_with("%").all():
+            plain = plain.str.strip_suffix("%").str.strip_chars()
+            assumed.append("percent signs were left out")
+        plain, grouped = _ungrouped(plain, reading)
+        assumed += ["thousands separators were left out"] if grouped else []
+    if reading.decimal == ",":
+        if plain.str.contains(".", literal=True).any():
+            return None
+        plain = plain.str.replace(",", ".", literal=True)
+    numbers = _cast(plain)
+    if numbers is None or (verbatim and not numbers.cast(pl.String).equals(plain)):
+        return None
+    return Read(numbers, tuple(assumed))
+
+
+def _cast(plain: pl.Series) -> pl.Series | None:
+    """Cast text to whole numbers or else to real ones; None if that would lose digits."""
+    for dtype in (pl.Int64, pl.Float64):
+        numbers = plain.cast(dtype, strict=False)
+        if numbers.count() == plain.count():
+            too_long = dtype == pl.Float64 and plain.str.contains(r"^[+-]?\d{16,}$").any()
+            return None if too_long else numbers
+    return None
+
+
+def _ungrouped(plain: pl.Series, reading: Reading) -> tuple[pl.Series, bool]:
+    """Leave out what separates thousands, if it is one mark and everywhere in its place."""
+    decimal = reading.decimal
+    for mark in _SEPARATORS[decimal]:
+        if not plain.str.contains(mark, literal=True).any():
+            continue
+        place, point = re.escape(mark), re.escape(decimal)
+        grouped = rf"^[+-]?(\d+|\d{{1,3}}({place}\d{{3}})+)({point}\d+)?$"
+        sure = not reading.unsure or mark != "," or plain.str.contains(_SURELY_GROUPED).any()
+        if sure and plain.str.contains(grouped).all():
+            return plain.str.replace_all(mark, "", literal=True), True
+    return plain, False
+
+
+def _dates(text: pl.Series, order: DateOrder | None) -> Read | None:
+    """Read a column as dates or times if every value is one, all written in one way."""
+    known = text.drop_nulls()
+    for pattern, dtype in _CLOCKS.items():
+        if re.search(pattern, known[0]) and known.str.contains(pattern).all():
+            times = text.str.replace(" ", "T", literal=True).str.strptime(dtype, strict=False)
+            return Read(times) if times.null_count() == text.null_count() else None
+    first = _NATIONAL.fullmatch(known[0])
+    return None if first is None else _national(text, first, order)
+
+
+def _national(text: pl.Series, first: re.Match[str], order: DateOrder | None) -> Read | None:
+    """Read dates that are written like the first one: 2.3.2011, 03/02/2011 14:05, 2011/03/02."""
+    begin, mark, end, minutes, seconds = first.groups()
+    place = re.escape(mark)
+    clock = r" \d{1,2}:\d{2}" + (r":\d{2}" if seconds else "") if minutes else ""
+    shape = rf"\d{{4}}{place}\d{{1,2}}{place}\d{{1,2}}"
+    if len(end) == 4 and len(begin) <= 2:
+        shape = rf"\d{{1,2}}{place}\d{{1,2}}{place}\d{{4}}"
+    elif len(begin) != 4:
+        return None
+    if not text.drop_nulls().str.contains(f"^{shape}{clock}$").all():
+        return None
+    day_first, unclear = None, False
+    if len(begin) <= 2:
+        day_first = _comes_day_first(text, mark)
+        if day_first is None:
+            unclear = order is None
+            day_first = order != "month-first"
+    form = {None: "%Y{0}%m{0}%d", True: "%d{0}%m{0}%Y", False: "%m{0}%d{0}%Y"}[day_first]
+    form = form.format(mark) + ((" %H:%M:%S" if seconds else " %H:%M") if minutes else "")
+    dtype = pl.Datetime("us") if minutes else pl.Date()
+    times = text.str.strptime(dtype, form, strict=False)
+    if times.null_count() > text.null_count():
+        return None
+    said = {None: (), True: ("dates were read day-first",), False: ("dates were read month-first",)}
+    return Read(times, said[day_first], unclear)
+
+
+def _comes_day_first(text: pl.Series, mark: str) -> bool | None:
+    """Whether days stand before months; None if no value tells. Only days come with points."""
+    parts = [text.str.extract(rf"^{start}(\d{{1,2}})").cast(pl.Int64)
+             for start in ("", rf"\d{{1,2}}{re.escape(mark)}")]  # fmt: skip
+    most = [int(part.max()) for part in parts]  # type: ignore[arg-type]
+    if max(most) > 12:
+        return most[0] > 12
+    return True if mark == "." else None

@@ -1,0 +1,43 @@
+from collections.abc import Callable
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from microveil import Plan
+
+Run = Callable[[str], tuple[int, str, str]]
+
+
+def test_plan_prints_a_line_for_every_column(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    pl.DataFrame(
+        {
+            "household_number": [n // 3 * 7 for n in range(90)],
+            "sex": [1, 2, 2] * 30,
+            "wages": [None if n % 10 == 0 else 100 + n * 37 % 80 for n in range(90)],
+            "remark": [f"said {n}" for n in range(90)],
+            "a very long name of a column that goes on": [n * 0.25 for n in range(90)],
+            "country": ["AT"] * 90,
+        }
+    ).write_csv(tmp_path / "in.csv")
+    code, out, err = run("plan in.csv -o plan.toml")
+    assert (code, err) == (0, "")
+    lines = out.splitlines()
+    assert all(len(line) <= 80 for line in lines[:-1])
+    assert lines[0].split() == ["column", "holds", "values", "missing", "role", "why"]
+    told = {line.split()[0]: line.split()[1:] for line in lines[1:]}
+    assert told["household_number"] == ["whole", "30", "dropped", "a", "key", "by", "its", "name"]
+    assert told["sex"] == ["whole", "2", "nominal", "codes", "by", "its", "name"]
+    assert told["wages"][:4] == ["whole", "72", "9", "masked"]
+    assert told["remark"][:3] == ["text", "90", "dropped"]
+    assert 'or role = "kept"' in out
+    assert lines[-3:-1] == ["Dropped: household_number, remark", "Published as they are: country"]
+    assert Plan.read(tmp_path / "plan.toml").names("identifier") == ("household_number", "remark")
+
+
+def test_plan_prints_nothing_if_quiet(run: Run, tmp_path: Path) -> None:
+    pl.DataFrame({"x": [n * n % 97 for n in range(40)]}).write_csv(tmp_path / "in.csv")
+    assert run("plan in.csv -o plan.toml --quiet") == (0, "", "")
