@@ -42,7 +42,7 @@ def test_releases_add_up_until_the_budget_is_spent(ledger: Path) -> None:
     assert (second.releases_before, second.epsilon_before, second.epsilon_after) == (1, 2.0, 3.0)
     assert second.budget == 3.0
     assert second.attributes_before == {"age": 1.0}
-    assert "1 earlier release of these people spent epsilon 2 of a" in second.statement
+    assert "1 release of these people before this one spent epsilon 2 of a" in second.statement
     found = Ledger.read(ledger)
     assert [one.attributes for one in found.releases] == [{"age": 1.0, "wage": 1.0}, {"age": 1.0}]
     assert found.spent_on("age") == 2.0
@@ -100,7 +100,7 @@ def test_a_run_that_is_killed_counts_until_it_is_withdrawn(ledger: Path) -> None
     )
     ended = subprocess.run([sys.executable, "-c", program], check=False)  # noqa: S603
     assert ended.returncode == -9
-    with pytest.raises(PlanError, match=r"0\.5 after 1 releases \(1 of them running still, or kil"):
+    with pytest.raises(PlanError, match=r"0\.5 after 1 release \(1 of them running still, or kil"):
         protect(PEOPLE, plan(1.0), ledger=ledger)
     (killed,) = Ledger.read(ledger).releases
     assert killed.state == "running"
@@ -119,7 +119,7 @@ def test_files_are_entered_by_their_digest(ledger: Path, tmp_path: Path) -> None
     (one,) = Ledger.read(ledger).releases
     expected = [(name, sha256_of(tmp_path / name)) for name in ("one.csv", "two.parquet")]
     assert [(file.name, file.sha256) for file in one.files] == expected
-    assert facts_of(release.certificate)["ledger"].startswith("0 earlier releases")
+    assert facts_of(release.certificate)["ledger"].startswith("This is the first release of")
 
 
 def test_a_large_file_is_entered_too(ledger: Path, tmp_path: Path) -> None:
@@ -213,7 +213,7 @@ def test_from_the_command_line(run: Run) -> None:
     assert run(f"{command} a.csv")[0] == 0
     code, _, err = run(f"{command} b.csv")
     assert code == 1
-    assert "0.5 after 1 releases, got 1" in err
+    assert "0.5 after 1 release, got 1" in err
     assert not Path("b.csv").exists()
     code, out, _ = run("ledger l.json")
     text = " ".join(out.split())

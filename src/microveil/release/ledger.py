@@ -199,22 +199,36 @@ class Spending:
     def _state(self, certificate: Certificate) -> LedgerState:
         before, budget = self.before, self.before.budget
         after = total([before.spent, certificate.epsilon])
-        releases = len(before.counted)
         return LedgerState(
             budget=budget,
-            releases_before=releases,
+            releases_before=len(before.counted),
             epsilon_before=before.spent,
             epsilon_after=after,
             attributes_before={a.name: before.spent_on(a.name) for a in certificate.attributes},
-            statement=(
-                f"{releases:,} earlier release{'' if releases == 1 else 's'} of these people "
-                f"spent epsilon {exactly(before.spent)} of a declared budget of {exactly(budget)}; "
-                f"with this one it is {exactly(after)}. Where every one of them states a bound at "
-                "a level, the sum of these bounds holds at that level for all of them together, on "
-                "the conditions of each; one without a bound leaves the sum without one. What was "
-                "released of these people without this ledger is not counted."
-            ),
+            statement=_statement(before, certificate.epsilon, after),
         )
+
+
+def _statement(before: Ledger, epsilon: float, after: float) -> str:
+    """Say what was spent before a release, what with it, and what that bounds."""
+    counted, budget = len(before.counted), exactly(before.budget)
+    elsewhere = " What was released of these people without this ledger is not counted."
+    if not counted:
+        return (
+            f"This is the first release of these people in their ledger; it spends epsilon "
+            f"{exactly(epsilon)} of a declared budget of {budget}.{elsewhere}"
+        )
+    return (
+        f"{_releases(counted)} of these people before this one spent epsilon "
+        f"{exactly(before.spent)} of a declared budget of {budget}; with this one it is "
+        f"{exactly(after)}. Where every one of them states a bound at a level, the sum of these "
+        "bounds holds at that level for all of them together, on the conditions of each; one "
+        f"without a bound leaves the sum without one.{elsewhere}"
+    )
+
+
+def _releases(count: int) -> str:
+    return f"{count:,} release{'' if count == 1 else 's'}"
 
 
 @contextmanager
@@ -277,8 +291,8 @@ def _check_left(ledger: Ledger, path: Path, plan: Plan) -> None:
     unended = f" ({running:,} of them running still, or killed)" if running else ""
     raise PlanError(
         f"epsilon must be at most what the ledger has left of its budget of "
-        f"{exactly(ledger.budget)}: {exactly(ledger.left)} after {len(ledger.counted):,} releases"
-        f"{unended}, got {exactly(plan.epsilon)}; choose a smaller epsilon, or see what was spent: "
+        f"{exactly(ledger.budget)}: {exactly(ledger.left)} after "
+        f"{_releases(len(ledger.counted))}{unended}, got {exactly(plan.epsilon)}; choose a smaller epsilon, or see what was spent: "
         f"microveil ledger {path}",
         setting="epsilon",
     )

@@ -62,7 +62,7 @@ def test_every_engine_enters_a_release_into_the_ledger(run_on: RunOn, tmp_path: 
     certificate = run_on(table_of(range(20)), plan).certificate
     assert certificate.ledger is not None
     assert certificate.ledger.epsilon_after == 1.0
-    with pytest.raises(PlanError, match="budget of 1: 0 after 1 releases"):
+    with pytest.raises(PlanError, match="budget of 1: 0 after 1 release"):
         run_on(table_of(range(20)), plan)
 
 
