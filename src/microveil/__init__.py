@@ -23,7 +23,17 @@ if TYPE_CHECKING:
     from microveil.evaluation.verdict import Verdict, verdict
     from microveil.exploration import Exploration, explore
     from microveil.formats import Source
-    from microveil.plan import Confidential, Derived, Group, Identifier, Kept, Plan, Scenario
+    from microveil.plan import (
+        Confidential,
+        Derived,
+        Group,
+        Identifier,
+        Kept,
+        Plan,
+        Pseudonym,
+        Scenario,
+        Shifted,
+    )
     from microveil.release.certificate import Certificate
     from microveil.release.check import check
     from microveil.release.detail import Detail
@@ -53,8 +63,10 @@ __all__ = [
     "PlanError",
     "PrivacyWarning",
     "ProtectedEstimator",
+    "Pseudonym",
     "Release",
     "Scenario",
+    "Shifted",
     "Source",
     "UsefulnessWarning",
     "Verdict",
@@ -88,7 +100,17 @@ _HOMES = {
         "evaluation.verdict": ("Verdict", "verdict"),
         "exploration": ("Exploration", "explore"),
         "formats": ("Source",),
-        "plan": ("Confidential", "Derived", "Group", "Identifier", "Kept", "Plan", "Scenario"),
+        "plan": (
+            "Confidential",
+            "Derived",
+            "Group",
+            "Identifier",
+            "Kept",
+            "Plan",
+            "Pseudonym",
+            "Scenario",
+            "Shifted",
+        ),
         "release.certificate": ("Certificate",),
         "release.check": ("check",),
         "release.detail": ("Detail",),

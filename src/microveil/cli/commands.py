@@ -20,6 +20,7 @@ from rich.segment import Segment
 
 from microveil.cli.options import (
     Engine,
+    KeyOf,
     Known,
     LedgerOf,
     Master,
@@ -197,6 +198,7 @@ def protect(
     master: Master = None,
     report: Report = None,
     ledger: LedgerOf = None,
+    key: KeyOf = None,
     seed: Seed = None,
     overwrite: Overwrite = False,
     quiet: Quiet = False,
@@ -216,6 +218,7 @@ def protect(
     from microveil.plan.plan import read_text
     from microveil.plan.problems import located
     from microveil.release.certificate_text import show_release, show_stamp
+    from microveil.release.key import key_of
     from microveil.release.ledger import check_left
 
     _check_report(report, overwrite=overwrite, source=data.path)
@@ -245,8 +248,9 @@ def protect(
         else:
             chosen = plan_for_columns(job.columns(roles["keep"]), **roles, **settings)
         chosen = with_scenario(chosen, known or (), people)
+        key_of(chosen, key, seed).check_apart(output)
         check_left(chosen, ledger, seed)
-        done = job.run(chosen, ledger=ledger, seed=seed, judge=judge, progress=progress)
+        done = job.run(chosen, ledger=ledger, key=key, seed=seed, judge=judge, progress=progress)
     written, certificate = done.written, done.written.certified
     stamp = show_stamp(certificate)
     if stamp:
@@ -261,6 +265,21 @@ def protect(
         _say(f"Private     {written.detail} (do not publish)", quiet=quiet)
     if report is not None:
         _say(f"Report      {report} (do not publish)", quiet=quiet)
+
+
+@app.command("key")
+def make_key(
+    file: Annotated[Path, typer.Argument(help="The key to write, e.g. people.key.")],
+    quiet: Quiet = False,
+) -> None:
+    """Make the key of pseudonyms, once for all tables in which people are to have the same ones.
+
+    Whoever has the key can find out whose a pseudonym is; without it nobody can make the same ones.
+    """
+    from microveil.release.key import Key
+
+    Key.make(file)
+    _say(f"Wrote {file} (keep it private, apart from releases, and do not lose it)", quiet=quiet)
 
 
 @app.command()

@@ -47,6 +47,7 @@ class Job(Protocol):
         plan: Plan,
         *,
         ledger: Path | None,
+        key: Path | None,
         seed: int | None,
         judge: bool,
         progress: Progress | None,
@@ -107,14 +108,16 @@ class _InMemory:
         plan: Plan,
         *,
         ledger: Path | None,
+        key: Path | None,
         seed: int | None,
         judge: bool,
         progress: Progress | None,
     ) -> Done:
         table = self._table or load(self._data, **plan.reading)
         released = [name for name, a in plan.attributes.items() if a.role != "identifier"]
-        check_values(table.data, plan.names("kept"), released, self._places.protected)
-        release = protect(table, plan, ledger=ledger, seed=seed, progress=progress)
+        as_they_are = (*plan.names("kept"), *plan.shifted)
+        check_values(table.data, as_they_are, released, self._places.protected)
+        release = protect(table, plan, ledger=ledger, key=key, seed=seed, progress=progress)
         with given_back_on_failure(release.spending):
             found = _judged(table, release, progress) if judge else None
             written = release.write_to(self._places, keep_order=self._keep_order)
@@ -145,6 +148,7 @@ class _Columnwise:
         plan: Plan,
         *,
         ledger: Path | None,
+        key: Path | None,
         seed: int | None,
         judge: bool,
         progress: Progress | None,
@@ -162,6 +166,7 @@ class _Columnwise:
             keep_order=self._keep_order,
             overwrite=self._overwrite,
             ledger=ledger,
+            key=key,
             seed=seed,
             progress=progress,
             look=look if judge else None,
@@ -204,11 +209,12 @@ class _OnSpark:
         plan: Plan,
         *,
         ledger: Path | None,
+        key: Path | None,
         seed: int | None,
         judge: bool,
         progress: Progress | None,
     ) -> Done:
-        release = protect(self._table, plan, ledger=ledger, seed=seed, progress=progress)
+        release = protect(self._table, plan, ledger=ledger, key=key, seed=seed, progress=progress)
         with given_back_on_failure(release.spending):
             written = release.write_to(self._places, keep_order=self._keep_order)
         return Done(written, NOT_ON_SPARK if judge else None)

@@ -55,6 +55,10 @@ LedgerOf = Annotated[
         "plan's: see microveil ledger. Seeded releases spend nothing.",
     ),
 ]
+KeyOf = Annotated[
+    Path | None,
+    typer.Option("--key", help="The key of pseudonyms, made once with microveil key."),
+]
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace files that exist.")]
 
 

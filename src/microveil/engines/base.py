@@ -5,7 +5,7 @@ summaries to `core.mask`, and spreads one value per cluster back over the record
 sees summaries only, so that every engine gives the same answers.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
@@ -167,6 +167,15 @@ class Engine(Table, Protocol):
         would end up in one cluster wherever many values are equal, and the release would tell who
         stood beside whom, however its rows are shuffled.
         """
+
+    def pseudonymise(self, attribute: str, pseudonym: Callable[[str], str]) -> int:
+        """Replace every value, as text, by its pseudonym; return the most records of one value.
+
+        Missing ones stay missing, and are nobody's.
+        """
+
+    def shift(self, attribute: str, person: str, days: Callable[[str], int]) -> None:
+        """Move dates or times by as many days as there are for the person of each record."""
 
     def clusters(self, attributes: Sequence[str]) -> UserTable:
         """Return the private description of the clusters of attributes that were masked."""

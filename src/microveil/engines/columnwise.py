@@ -136,6 +136,9 @@ class ColumnwiseEngine(MemoryEngine):
         like = column_of(self._empty, attribute)
         self._store(attribute, column_like(like, masked).to_polars())
 
+    def _keep_text(self, attribute: str, texts: pl.Series) -> None:
+        self._store(attribute, texts)
+
     def _store(self, attribute: str, released: pl.Series) -> None:
         path = self._parts.setdefault(attribute, self._scratch / f"{len(self._parts)}.parquet")
         frame = released.alias("column").to_frame()

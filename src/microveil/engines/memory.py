@@ -1,7 +1,7 @@
 """The engine for tables in memory: Polars, pandas or PyArrow, through narwhals."""
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Literal, TypeVar
@@ -47,6 +47,7 @@ from microveil.engines.dtypes import (
     numbers,
     own_categories,
     polars_of,
+    shifted,
     with_decimals,
 )
 from microveil.errors import DataError
@@ -256,6 +257,53 @@ class MemoryEngine:
     def _keep_clusters(self, attribute: AttributeSettings, masked: Masked) -> None:
         self._described[attribute.name] = attribute, masked.description
 
+    def pseudonymise(self, attribute: str, pseudonym: Callable[[str], str]) -> int:
+        """Replace every value, as text, by its pseudonym; return the most records of one value."""
+        texts = self._texts(attribute)
+        self._keep_text(attribute, _each(texts, pseudonym, pl.String()))
+        counts = texts.drop_nulls().value_counts()["count"]
+        return int(counts.max()) if len(counts) else 0  # type: ignore[arg-type]
+
+    def shift(self, attribute: str, person: str, days: Callable[[str], int]) -> None:
+        """Move dates or times by as many days as there are for the person of each record."""
+        people, moments = self._texts(person), polars_of(self._column(attribute))
+        unknown = int((people.is_null() & moments.is_not_null()).sum())
+        if unknown:
+            raise DataError(
+                f"its dates move with the person, and {person!r} is missing in {unknown:,} records "
+                "that have a date; leave these out, or drop the attribute",
+                attribute=attribute,
+                setting="role",
+            )
+        moved, outside = shifted(moments, _each(people, days, pl.Int64()), self.columns[attribute])
+        if outside:
+            raise DataError(
+                f"{outside:,} of its dates would leave the calendar when they are moved; a date "
+                "that stands for none, such as the last of the year 9999, would also tell how far "
+                "those of its person were moved: make such dates missing first",
+                attribute=attribute,
+                setting="role",
+            )
+        self._keep(attribute, moved)
+
+    def _texts(self, attribute: str) -> pl.Series:
+        """Return the values of a column of text or whole numbers as text."""
+        values, holds = category_values(self._column(attribute))
+        if holds not in ("text", "whole numbers"):
+            raise DataError(
+                "a pseudonym is of text or whole numbers, found other values; convert it to text "
+                "first, the same in all tables",
+                attribute=attribute,
+                setting="role",
+            )
+        return values.cast(pl.String)
+
+    def _keep_text(self, attribute: str, texts: pl.Series) -> None:
+        library = self._frame.implementation
+        self._masked[attribute] = nw.new_series(
+            "column", texts.to_list(), nw.String, backend=library
+        )
+
     def clusters(self, attributes: Sequence[str]) -> pl.DataFrame | pl.LazyFrame:
         """Return the private description of the clusters of attributes that were masked."""
         return cluster_rows([self._described[attribute] for attribute in attributes])
@@ -439,6 +487,13 @@ class ReleasedInMemory:
         shuffled = nw.from_native(self.data, eager_only=True)[order]
         # A pandas index would tell the old order.
         return nw.maybe_reset_index(shuffled).to_native(), self.positions[order]
+
+
+def _each(texts: pl.Series, function: Callable[[str], str | int], dtype: pl.DataType) -> pl.Series:
+    """Call a function once for every text there is, and give every record its result."""
+    known = texts.drop_nulls().unique()
+    results = pl.Series([function(text) for text in known], dtype=dtype)
+    return texts.replace_strict(known, results, default=None, return_dtype=dtype)
 
 
 def _rank(values: Integers) -> tuple[Order, Integers]:

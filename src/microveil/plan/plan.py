@@ -34,14 +34,24 @@ from microveil.core.tables import UserTable
 from microveil.errors import DataError, FileError, PlanError, Problems
 from microveil.plan.check import check_plan, refuse_former_settings
 from microveil.plan.groups import Group, GroupSettings, from_names
-from microveil.plan.roles import Confidential, Derived, Identifier, K, Kept, Part, Trim
+from microveil.plan.roles import (
+    Confidential,
+    Derived,
+    Identifier,
+    K,
+    Kept,
+    Part,
+    Pseudonym,
+    Shifted,
+    Trim,
+)
 from microveil.plan.scenarios import Scenario, ScenarioSettings, check_scenarios
 from microveil.plan.toml import inline, texts
 
 if TYPE_CHECKING:
     import polars as pl
 
-AttributeRole = Confidential | Identifier | Kept | Derived
+AttributeRole = Confidential | Identifier | Kept | Derived | Pseudonym | Shifted
 AttributesGiven = Mapping[str, object]
 """Attributes as they may be given: roles, their names, or mappings.
 
@@ -216,8 +226,8 @@ class Plan(Summarised, Part):
     dates
         ``"day-first"`` or ``"month-first"``: how dates such as 03/02/2011 in a CSV file are read.
     attributes
-        For every column its role: `Confidential`, `Identifier`, `Kept` or `Derived`, or the role's
-        name alone.
+        For every column its role: `Confidential`, `Identifier`, `Kept`, `Derived`, `Pseudonym` or
+        `Shifted`, or the role's name alone.
 
     Examples
     --------
@@ -293,6 +303,11 @@ class Plan(Summarised, Part):
         """The attributes that are recomputed."""
         return _Frozen({n: a for n, a in self.attributes.items() if isinstance(a, Derived)})
 
+    @cached_property
+    def shifted(self) -> Mapping[str, Shifted]:
+        """The dates and times that move by a number of days per person."""
+        return _Frozen({n: a for n, a in self.attributes.items() if isinstance(a, Shifted)})
+
     def names(self, role: str) -> tuple[str, ...]:
         """Names of the attributes of one role, in plan order."""
         return tuple(name for name, a in self.attributes.items() if a.role == role)
@@ -317,7 +332,7 @@ class Plan(Summarised, Part):
     def verbatim(self) -> tuple[str, ...]:
         """Names of the attributes whose values are text, whatever they look like."""
         text = [n for n, a in self.confidential.items() if a.has_text_categories]
-        return (*self.names("kept"), *text)
+        return (*self.names("kept"), *self.names("pseudonym"), *text)
 
     @property
     def reading(self) -> Reading:

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 _PART_OF_EXPRESSION = re.compile(r"""\w+|"(?:[^"]|"")*"|'(?:[^']|'')*'|[^\w\s]""")
 _MOST_PARTS_OF_EXPRESSION = 500  # Polars takes minutes for some thousands, or ends the process
 
+_MOST_DAYS = 36_500
 K = int | Literal["auto"]
 Bound = float | datetime | date | time
 
@@ -312,6 +313,43 @@ class Kept(Part):
     role: Literal["kept"] = "kept"
 
 
+class Pseudonym(Part):
+    """An identifier that survives as a random text, the same for the same person in every table.
+
+    It is made from the value, as text, with the key that `protect` is given. Records of a person
+    can be linked with each other by it, and the certificate says so.
+    """
+
+    role: Literal["pseudonym"] = "pseudonym"
+
+
+class Shifted(Part):
+    """Dates or times that move by one secret number of days per person; nothing else hides them.
+
+    Whose dates they are the plan's only pseudonym says. Intervals between dates of a person stay
+    as they are, and ε covers none of it.
+
+    Parameters
+    ----------
+    days
+        Dates move by -days to days, each number as likely; by default half a year.
+    """
+
+    role: Literal["shifted"] = "shifted"
+    shift: Literal["per-unit"] = "per-unit"
+    days: int = 182
+
+    @field_validator("days")
+    @classmethod
+    def _some_days(cls, days: int) -> int:
+        if not 1 <= days <= _MOST_DAYS:
+            raise PlanError(
+                f"days must be from 1 to {_MOST_DAYS:,}, got {days}; 182 is half a year",
+                setting="days",
+            )
+        return days
+
+
 class Derived(Part):
     """An attribute recomputed after masking, so that totals still add up.
 
@@ -463,7 +501,7 @@ def _in_words(model: type[Part], problem: "ErrorDetails", setting: str | None) -
     if problem["type"] == "missing":
         return f"{setting} is missing; add it"
     if problem["type"] in ("union_tag_invalid", "union_tag_not_found"):
-        return "role must be confidential, identifier, kept or derived"
+        return "role must be confidential, identifier, kept, derived, pseudonym or shifted"
     expected = problem["msg"].replace("Input should be", "must be")
     if setting in ("lower", "upper"):
         expected = "must be a number, or a date or time such as 1992-12-31"

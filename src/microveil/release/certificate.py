@@ -157,6 +157,13 @@ class Certificate(Summarised, _Entry):
     derived: tuple[DerivedAttribute, ...]
     kept: tuple[str, ...]
     dropped: tuple[str, ...]
+    pseudonyms: Annotated[
+        tuple[str, ...], Field(description="identifiers replaced by pseudonyms, made with a key")
+    ] = ()
+    shifted: Annotated[
+        dict[str, int],
+        Field(description="dates moved by one secret number of days per person, and the most days"),
+    ] = {}
     levels: tuple[Level, ...]
     not_protected: tuple[str, ...]
     notes: tuple[str, ...]
@@ -244,6 +251,8 @@ def certify(
         ),
         kept=plan.names("kept"),
         dropped=plan.names("identifier"),
+        pseudonyms=plan.names("pseudonym"),
+        shifted={name: attribute.days for name, attribute in plan.shifted.items()},
         levels=three_levels(resolved),
         not_protected=_not_protected(resolved),
         notes=resolved.notes,
@@ -304,6 +313,7 @@ def _not_protected(resolved: ResolvedPlan) -> tuple[str, ...]:
     items = ["The number of records."]
     if plan.names("kept"):
         items.append(f"Kept attributes, published as they are: {', '.join(plan.names('kept'))}.")
+    items += _not_hidden_by_key(plan)
     pooled = [name for pool in resolved.pools for name in pool.names]
     alone = [m for m in resolved.attributes if m.name not in pooled]
     if plan.missing == "keep" and len(pooled) < len(resolved.attributes):
@@ -338,6 +348,25 @@ def _not_protected(resolved: ResolvedPlan) -> tuple[str, ...]:
             f"are published as they are: {', '.join(unchanged)}."
         )
     return tuple(items)
+
+
+def _not_hidden_by_key(plan: Plan) -> list[str]:
+    """Say what pseudonyms and shifted dates give away."""
+    people, items = ", ".join(plan.names("pseudonym")), []
+    if people:
+        items.append(
+            f"Which records are of one person, here and in every table made with the same key, by "
+            f"the pseudonyms in {people}. Whose they are is hidden from all who do not have the "
+            "key, and from nobody who has it; how many records a person has, and where the "
+            "identifier is missing, is not hidden."
+        )
+    if plan.shifted:
+        items.append(
+            f"Intervals between the dates of a person, and times of day: {', '.join(plan.shifted)} "
+            "moved by one secret number of days for each person. Epsilon does not cover it: "
+            "someone who knows one date of a person can work out all the others."
+        )
+    return items
 
 
 if __name__ == "__main__":

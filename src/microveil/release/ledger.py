@@ -292,7 +292,8 @@ def _check_left(ledger: Ledger, path: Path, plan: Plan) -> None:
     raise PlanError(
         f"epsilon must be at most what the ledger has left of its budget of "
         f"{exactly(ledger.budget)}: {exactly(ledger.left)} after "
-        f"{_releases(len(ledger.counted))}{unended}, got {exactly(plan.epsilon)}; choose a smaller epsilon, or see what was spent: "
+        f"{_releases(len(ledger.counted))}{unended}, got {exactly(plan.epsilon)}; choose a "
+        "smaller epsilon, or see what was spent: "
         f"microveil ledger {path}",
         setting="epsilon",
     )

@@ -14,6 +14,7 @@ from microveil.plan.plan import Plan
 from microveil.plan.roles import Bound
 from microveil.release.certificate import Certificate, ProtectedFile
 from microveil.release.detail import Detail
+from microveil.release.key import Key
 from microveil.release.ledger import Spending
 from microveil.release.store import Places, Store, places_of
 
@@ -50,6 +51,7 @@ class Release(Summarised):
     store: Store = field(repr=False)
     seed: int | None = field(default=None, repr=False)
     spending: Spending | None = field(default=None, repr=False)
+    key: Key | None = field(default=None, repr=False)
 
     def _summary(self) -> Summary:
         from microveil.release.certificate_text import summary
@@ -109,6 +111,8 @@ class Release(Summarised):
 
     def write_to(self, places: Places, *, keep_order: bool) -> Written:
         """Write to places that were checked before the work began."""
+        if self.key is not None:
+            self.key.check_apart(places.protected)
         table, positions = self.rows.arranged(keep_order=keep_order, seed=self.seed)
         meta = self._meta_of(positions)
         with self.store.moved_into_place(places.all) as temporary:
@@ -138,7 +142,8 @@ class Release(Summarised):
             for name, attribute in self.plan.confidential.items()
             if not attribute.is_category
         }
-        released = {name for name, a in self.plan.attributes.items() if a.role != "identifier"}
+        hidden = ("identifier", "pseudonym")  # labels could name people
+        released = {name for name, a in self.plan.attributes.items() if a.role not in hidden}
         return self.store.meta.of_release(
             positions, released=released, masked=masked, derived=self.plan.derived
         )

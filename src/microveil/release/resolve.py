@@ -67,6 +67,7 @@ def resolve(plan: Plan, engine: Table) -> ResolvedPlan:
     if engine.records < 2:
         problems.raise_found()
     names = _usable(plan, engine, problems)
+    _check_people(plan, engine, problems)
     if plan.missing == "drop":
         engine.drop_missing([name for name in plan.confidential if name in engine.columns])
         _check_records(engine, " after dropping those with missing values")
@@ -120,6 +121,34 @@ def _usable(plan: Plan, engine: Table, problems: Problems) -> list[str]:
                 declared_domain(name, attribute, engine.columns[name])
             usable.append(name)
     return usable
+
+
+def _check_people(plan: Plan, engine: Table, problems: Problems) -> None:
+    """Refuse pseudonyms of what has no one way to be written, and to move what is no date."""
+    for name in plan.shifted:
+        column = engine.columns.get(name)
+        with problems:
+            if column is not None and column.clock not in ("date", "datetime"):
+                raise DataError(
+                    f"only dates and times with a date move by days, found {column.type_name}; "
+                    "convert it, or give it another role",
+                    attribute=name,
+                    setting="role",
+                )
+    for name in plan.names("pseudonym"):
+        column = engine.columns.get(name)
+        with problems:
+            if (
+                column is not None
+                and (column.clock or column.kind is None)
+                and not (column.type_name == "text")
+            ):
+                raise DataError(
+                    f"a pseudonym is of text or whole numbers, found {column.type_name}; convert "
+                    "it to text first, the same in all tables",
+                    attribute=name,
+                    setting="role",
+                )
 
 
 def _shares(plan: Plan) -> dict[str, float]:

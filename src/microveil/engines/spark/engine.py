@@ -81,6 +81,14 @@ class SparkEngine(SparkTable):
         """Refuse: all records in one place are too many."""
         raise PlanError("pooling is not for Spark", setting="anonymity")
 
+    def pseudonymise(self, attribute: str, pseudonym: Callable[[str], str]) -> int:
+        """Refuse, as is done before any work."""
+        raise NotImplementedError
+
+    def shift(self, attribute: str, person: str, days: Callable[[str], int]) -> None:
+        """Refuse, as is done before any work."""
+        raise NotImplementedError
+
     @property
     def joint_clusters(self) -> Mapping[str, Integers]:
         """None: there are no pools."""
@@ -346,6 +354,12 @@ def _check(frame: DataFrame, plan: Plan) -> None:
     if plan.pooled_groups:
         raise PlanError(
             f"plan: pooling is not for Spark yet, set anonymity = 0{instead}", setting="anonymity"
+        )
+    for name in (*plan.names("pseudonym"), *plan.shifted):
+        raise PlanError(
+            f"pseudonyms and shifted dates are not for Spark yet{instead}",
+            attribute=name,
+            setting="role",
         )
 
 
