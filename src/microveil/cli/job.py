@@ -19,11 +19,6 @@ from microveil.release.protect_file import column_names, is_columnwise, protect_
 from microveil.release.release import Release, Written
 from microveil.release.store import LocalStore
 
-NOT_ON_SPARK = (
-    "Spark does not know which row is whose. Protect a sample of the table by the same plan "
-    "without --engine spark, and take its verdict."
-)
-
 
 @dataclass(frozen=True)
 class Done:
@@ -216,8 +211,9 @@ class _OnSpark:
     ) -> Done:
         release = protect(self._table, plan, ledger=ledger, key=key, seed=seed, progress=progress)
         with given_back_on_failure(release.spending):
+            found = _judged(self._table, release, progress) if judge else None
             written = release.write_to(self._places, keep_order=self._keep_order)
-        return Done(written, NOT_ON_SPARK if judge else None)
+        return Done(written, found)
 
 
 def _judged(original: UserTable, release: Release, progress: Progress | None) -> Verdict | str:

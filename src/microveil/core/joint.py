@@ -1,7 +1,7 @@
 """Joint clusters: one cluster per record for a whole group of attributes."""
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -56,12 +56,56 @@ def coordinates(
         places = category_places(attribute.categories, attribute.paths, missing=absent)
         return places[units if present is None else _codes(units, present)]
     place = standardise(units[:, np.newaxis].astype(np.float64))
-    if present is None or not absent:
-        return place
+    return place if present is None else _with_gaps(place[:, 0], attribute, present, absent=absent)
+
+
+def _with_gaps(
+    place: Reals, attribute: AttributeSettings, present: Present, *, absent: bool
+) -> Reals:
+    """Give records without a value their place, where `absent` says that there are some."""
+    if not absent:
+        return place[:, np.newaxis]
     everyone = np.zeros((len(present), 1 if isinstance(attribute, NumericSettings) else 2))
-    everyone[present, 0] = place[:, 0]
+    everyone[present, 0] = place
     everyone[~present, 1:] = 1.0
     return everyone
+
+
+class Scaling(NamedTuple):
+    """What `coordinates` standardises by: the ends of all values, and how they lie between them.
+
+    `mean` and `deviation` are those of values of which the lowest is 0 and the highest 1. `absent`
+    says whether some records have no value.
+    """
+
+    lowest: float
+    highest: float
+    mean: float
+    deviation: float
+    absent: bool
+
+
+def placed_by(
+    units: NDArray[Any], attribute: AttributeSettings, present: Present, scaling: Scaling
+) -> Reals:
+    """Place some of the values of an attribute as `coordinates` places all of them.
+
+    Examples
+    --------
+    >>> attribute = CategorySettings.__new__(CategorySettings)
+    >>> object.__setattr__(attribute, "kind", "ordinal")
+    >>> everyone = np.ones(2, dtype=bool)
+    >>> placed_by(np.array([0, 2]), attribute, everyone, Scaling(0, 2, 0.5, 0.5, absent=False))
+    array([[-1.],
+           [ 1.]])
+    """
+    if isinstance(attribute, CategorySettings) and attribute.kind == "nominal":
+        places = category_places(attribute.categories, attribute.paths, missing=scaling.absent)
+        return places[_codes(units.astype(np.int64), present)]
+    width = scaling.highest - scaling.lowest
+    place = (units - scaling.lowest) / (width or 1.0) - scaling.mean
+    place = place / scaling.deviation if scaling.deviation else np.zeros(len(units))
+    return _with_gaps(place, attribute, present, absent=scaling.absent)
 
 
 def category_places(

@@ -7,7 +7,7 @@ sees summaries only, so that every engine gives the same answers.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import Any, Literal, NamedTuple, Protocol
 
 import polars as pl
 
@@ -128,6 +128,19 @@ class Table(Protocol):
         """Grid of the last decimal seen in a numeric column."""
 
 
+class Beside(NamedTuple):
+    """An original and its release as tables that Polars reads lazily.
+
+    `positions` say where each released record stood, `clusters` how many records of each attribute
+    are in clusters with and without sensitivity.
+    """
+
+    original: pl.LazyFrame
+    released: pl.LazyFrame
+    positions: Integers
+    clusters: pl.DataFrame
+
+
 class Released(Protocol):
     """A released table, where its engine keeps it."""
 
@@ -148,6 +161,9 @@ class Released(Protocol):
 
     def arranged(self, *, keep_order: bool, seed: int | None) -> tuple[UserTable, Integers | None]:
         """Return the table in its original or in random order, and where each record stood."""
+
+    def beside_original(self) -> Beside | None:
+        """Return both tables, if the engine has kept the original where Polars can read it."""
 
 
 class Engine(Table, Protocol):
@@ -187,7 +203,7 @@ class Engine(Table, Protocol):
         """
 
     @property
-    def joint_clusters(self) -> Mapping[str, Integers]:
+    def joint_clusters(self) -> Mapping[str, Any]:
         """The joint cluster of each record, in record order, for every pool by its attributes."""
 
     def derive(self, derived: Mapping[str, Derived]) -> None:

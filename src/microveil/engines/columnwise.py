@@ -167,6 +167,9 @@ class ReleasedInFiles:
     positions: Integers
     row_order: Literal["random", "as in the original"]
 
+    def beside_original(self) -> None:
+        """Whoever looks is given the original by the function that has its files."""
+
     def shuffled(self, seed: int | None) -> Released:  # noqa: ARG002 - the engine was told before
         """Return it as it is."""
         return self

@@ -474,6 +474,9 @@ class ReleasedInMemory:
     positions: Integers
     row_order: Literal["random", "as in the original"] = "as in the original"
 
+    def beside_original(self) -> None:
+        """Nothing is kept of the original."""
+
     def shuffled(self, seed: int | None) -> Released:
         """Return it with its records in random order."""
         return ReleasedInMemory(*self.arranged(keep_order=False, seed=seed), "random")

@@ -116,20 +116,33 @@ class Glance:
 
 def glance(original: UserTable, release: Release, random: np.random.Generator) -> Glance:
     """Look at a release and its original, which may be a lazy table of Polars."""
-    positions = release.detail.positions
+    original, released, detail, inferred = _side_by_side(original, release)
+    positions = detail.positions
     if positions is None:
         raise DataError(
-            "which record is whose is not known on Spark, so nobody can be looked for; protect a "
-            "sample of the table in memory by the same plan"
+            "on a cluster it is not known to this machine which record is whose, so nobody can be "
+            "looked for; protect a sample of the table in memory by the same plan"
         )
-    inferred = False
-    if not isinstance(original, pl.LazyFrame):
-        table = load(original, **release.plan.reading)
-        original, inferred = table.data, table.meta.inferred
     chosen = _choose(len(positions), random)
-    detail = replace(release.detail, positions=np.arange(len(chosen)))
-    pair = _pair(_rows(original, positions[chosen]), _rows(release.data, chosen), detail)
-    return Glance(original, release.data, positions, release.plan, chosen, pair, inferred)
+    few = replace(detail, positions=np.arange(len(chosen)))
+    pair = _pair(_rows(original, positions[chosen]), _rows(released, chosen), few)
+    return Glance(original, released, positions, release.plan, chosen, pair, inferred)
+
+
+def _side_by_side(
+    original: UserTable, release: Release
+) -> tuple[UserTable, UserTable, Detail, bool]:
+    """Return both tables as they can be read, the detail, and whether types were inferred."""
+    beside = release.rows.beside_original()
+    if beside is not None:
+        counted = replace(
+            release.detail, clusters=beside.clusters, positions=beside.positions, joint={}
+        )
+        return beside.original, beside.released, counted, False
+    if isinstance(original, pl.LazyFrame) or release.detail.positions is None:
+        return original, release.data, release.detail, False
+    table = load(original, **release.plan.reading)
+    return table.data, release.data, release.detail, table.meta.inferred
 
 
 def glance_again(pair: Pair, random: np.random.Generator) -> Glance | None:

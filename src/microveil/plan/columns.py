@@ -441,11 +441,18 @@ def _amount(look: Look) -> Proposal:
     if isinstance(look.values.dtype, pl.Decimal) and look.values.dtype.scale < MOST_DECIMALS:
         return Proposal(settings | {"decimals": look.values.dtype.scale}, _MASKED)
     decimals = _decimals(look.values, finite)
-    if decimals < MOST_DECIMALS and largest <= LARGEST_UNITS * grid_of_decimals(decimals).step:
+    while 1 < decimals < MOST_DECIMALS and not _fits(largest, decimals):
+        decimals -= 1
+    if decimals < MOST_DECIMALS and _fits(largest, decimals):
         return Proposal(settings | {"decimals": decimals}, _MASKED, ("decimals",))
     finest = int(np.ceil(np.log10(largest / LARGEST_UNITS))) + 1
     step = float(f"1e{max(-decimals, finest)}")
     return Proposal(settings | {"resolution": step}, _MASKED, ("resolution",))
+
+
+def _fits(largest: float, decimals: int) -> bool:
+    """Whether values of so many decimals fit their noise grid."""
+    return largest <= LARGEST_UNITS * grid_of_decimals(decimals).step
 
 
 def _decimals(values: pl.Series, finite: Reals) -> int:

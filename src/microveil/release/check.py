@@ -80,5 +80,5 @@ def _engine_of(plan: Plan, data: UserTable) -> Engine:
         from microveil.engines.spark.engine import SparkEngine
 
         return SparkEngine(data, plan, None)
-    table = load(data, verbatim=plan.verbatim)
+    table = load(data, **plan.reading)
     return MemoryEngine(table.data, inferred=table.meta.inferred)

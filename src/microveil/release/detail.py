@@ -6,6 +6,7 @@ import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 
@@ -41,7 +42,8 @@ class Detail:
         For every released record its position in the original table; None on Spark.
     joint
         For every group that was pooled, by the names of its attributes, the joint cluster of each
-        record, in the order of the original.
+        record, in the order of the original; on Spark a Spark DataFrame of records by their number
+        in the table, with block and joint cluster.
     plan, protected_sha256
         Of a detail read from a file: what was done, and the protected file it belongs to.
     """
@@ -51,7 +53,7 @@ class Detail:
     positions: Integers | None = None
     plan: Plan | None = None
     protected_sha256: str | None = None
-    joint: Mapping[str, Integers] = field(default_factory=dict)
+    joint: Mapping[str, Any] = field(default_factory=dict)
 
     def about(self) -> str:
         """Say as JSON what a detail is, and which protected file it belongs to."""

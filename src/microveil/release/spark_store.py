@@ -79,6 +79,8 @@ class SparkStore:
         files, clusters = Files(self.spark, place), detail.clusters
         files.make_private(place)
         clusters.write.parquet(f"{place}/clusters")
+        for number, joint in enumerate(detail.joint.values()):
+            joint.write.parquet(f"{place}/joint{number}")
         files.write_text(f"{place}/about.json", detail.about())
         files.write_text(f"{place}/plan.toml", detail.plan_text)
         files.write_text(f"{place}/losses.json", detail.losses.write_json())

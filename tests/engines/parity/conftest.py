@@ -19,7 +19,6 @@ from microveil.release.release import Written
 ENGINES = ("memory", "columnwise", "spark")
 LACKS = {
     "spark": (
-        "pooling",
         "pseudonyms and shifted dates",
         "positions of records in the private detail",
         "derived attributes that depend on other records, as `x - AVG(x)`",

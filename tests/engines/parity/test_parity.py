@@ -347,22 +347,6 @@ def test_positions_tell_where_each_record_stood(run_on: RunOn) -> None:
     assert (outcome.positions + 7).tolist() == outcome.data["n"].to_list()
 
 
-SOME_ENGINES: dict[str, dict[str, Any]] = {
-    "pooling": {"anonymity": 6},
-}
-
-
-@pytest.mark.parametrize("behaviour", SOME_ENGINES)
-def test_what_not_every_engine_does(behaviour: str, run_elsewhere: RunOn) -> None:
-    run_elsewhere.needs(behaviour)
-    table = pl.DataFrame({"x": COLUMNS["ties"], "y": COLUMNS["reals"], "n": COLUMNS["unique"]})
-    roles = {"x": DOMAIN, "y": DOMAIN, "n": "kept"}
-    plan = Plan(**{"epsilon": 1, "k": 4, "attributes": roles, **SOME_ENGINES[behaviour]})
-    ours, theirs = (run(table, plan, seed=3) for run in (run_elsewhere, run_in_memory))
-    assert_same(ours, theirs)
-    assert_frame_equal(ours.data, theirs.data)
-
-
 def test_an_expression_over_all_records(run_on: RunOn) -> None:
     run_on.needs("derived attributes that depend on other records, as `x - AVG(x)`")
     roles = {"x": DOMAIN, "z": Derived(expression="x - AVG(x)")}

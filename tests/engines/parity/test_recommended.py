@@ -5,8 +5,10 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
+from pyspark.sql import SparkSession
 
-from microveil import Confidential, Plan
+from microveil import Confidential, Plan, protect, verdict
+from microveil.core.choices import Pooling
 from microveil.engines.spark import engine as line
 from tests.engines.parity.conftest import Outcome, RunOn, run_in_memory
 from tests.engines.parity.test_parity import assert_same
@@ -74,3 +76,76 @@ def test_masked_values_are_in_order_across_ranges(
     assert masked.is_sorted()
     assert masked.n_unique() > 1
     assert masked.is_between(0, 1000).all()
+
+
+POOLED = pl.DataFrame(
+    {
+        "x": RANDOM.permutation(600), "y": [None if i % 7 == 0 else i % 97 for i in range(600)],
+        "kind": [["a", "b", "c"][i % 3] for i in range(600)], "who": range(600),
+    }
+)  # fmt: skip
+
+
+def pooled(pooling: Pooling, **settings: Any) -> Plan:  # noqa: ANN401
+    kinds = Confidential(kind="nominal", categories=["a", "b", "c"], method="DP-UM", k=20)
+    domain = Confidential(lower=0, upper=1000)
+    return Plan(
+        epsilon=3e6, k=5, missing="keep", anonymity=8, pooling=pooling,
+        attributes={"x": domain, "y": domain, "kind": kinds, "who": "kept"}, **settings,
+    )  # fmt: skip
+
+
+def test_exchanged_values_stay_in_joint_clusters_of_many_blocks(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """At an ε so large that masked values are those of individual clusters."""
+    monkeypatch.setattr(line, "block_size", lambda _: 100)
+    plan = pooled("exchange", together=[["x", "y"]])
+    release: Any = protect(spark.createDataFrame(POOLED.to_arrow()).repartition(3), plan)
+    data = pl.DataFrame(release.data.toArrow()).sort("who")
+    (joint,) = release.detail.joint.values()
+    joint = pl.DataFrame(joint.toArrow())
+    assert len(joint) == 600
+    assert joint["block"].n_unique() > 4
+    assert joint.group_by("block", "joint").len()["len"].min() >= 8  # type: ignore[operator]
+    assert release.certificate.groups[0].anonymity == 8
+    x = POOLED["x"].to_numpy()
+    masked = (x // 5) * 5 + 2  # the mean of five in a row
+    moved = data["x"].to_numpy()
+    assert sorted(moved) == sorted(masked)
+    assert np.mean(moved != masked) > 0.6
+    assert np.abs(moved - x).mean() < 120  # within a neighbourhood
+    assert data["y"].null_count() == POOLED["y"].null_count()
+    assert sorted(data["kind"]) == sorted(POOLED["kind"])
+
+
+def test_averages_are_shared_by_as_many_on_every_engine(
+    run_on: RunOn, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(line, "block_size", lambda _: 100)
+    found = run_on(POOLED, pooled("average"))
+    assert found.data.group_by("x", "y", "kind").len()["len"].min() >= 8  # type: ignore[operator]
+    assert found.certificate.groups[0].anonymity == 8
+
+
+def test_a_pool_of_one_block_has_the_certificate_of_memory(run_elsewhere: RunOn) -> None:
+    plan = pooled("exchange")
+    assert run_elsewhere(POOLED, plan).facts == run_in_memory(POOLED, plan).facts
+
+
+def test_people_are_looked_for_in_a_release_of_spark(spark: SparkSession) -> None:
+    """A verdict on Spark is about that of memory, for a plan that passes and one that does not."""
+    table = TABLE.with_columns(where=pl.col("y") % 4)
+    roles = {"x": "confidential", "y": "confidential", "where": "identifier"}
+    for anonymity in (0, 10):
+        plan = Plan(epsilon=1, k=5, anonymity=anonymity, attributes=roles)
+        frame = spark.createDataFrame(table.to_arrow()).repartition(2)
+        ours = verdict(frame, protect(frame, plan), seed=1)
+        theirs = verdict(table, protect(table, plan), seed=1)
+        assert ours.passed == theirs.passed == (anonymity > 0)
+        assert (ours.records, ours.looked_at) == (600, 600)
+        assert abs(ours.linkage.value - theirs.linkage.value) < 0.1
+        measure = "risk.clusters_without_noise"
+        shares = [[f.value for f in v.figures if f.measure == measure] for v in (ours, theirs)]
+        assert shares[0] == pytest.approx(shares[1])
+        assert len(shares[0]) == 2

@@ -6,7 +6,7 @@ whole records are moved once. The driver sees counts and totals, never records o
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial, reduce
 from typing import Any, Literal, Protocol
 
@@ -20,15 +20,18 @@ from pyspark.sql.types import LongType, StructField, StructType
 
 from microveil.core.accounting import Totals
 from microveil.core.attribute import AttributeSettings, CategorySettings, NumericSettings
+from microveil.core.blocks import BlockTree, grow
 from microveil.core.grid import Integers, Reals
 from microveil.core.isotonic import across_ranges
+from microveil.core.joint import Scaling
 from microveil.core.mask import mask_singly, total_losses
+from microveil.core.mdav import block_size
 from microveil.core.noise import SystemWords, open_words
 from microveil.core.pooling import Pool
-from microveil.engines.base import Pooled, Released
+from microveil.engines.base import Beside, Pooled, Released
 from microveil.engines.detail_rows import cluster_rows, losses_of
-from microveil.engines.memory import no_finite_result
-from microveil.engines.spark import join, workers
+from microveil.engines.memory import no_finite_result, pooled_wrongly
+from microveil.engines.spark import join, pooling, workers
 from microveil.engines.spark.arrow import Batches
 from microveil.engines.spark.hadoop import Scratch
 from microveil.engines.spark.problems import unpacked
@@ -43,6 +46,10 @@ VALUES_PER_TASK = 2**22
 RECORDS_PER_RANGE = 2**16
 """Ranges that are cut each by itself have about so many records or more."""
 
+SAMPLED_PER_BLOCK = 200
+"""Records of a sample for each block that records are parted into."""
+
+_FILLED = 0.8  # blocks of a sample's cuts are of about so much of the largest size
 _SEEDED_BLOCK = 1024
 
 
@@ -55,7 +62,9 @@ class SparkEngine(SparkTable):
         super().__init__(frame, plan, Scratch(frame.sparkSession), seed)
         self._seed = seed
         self._masked: dict[str, AttributeSettings] = {}
-        self._dealt: list[DataFrame] = []
+        self._dealt: dict[str, DataFrame] = {}
+        self._present: dict[str, int] = {}
+        self._joint: dict[str, DataFrame] = {}
         self._described: dict[str, DataFrame] = {}
         self._derived: dict[str, Derived] = {}
 
@@ -77,9 +86,95 @@ class SparkEngine(SparkTable):
         errors: Reals = np.sum([row.errors for row in found], axis=0)
         return errors
 
-    def pool(self, pool: Pool, seed: int | None) -> Pooled:  # noqa: ARG002
-        """Refuse: all records in one place are too many."""
-        raise PlanError("pooling is not for Spark", setting="anonymity")
+    def pool(self, pool: Pool, seed: int | None) -> Pooled:
+        """Pool masked values: records are parted into blocks, and pooled within each of them.
+
+        Blocks are neighbours by a tree of cuts that the driver finds on a sample of records. Joint
+        clusters are formed, and permutations drawn, by the one task that has a block, in files that
+        are written once.
+        """
+        number = len(self._joint)
+        gathered = self._gather(pool, f"pool{number}/gathered")
+        space = pooling.Space(pool, _scalings(gathered, pool))
+        tree = self._tree(gathered, space)
+        placed = partial(self._placed, gathered, space, tree)
+        found = placed(np.arange(tree.leaves)).groupBy("block").count().collect()
+        counts: dict[int, int] = dict(found)
+        label = tree.merged(
+            np.array([counts.get(leaf, 0) for leaf in range(tree.leaves)]), pool.anonymity
+        )
+        blocks = placed(label).repartitionById(int(label.max()) + 1, "block")
+        work = partial(pooling.pool_block, space=space, seed=seed)
+        schema = pooling.pooled_schema(len(pool.attributes))
+        pooled = self._scratch.write(_map(blocks, work, schema), f"pool{number}/pooled")
+        self._scratch.delete(f"pool{number}/gathered")
+        self._joint[", ".join(pool.names)] = pooled.select("key", "block", "joint")
+        return self._take_pooled(pooled, pool)
+
+    def _gather(self, pool: Pool, name: str) -> DataFrame:
+        """Bring the values of a pool's attributes and their masked values to their records."""
+        units = [
+            self.unit_of(attribute).cast("double").alias(f"u{number}")
+            for number, attribute in enumerate(pool.attributes)
+        ]
+        records = self.table.select("key", *units)
+        places = {self.places[a.name]: f"m{number}" for number, a in enumerate(pool.attributes)}
+        schema = to_arrow_schema(records.schema)
+        deal = partial(join.deal_records, schema=schema, buckets=self._buckets)
+        masked = [self._dealt[place] for place in places]
+        dealt = reduce(DataFrame.union, masked, _map(records, deal, join.DEALT))
+        found = pooling.gathered_schema(len(pool.attributes))
+        work = partial(join.gather, records=schema, masked=places, schema=found)
+        buckets = dealt.repartitionById(self._buckets, "bucket")
+        return self._scratch.write(_map(buckets, work, found), name)
+
+    def _tree(self, gathered: DataFrame, space: pooling.Space) -> BlockTree:
+        """Find cuts on a sample that part all records into blocks that MDAV can take."""
+        few = gathered.limit(1).toArrow().combine_chunks().to_batches()[0]
+        width = space.points(few).shape[1]
+        most = max(block_size(width), 2 * space.pool.anonymity)
+        parts = math.ceil(self.records / (most * _FILLED)) if self.records > most else 1
+        if parts == 1:
+            return grow(np.zeros((0, width)), 1)
+        share = min(1.0, SAMPLED_PER_BLOCK * parts / self.records)
+        sample = gathered.sample(fraction=share, seed=self._seed).toArrow().combine_chunks()
+        return grow(space.points(sample.to_batches()[0]), parts)
+
+    def _placed(
+        self, gathered: DataFrame, space: pooling.Space, tree: BlockTree, label: Integers
+    ) -> DataFrame:
+        work = partial(pooling.assign_blocks, space=space, tree=tree, label=label)
+        return _map(gathered, work, pooling.placed_schema(len(space.pool.attributes)))
+
+    def _take_pooled(self, pooled: DataFrame, pool: Pool) -> Pooled:
+        """Check what was pooled, and let it take the place of what was masked."""
+        masked = [f"m{number}" for number in range(len(pool.attributes))]
+        found = _one(
+            pooled.agg(
+                F.max("problem").alias("problem"), F.count("key").alias("records"),
+                F.sum("parts").alias("parts"), *(F.count(name).alias(name) for name in masked),
+            )
+        )  # fmt: skip
+        if found["problem"]:
+            raise unpacked(found["problem"])
+        smallest = None
+        if pool.pooling == "average":
+            classes = pooled.groupBy(*masked).count()
+            smallest = int(_one(classes.agg(F.min("count")))[0])
+            if smallest < pool.anonymity:
+                raise pooled_wrongly(pool.names, f"the release is {smallest}-anonymous")
+        for name, attribute in zip(masked, pool.attributes, strict=True):
+            exact = pool.pooling == "average" or found[name] == attribute.records
+            if found["records"] != self.records or not exact:
+                raise _not_once(attribute)
+            self._present[attribute.name] = found[name]
+            place = self.places[attribute.name]
+            values = pooled.where(F.col(name).isNotNull()).select(
+                "key", F.col(name).alias("masked")
+            )
+            deal = partial(join.deal_values, column=place, buckets=self._buckets)
+            self._dealt[place] = _map(values, deal, join.DEALT)
+        return Pooled(int(found["parts"]), smallest)
 
     def pseudonymise(self, attribute: str, pseudonym: Callable[[str], str]) -> int:
         """Refuse, as is done before any work."""
@@ -90,9 +185,10 @@ class SparkEngine(SparkTable):
         raise NotImplementedError
 
     @property
-    def joint_clusters(self) -> Mapping[str, Integers]:
-        """None: there are no pools."""
-        return {}
+    def joint_clusters(self) -> Mapping[str, DataFrame]:
+        """The joint cluster of each record, by its number in the table, for every pool."""
+        numbers = self.table.select("key", F.col("id").alias("record"))
+        return {name: numbers.join(joint, "key").drop("key") for name, joint in self._joint.items()}
 
     def mask(self, attribute: AttributeSettings, seed: int | None) -> pl.DataFrame:  # noqa: ARG002
         """Mask an attribute: for every record's key a masked value, written once.
@@ -109,7 +205,8 @@ class SparkEngine(SparkTable):
             masked, losses = self._mask_records(attribute, place)
             masked = masked.select("key", "masked")
             deal = partial(join.deal_values, column=place, buckets=self._buckets)
-        self._dealt.append(_map(masked, deal, join.DEALT))
+        self._dealt[place] = _map(masked, deal, join.DEALT)
+        self._present[attribute.name] = attribute.records
         return losses_of(attribute, *losses)
 
     def clusters(self, attributes: Sequence[str]) -> DataFrame:
@@ -293,14 +390,41 @@ class SparkEngine(SparkTable):
             derived={self.places[name]: recipe for name, recipe in self._derived.items()},
         )
         deal = partial(join.deal_records, schema=assembly.records, buckets=self._buckets)
-        dealt = reduce(DataFrame.union, self._dealt, _map(records, deal, join.DEALT))
+        dealt = reduce(DataFrame.union, self._dealt.values(), _map(records, deal, join.DEALT))
         buckets = dealt.repartitionById(self._buckets, "bucket")
         together = buckets.mapInArrow(partial(join.assemble, assembly=assembly), released)
         written = self._scratch.write(together, "release")
-        self._scratch.delete("records")
         self._check_written(written)
         columns = [F.col(self.places[n]).alias(n, metadata={}) for n in attributes]
-        return ReleasedOnSpark(written.select(*columns), written.orderBy("id").select(*columns))
+        return ReleasedOnSpark(
+            written.select(*columns),
+            written.orderBy("id").select(*columns),
+            partial(self._beside, attributes),
+        )
+
+    def _beside(self, attributes: Sequence[str]) -> Beside | None:
+        """Read the staged original and the release by Polars, where they are on this machine."""
+        folder = self._scratch.on_this_machine
+        if folder is None:
+            return None
+        tables = [pl.scan_parquet(folder / name / "*.parquet") for name in ("records", "release")]
+        was, now = (table.select("id").collect().to_series().to_numpy() for table in tables)
+        order = np.argsort(was)
+        original, released = (
+            table.select(pl.col(self.places[n]).alias(n) for n in names)
+            for table, names in zip(tables, (self._staged, attributes), strict=True)
+        )
+        return Beside(original, released, order[np.searchsorted(was[order], now)], self._counted())
+
+    def _counted(self) -> pl.DataFrame:
+        """Count records whose cluster is released as it is, and all others."""
+        clusters = self.clusters(list(self._masked)).where("cluster is not null")
+        size = F.coalesce("scale", "sensitivity").alias("scale")
+        found = clusters.select("attribute", "records", F.sign(size).alias("scale"))
+        rows = found.groupBy("attribute", "scale").agg(F.sum("records")).collect()
+        schema = {"attribute": pl.String, "scale": pl.Float64, "records": pl.Int64}
+        counted = pl.DataFrame([tuple(row) for row in rows], schema, orient="row")
+        return counted.with_columns(cluster=pl.lit(0), sensitivity=pl.col("scale"))
 
     def _check_written(self, written: DataFrame) -> None:
         """Raise what workers complained of, and make sure that every value found its record."""
@@ -315,7 +439,7 @@ class SparkEngine(SparkTable):
             if problem is not None:
                 raise unpacked(problem)
             for attribute, number in zip(attributes, found, strict=True):
-                if (count, number) != (self.records, attribute.records):
+                if (count, number) != (self.records, self._present[attribute.name]):
                     raise _not_once(attribute)
 
 
@@ -329,6 +453,7 @@ class ReleasedOnSpark:
 
     data: DataFrame
     in_order: DataFrame
+    beside_original: Callable[[], Beside | None] = field(repr=False)
     positions: None = None
     row_order: Literal["random", "as in the original"] = "random"
 
@@ -347,17 +472,13 @@ class ReleasedOnSpark:
 
 
 def _check(frame: DataFrame, plan: Plan) -> None:
-    """Refuse what needs all clusters in one place, before any work is done."""
+    """Refuse what is out of reach, before any work is done."""
     if ".connect." in type(frame).__module__:
         raise DataError("Spark Connect is not supported; use a session on the cluster itself")
-    instead = "; change the plan, or protect a table in memory"
-    if plan.pooled_groups:
-        raise PlanError(
-            f"plan: pooling is not for Spark yet, set anonymity = 0{instead}", setting="anonymity"
-        )
     for name in (*plan.names("pseudonym"), *plan.shifted):
         raise PlanError(
-            f"pseudonyms and shifted dates are not for Spark yet{instead}",
+            "pseudonyms and shifted dates are not for Spark yet; change the plan, or protect a "
+            "table in memory",
             attribute=name,
             setting="role",
         )
@@ -446,6 +567,31 @@ def _offsets(ranked: DataFrame) -> Integers:
     lengths: dict[int, int] = dict(ranked.select("part", "records").collect())
     ends = np.cumsum([lengths.get(number, 0) for number in range(max(lengths) + 1)])
     return np.append(0, ends[:-1])
+
+
+def _scalings(gathered: DataFrame, pool: Pool) -> tuple[Scaling, ...]:
+    """Find what coordinates are standardised by, in two looks at all records."""
+    kind = "m" if pool.follows_masked_values else "u"
+    names = [f"{kind}{number}" for number in range(len(pool.attributes))]
+    ends = _one(
+        gathered.agg(
+            F.count("key").alias("records"), *(F.min(name).alias(f"{name} low") for name in names),
+            *(F.max(name).alias(f"{name} high") for name in names),
+            *(F.count(name).alias(f"{name} present") for name in names),
+        )
+    )  # fmt: skip
+    low, high = ([ends[f"{name} {end}"] or 0.0 for name in names] for end in ("low", "high"))
+    within = [
+        (F.col(name) - F.lit(a)) / F.lit(b - a or 1.0)
+        for name, a, b in zip(names, low, high, strict=True)
+    ]
+    means = _one(gathered.agg(*map(F.avg, within), *map(F.stddev_pop, within)))
+    return tuple(
+        Scaling(a, b, means[at] or 0.0, means[at + len(names)] if b > a else 0.0, absent)
+        for at, (a, b, absent) in enumerate(
+            zip(low, high, (ends[f"{n} present"] < ends["records"] for n in names), strict=True)
+        )
+    )
 
 
 def _numbered(clusters: Mapping[int, int], trim: float) -> workers.Ranges:

@@ -122,6 +122,11 @@ class Scratch:
         self._files = Files(spark, self.path)
         self._files.make_private(self.path)
 
+    @property
+    def on_this_machine(self) -> Path | None:
+        """The directory as Python knows it; None if it is on another file system."""
+        return self._files.on_this_machine(self.path)
+
     def write(self, frame: DataFrame, name: str) -> DataFrame:
         """Write a table and return it read back.
 

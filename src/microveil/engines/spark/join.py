@@ -110,22 +110,12 @@ class Assembly(NamedTuple):
 
 def assemble(batches: Batches, assembly: Assembly) -> Iterator[pa.RecordBatch]:
     """Put the records of one bucket together with their masked values, in the order of keys."""
-    dealt: dict[str, list[pa.RecordBatch]] = {}
-    for batch in batches:
-        for row in range(batch.num_rows):
-            one = batch.slice(row, 1)
-            dealt.setdefault(one["column"][0].as_py(), []).append(one)
-    if RECORDS not in dealt:
+    bucket = _bucket(batches, assembly.records)
+    if bucket is None:
         return
-    buffers = (one["values"][0].as_buffer() for one in dealt[RECORDS])
-    records = pa.concat_batches([pa.ipc.read_record_batch(b, assembly.records) for b in buffers])
-    records = records.take(pa.array(np.argsort(longs(records["key"]))))
-    keys, columns = (
-        longs(records["key"]),
-        dict(zip(records.schema.names, records.columns, strict=True)),
-    )
+    columns = bucket.columns
     for name, categories in assembly.masked.items():
-        values = _masked(keys, dealt.get(name, []))
+        values = bucket.masked(name)
         columns[name] = _column(values, categories, assembly.released.field(name).type)
     wanted = {
         field.name: columns[field.name] for field in assembly.released if field.name in columns
@@ -134,16 +124,51 @@ def assemble(batches: Batches, assembly: Assembly) -> Iterator[pa.RecordBatch]:
     yield derive(released, assembly.names, assembly.derived) if assembly.derived else released
 
 
-def _masked(keys: Integers, dealt: list[pa.RecordBatch]) -> Reals:
-    """Return masked values in the order of the records' keys; NaN where a record has none."""
-    values = np.full(len(keys), np.nan)
-    if dealt:
-        owners, found = (
-            np.concatenate([unpack(one[name])[0] for one in dealt]) for name in ("keys", "values")
-        )
-        order = np.argsort(owners)
-        values[np.searchsorted(keys, owners[order])] = found[order].view(np.float64)
-    return values
+def gather(
+    batches: Batches, records: pa.Schema, masked: dict[str, str], schema: pa.Schema
+) -> Iterator[pa.RecordBatch]:
+    """Put records and masked values of one bucket side by side, each column by its own name."""
+    bucket = _bucket(batches, records)
+    if bucket is not None:
+        values = {
+            name: pa.array(bucket.masked(column), from_pandas=True)
+            for column, name in masked.items()
+        }
+        yield batch_of(schema, **bucket.columns, **values)
+
+
+class _Bucket(NamedTuple):
+    """The records of a bucket in the order of their keys, and what was dealt to it besides."""
+
+    columns: dict[str, pa.Array]
+    dealt: dict[str, list[pa.RecordBatch]]
+
+    def masked(self, column: str) -> Reals:
+        """Return masked values in the order of the records' keys; NaN where a record has none."""
+        keys, dealt = longs(self.columns["key"]), self.dealt.get(column, [])
+        values = np.full(len(keys), np.nan)
+        if dealt:
+            owners, found = (
+                np.concatenate([unpack(one[name])[0] for one in dealt])
+                for name in ("keys", "values")
+            )
+            order = np.argsort(owners)
+            values[np.searchsorted(keys, owners[order])] = found[order].view(np.float64)
+        return values
+
+
+def _bucket(batches: Batches, schema: pa.Schema) -> _Bucket | None:
+    dealt: dict[str, list[pa.RecordBatch]] = {}
+    for batch in batches:
+        for row in range(batch.num_rows):
+            one = batch.slice(row, 1)
+            dealt.setdefault(one["column"][0].as_py(), []).append(one)
+    if RECORDS not in dealt:
+        return None
+    buffers = (one["values"][0].as_buffer() for one in dealt[RECORDS])
+    records = pa.concat_batches([pa.ipc.read_record_batch(b, schema) for b in buffers])
+    records = records.take(pa.array(np.argsort(longs(records["key"]))))
+    return _Bucket(dict(zip(records.schema.names, records.columns, strict=True)), dealt)
 
 
 def _column(values: Reals, categories: tuple[Category, ...] | None, kind: pa.DataType) -> pa.Array:

@@ -71,7 +71,7 @@ class SparkTable:
     def _table(self) -> DataFrame:
         numbered = (
             self._frame.toDF(*self.places.values())
-            .select(*(self.places[name] for name in self._staged))
+            .select(*(self.places[name] for name in self._staged if name in self.places))
             .withColumn("id", F.monotonically_increasing_id())
             .withColumn("key", _keyed(F.col("id"), self._secrets[:3]))
         )
@@ -205,13 +205,15 @@ class SparkTable:
         Missing ones are left out. The same double-precision arithmetic as `Grid.to_units`, without
         a way through Python.
         """
-        if isinstance(attribute, CategorySettings):
-            units = _code(self.places[attribute.name], attribute.categories)
-        else:
-            value, grid = self._number(attribute.name), attribute.grid
-            units = F.rint((value - F.lit(grid.origin)) / F.lit(grid.step))
-        units = units.cast("long").alias("units")
+        units = self.unit_of(attribute).cast("long").alias("units")
         return self.table.where(units.isNotNull()).select(units, "key")
+
+    def unit_of(self, attribute: AttributeSettings) -> Expression:
+        """Return a value in grid units, or the code of a category; null where it is missing."""
+        if isinstance(attribute, CategorySettings):
+            return _code(self.places[attribute.name], attribute.categories)
+        value, grid = self._number(attribute.name), attribute.grid
+        return F.rint((value - F.lit(grid.origin)) / F.lit(grid.step))
 
 
 def _code(place: str, categories: tuple[Category, ...]) -> Expression:
