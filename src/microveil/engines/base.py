@@ -17,6 +17,7 @@ from microveil.core.attribute import (
     NumericKind,
     NumericSettings,
 )
+from microveil.core.coding import Coding
 from microveil.core.grid import Grid, Integers, Reals
 from microveil.core.pooling import Pool
 from microveil.core.tables import UserTable
@@ -112,6 +113,12 @@ class Table(Protocol):
 
         Real numbers that are not whole stay as they are.
         """
+
+    def code(self, codings: Mapping[str, Coding]) -> None:
+        """Code the numbers of these columns, and of no others, whenever they are looked at."""
+
+    def recode(self, attribute: str, groups: Mapping[str, str]) -> None:
+        """Put groups, as text, in the place of categories; what is in none stays as it is."""
 
     def drop_missing(self, attributes: Sequence[str]) -> None:
         """Leave out the records with a null in any of these attributes."""

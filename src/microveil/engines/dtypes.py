@@ -1,6 +1,6 @@
 """Columns of the user's library as numbers or categories, and back again."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from decimal import Decimal
 from typing import Any
 
@@ -92,6 +92,12 @@ def shifted(moments: pl.Series, days: pl.Series, column: Column) -> tuple[pl.Ser
     if not unit:
         return moved.cast(pl.Int32).cast(pl.Date), 0
     return moved.cast(moments.dtype), 0
+
+
+def grouped(categories: nw.Series[Any], groups: Mapping[str, str]) -> pl.Series:
+    """Return the group of every category, as text, and what is in none as it is."""
+    values, _ = category_values(categories)
+    return values.cast(pl.String).replace(dict(groups))
 
 
 def category_values(series: nw.Series[Any]) -> tuple[pl.Series, Holds]:

@@ -19,6 +19,7 @@ from microveil.core.attribute import (
     NumericKind,
     NumericSettings,
 )
+from microveil.core.coding import Coding
 from microveil.core.expected import expected_errors
 from microveil.core.grid import Grid, Integers, Reals, grid_of_observed
 from microveil.core.joint import cluster_points, points_of
@@ -43,6 +44,7 @@ from microveil.engines.dtypes import (
     column_like,
     column_of,
     describe,
+    grouped,
     listed_categories,
     numbers,
     own_categories,
@@ -81,6 +83,7 @@ class MemoryEngine:
         self._plain: dict[str, nw.Series[Any]] = {}
         self._masked: dict[str, nw.Series[Any]] = {}
         self._declared: dict[str, tuple[Category, ...]] = {}
+        self._coding: dict[str, Coding] = {}
 
     @property
     def records(self) -> int:
@@ -121,6 +124,19 @@ class MemoryEngine:
                 if bool((values.round() == values).all()):
                     wanted[name] = nw.Int64()
         return wanted
+
+    def code(self, codings: Mapping[str, Coding]) -> None:
+        """Code the numbers of these columns, and of no others, whenever they are looked at."""
+        self._coding = dict(codings)
+
+    def recode(self, attribute: str, groups: Mapping[str, str]) -> None:
+        """Put groups, as text, in the place of categories; what is in none stays as it is."""
+        texts = grouped(self._frame[attribute], groups).to_list()
+        library = self._frame.implementation
+        column = nw.new_series("column", texts, nw.String, backend=library)
+        self._frame = self._frame.with_columns(column.alias(attribute))
+        self._plain.pop(attribute, None)
+        self.__dict__.pop("columns", None)
 
     def text_facts(self, attribute: str) -> TextFacts:
         """Look at a column that does not hold numbers."""
@@ -463,7 +479,9 @@ class MemoryEngine:
 
     def _values(self, attribute: str) -> Reals:
         column = self._column(attribute)
-        return numbers(column.drop_nulls() if column.null_count() else column)
+        values = numbers(column.drop_nulls() if column.null_count() else column)
+        coding = self._coding.get(attribute)
+        return values if coding is None else coding.of(values)
 
 
 @dataclass(frozen=True, eq=False)

@@ -317,7 +317,9 @@ class Plan(Summarised, Part):
         general = self._marks.get("", frozenset()) & type(self).model_fields.keys()
         if self.confidential[attribute].k is not None:
             general -= {"k"}
-        return general | self._marks.get(attribute, frozenset())
+        own = self._marks.get(attribute, frozenset())
+        coded = {end for to, end in (("top", "upper"), ("bottom", "lower")) if to in own}
+        return general | own | coded
 
     @cached_property
     def _marks(self) -> Mapping[str, frozenset[str]]:
@@ -569,4 +571,7 @@ def _to_toml(attribute: AttributeRole) -> dict[str, object]:
     settings = {"role": attribute.role, **attribute.model_dump(exclude_defaults=True)}
     if "taxonomy" in settings:
         settings["taxonomy"] = inline(settings["taxonomy"])
+    for coded, end in (("top", "upper"), ("bottom", "lower")):
+        if coded in settings:
+            del settings[end]
     return settings

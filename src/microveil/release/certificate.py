@@ -76,6 +76,18 @@ class MaskedAttribute(_Entry):
     epsilon: Annotated[float, Field(description="this attribute's share of epsilon")]
     lower: Annotated[float | str | None, Field(description="declared; null if not declared")]
     upper: Annotated[float | str | None, Field(description="declared; null if not declared")]
+    top: Annotated[
+        float | str | None, Field(description="values above were moved to it before masking")
+    ] = None
+    bottom: Annotated[
+        float | str | None, Field(description="values below were moved to it before masking")
+    ] = None
+    round_to: Annotated[
+        float | None, Field(description="values were rounded to its multiples before masking")
+    ] = None
+    level: Annotated[
+        int | None, Field(description="of the taxonomy, to whose groups categories were recoded")
+    ] = None
     categories: Annotated[int | None, Field(description="how many are declared; null if none are")]
     unit: Annotated[Unit | None, Field(description="of dates and times")]
     domain: DomainSource
@@ -285,6 +297,10 @@ def _entry(settings: AttributeSettings, plan: Plan) -> MaskedAttribute:
         "epsilon": settings.epsilon,
         "lower": _plain(declared.lower),
         "upper": _plain(declared.upper),
+        "top": _plain(declared.top),
+        "bottom": _plain(declared.bottom),
+        "round_to": declared.round_to,
+        "level": declared.level,
         "domain": settings.domain_source,
         "level_1_bound": level_1_bound(settings, plan.records_per_person),
         "level_2_bound": level_2_bound(settings, plan.records_per_person),

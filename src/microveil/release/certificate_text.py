@@ -179,7 +179,20 @@ def clusters_of(attribute: MaskedAttribute) -> str:
 
 
 def domain_of(attribute: MaskedAttribute) -> str:
-    """Say what values an attribute could take."""
+    """Say what values an attribute could take, and how they were coded before masking."""
+    return f"{_domain(attribute)}{coding_of(attribute)}"
+
+
+def coding_of(attribute: MaskedAttribute) -> str:
+    """Say what became of values before they were masked; empty if they stayed as they were."""
+    ends = [end for end in ("bottom", "top") if getattr(attribute, end) is not None]
+    coded = f", {' and '.join(ends)} coded" if ends else ""
+    rounded = f", rounded to {attribute.round_to:g}" if attribute.round_to else ""
+    level = f", recoded to level {attribute.level}" if attribute.level else ""
+    return f"{coded}{rounded}{level}"
+
+
+def _domain(attribute: MaskedAttribute) -> str:
     if attribute.domain == "data":
         return "from the data"
     if attribute.categories is not None:

@@ -19,7 +19,12 @@ from microveil.plan.groups import Group
 from microveil.plan.plan import Plan
 from microveil.plan.roles import did_you_mean
 from microveil.release.resolve_categories import resolve_categories
-from microveil.release.resolve_numbers import check_numeric, declared_domain, resolve_numbers
+from microveil.release.resolve_numbers import (
+    check_numeric,
+    coding_of,
+    declared_domain,
+    resolve_numbers,
+)
 
 _MOST_NAMES = 30
 _MOST_ALIKE = 5
@@ -113,13 +118,17 @@ def _usable(plan: Plan, engine: Table, problems: Problems) -> list[str]:
     present = {n: a for n, a in plan.confidential.items() if n in engine.columns}
     kinds = {name: attribute.numeric_kind for name, attribute in present.items()}
     engine.convert({name: kind for name, kind in kinds.items() if kind is not None})
-    usable = []
+    usable, codings = [], {}
     for name, attribute in present.items():
         with problems:
+            if attribute.recoded:
+                engine.recode(name, attribute.recoded)
             if not attribute.is_category:
                 check_numeric(name, attribute, engine)
+                codings[name] = coding_of(name, attribute, engine.columns[name])
                 declared_domain(name, attribute, engine.columns[name])
             usable.append(name)
+    engine.code({name: coding for name, coding in codings.items() if coding is not None})
     return usable
 
 

@@ -13,6 +13,7 @@ from microveil.core.attribute import (
     NumericSettings,
 )
 from microveil.core.choices import Partition, Post
+from microveil.core.coding import Coding
 from microveil.core.grid import (
     MOST_DECIMALS,
     Grid,
@@ -60,6 +61,18 @@ def check_numeric(name: str, attribute: Confidential, engine: Table) -> None:
             f"decimals are for numbers, found {column.type_name}; remove decimals",
             attribute=name,
             setting="decimals",
+        )
+    if attribute.round_to is not None and column.clock is not None:
+        raise DataError(
+            f"round_to is for numbers, found {column.type_name}; use unit",
+            attribute=name,
+            setting="round_to",
+        )
+    if attribute.round_to and attribute.round_to % 1 and column.kind == "integer":
+        raise DataError(
+            f"whole numbers are rounded to whole numbers, got round_to = {attribute.round_to:g}",
+            attribute=name,
+            setting="round_to",
         )
     if attribute.decimals and column.kind == "integer":
         raise DataError(
@@ -141,6 +154,17 @@ def declared_domain(name: str, attribute: Confidential, column: Column) -> tuple
         -math.inf if lower is None else float(number_of(name, lower, column)),
         math.inf if upper is None else float(number_of(name, upper, column)),
     )
+
+
+def coding_of(name: str, attribute: Confidential, column: Column) -> Coding | None:
+    """Return what becomes of numbers before they are masked; None if they stay as they are."""
+    if attribute.top is None and attribute.bottom is None and attribute.round_to is None:
+        return None
+    lower, upper = declared_domain(name, attribute, column)
+    return Coding(
+        lower, upper, attribute.bottom is not None, attribute.top is not None,
+        attribute.round_to or 0.0,
+    )  # fmt: skip
 
 
 def _check_grid(

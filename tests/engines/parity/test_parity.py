@@ -66,6 +66,20 @@ def test_every_engine_enters_a_release_into_the_ledger(run_on: RunOn, tmp_path: 
         run_on(table_of(range(20)), plan)
 
 
+def test_the_same_values_are_masked_after_coding(run_elsewhere: RunOn) -> None:
+    reals = pl.Series(RANDOM.uniform(-400, 1400, 209).round(2))
+    table = pl.DataFrame(
+        {"x": reals, "job": ["nurse", "smith", "joiner", "nurse"] * 52 + ["smith"]}
+    )
+    job = Confidential(kind="nominal", taxonomy={"health": ["nurse"], "craft": ["smith", "joiner"]},
+                       level=1, method="DP-UM")  # fmt: skip
+    coded = Confidential(bottom=0, top=1000, round_to=2.5, method="DP-UM")
+    plan = Plan(epsilon=1, k=5, attributes={"x": coded, "job": job})
+    theirs = run_elsewhere(table, plan)
+    assert_same(run_in_memory(table, plan), theirs)
+    assert set(theirs.data["job"]) == {"health", "craft"}
+
+
 @pytest.mark.parametrize("guarantee", CASES)
 def test_the_same_summaries_centroids_scales_losses_and_certificate(
     guarantee: GuaranteeName, run_elsewhere: RunOn, monkeypatch: pytest.MonkeyPatch
