@@ -123,6 +123,12 @@ def test_an_error_says_which_attribute_and_which_setting(
 def test_domains_that_cannot_be_used() -> None:
     with pytest.raises(PlanError, match="attribute 'x': the domain is too wide"):
         protect(pl.DataFrame({"x": [1, 2, 3]}), plan(attributes=domain(-1e308, 1e308)))
+    with pytest.raises(PlanError, match="attribute 'x': the domain is too wide"):
+        protect(
+            pl.DataFrame({"x": [1, 2, 3]}), plan(attributes=domain(-1e6, 1.7976931348623157e308))
+        )
+    with pytest.raises(DataError, match="attribute 'x': its domain must be 1e-290 wide or wider"):
+        protect(pl.DataFrame({"x": [0.0, 0.0, 0.0]}), plan(attributes=domain(0, 5e-324)))
 
 
 def test_columns_and_attributes_must_agree() -> None:

@@ -32,6 +32,9 @@ from microveil.release.temporal import number_of, quantum, unit_of
 _FEWEST_STEPS = 4_096
 """What the default grid must leave of the range of values, so that rounding to it does no harm."""
 
+_NARROWEST_DOMAIN, _WIDEST_DOMAIN = 1e-290, 2.0**1023
+"""Steps of a narrower one would be smaller, and distances in a wider one larger, than numbers."""
+
 
 def check_numeric(name: str, attribute: Confidential, engine: Table) -> None:
     """Refuse a column whose type does not hold the numbers, dates or times it should."""
@@ -252,9 +255,16 @@ def _grid(
 ) -> tuple[Grid, GridSource]:
     lower, upper = domain
     if math.isfinite(lower) and math.isfinite(upper):
-        if upper - lower == math.inf:
+        if upper - lower > _WIDEST_DOMAIN:
             raise PlanError(
                 "the domain is too wide; narrow lower and upper", attribute=name, setting="lower"
+            )
+        if upper - lower < _NARROWEST_DOMAIN:
+            raise DataError(
+                f"its domain must be {_NARROWEST_DOMAIN:g} wide or wider for its noise grid, found "
+                "a narrower one; give its values in another unit",
+                attribute=name,
+                setting="lower",
             )
         return grid_of_domain(lower, upper), "declared"
     if attribute.resolution == "data":
