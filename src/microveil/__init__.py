@@ -25,7 +25,17 @@ if TYPE_CHECKING:
     from microveil.evaluation.verdict import Verdict, verdict
     from microveil.exploration import Exploration, explore
     from microveil.formats import Source
-    from microveil.plan import Confidential, Derived, Group, Identifier, Kept, Plan, Scenario
+    from microveil.plan import (
+        Confidential,
+        Derived,
+        Group,
+        Identifier,
+        Kept,
+        Plan,
+        Pseudonym,
+        Scenario,
+        Shifted,
+    )
     from microveil.release.certificate import Certificate
     from microveil.release.check import check
     from microveil.release.detail import Detail
@@ -55,9 +65,11 @@ __all__ = [
     "PlanError",
     "PrivacyWarning",
     "ProtectedEstimator",
+    "Pseudonym",
     "Release",
     "Risk",
     "Scenario",
+    "Shifted",
     "Source",
     "UsefulnessWarning",
     "Verdict",
@@ -94,7 +106,17 @@ _HOMES = {
         "evaluation.verdict": ("Verdict", "verdict"),
         "exploration": ("Exploration", "explore"),
         "formats": ("Source",),
-        "plan": ("Confidential", "Derived", "Group", "Identifier", "Kept", "Plan", "Scenario"),
+        "plan": (
+            "Confidential",
+            "Derived",
+            "Group",
+            "Identifier",
+            "Kept",
+            "Plan",
+            "Pseudonym",
+            "Scenario",
+            "Shifted",
+        ),
         "release.certificate": ("Certificate",),
         "release.check": ("check",),
         "release.detail": ("Detail",),

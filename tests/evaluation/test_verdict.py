@@ -284,7 +284,7 @@ def test_no_value_is_printed() -> None:
 def test_it_says_what_it_cannot_do() -> None:
     people, release = small()
     spark = replace(release, detail=replace(release.detail, positions=None))
-    with pytest.raises(DataError, match="not known on Spark"):
+    with pytest.raises(DataError, match="on a cluster it is not known"):
         verdict(people, spark)
     with pytest.raises(DataError, match="got 'regio', which is not in the original"):
         verdict(people, release, known=["regio"])

@@ -20,7 +20,9 @@ from rich.segment import Segment
 
 from microveil.cli.options import (
     Engine,
+    KeyOf,
     Known,
+    LedgerOf,
     Master,
     OutputPlace,
     Overwrite,
@@ -243,6 +245,8 @@ def protect(
     engine: Engine = "memory",
     master: Master = None,
     report: Report = None,
+    ledger: LedgerOf = None,
+    key: KeyOf = None,
     seed: Seed = None,
     overwrite: Overwrite = False,
     quiet: Quiet = False,
@@ -262,6 +266,8 @@ def protect(
     from microveil.plan.plan import read_text
     from microveil.plan.problems import located
     from microveil.release.certificate_text import show_release, show_stamp
+    from microveil.release.key import key_of
+    from microveil.release.ledger import check_left
 
     _check_report(report, overwrite=overwrite, source=data.path)
     job = open_job(
@@ -290,7 +296,9 @@ def protect(
         else:
             chosen = plan_for_columns(job.columns(roles["keep"]), **roles, **settings)
         chosen = with_scenario(chosen, known or (), people)
-        done = job.run(chosen, seed=seed, judge=judge, progress=progress)
+        key_of(chosen, key, seed).check_apart(output)
+        check_left(chosen, ledger, seed)
+        done = job.run(chosen, ledger=ledger, key=key, seed=seed, judge=judge, progress=progress)
     written, certificate = done.written, done.written.certified
     stamp = show_stamp(certificate)
     if stamp:
@@ -305,6 +313,51 @@ def protect(
         _say(f"Private     {written.detail} (do not publish)", quiet=quiet)
     if report is not None:
         _say(f"Report      {report} (do not publish)", quiet=quiet)
+
+
+@app.command("key")
+def make_key(
+    file: Annotated[Path, typer.Argument(help="The key to write, e.g. people.key.")],
+    quiet: Quiet = False,
+) -> None:
+    """Make the key of pseudonyms, once for all tables in which people are to have the same ones.
+
+    Whoever has the key can find out whose a pseudonym is; without it nobody can make the same ones.
+    """
+    from microveil.release.key import Key
+
+    Key.make(file)
+    _say(f"Wrote {file} (keep it private, apart from releases, and do not lose it)", quiet=quiet)
+
+
+@app.command()
+def ledger(
+    file: Annotated[Path, typer.Argument(help="A ledger, e.g. people.ledger.json.")],
+    budget: Annotated[
+        float | None,
+        typer.Option(help="Declare what all releases of these people may spend of a person."),
+    ] = None,
+    withdraw: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ID", help="Count a release no longer, which nobody has seen or will see."
+        ),
+    ] = None,
+) -> None:
+    """Show or make the ledger of a group of people: what all releases of them have spent.
+
+    With a budget the ledger is made if there is none. Then protect every table of these people
+    with --ledger: what would spend more than is left is refused before any work. A run that was
+    killed stays in the ledger and counts until it is withdrawn.
+    """
+    from microveil.cli.terminal import show_ledger
+    from microveil.release import ledger as ledgers
+
+    if budget is not None:
+        ledgers.declare(file, budget)
+    if withdraw is not None:
+        ledgers.withdraw(file, withdraw)
+    _say(show_ledger(ledgers.Ledger.read(file)))
 
 
 @app.command()

@@ -13,6 +13,7 @@ from microveil.formats import Source, Table, TableMeta, check_values, load, writ
 from microveil.plan.plan import Plan
 from microveil.plan.problems import plan_of
 from microveil.release.check import plan_with
+from microveil.release.ledger import given_back_on_failure
 from microveil.release.protect import Progress, protect
 from microveil.release.protect_file import column_names, is_columnwise, protect_file
 from microveil.release.release import Release, Written
@@ -36,7 +37,16 @@ class Job(Protocol):
     def plan(self, settings: Mapping[str, Any]) -> Plan:
         """Make a plan of settings, or say everything that is wrong with them."""
 
-    def run(self, plan: Plan, *, seed: int | None, judge: bool, progress: Progress | None) -> Done:
+    def run(
+        self,
+        plan: Plan,
+        *,
+        ledger: Path | None,
+        key: Path | None,
+        seed: int | None,
+        judge: bool,
+        progress: Progress | None,
+    ) -> Done:
         """Protect the table, judge the release if asked, and write it."""
 
 
@@ -88,13 +98,24 @@ class _InMemory:
     def plan(self, settings: Mapping[str, Any]) -> Plan:
         return plan_with(settings, self._data)
 
-    def run(self, plan: Plan, *, seed: int | None, judge: bool, progress: Progress | None) -> Done:
+    def run(
+        self,
+        plan: Plan,
+        *,
+        ledger: Path | None,
+        key: Path | None,
+        seed: int | None,
+        judge: bool,
+        progress: Progress | None,
+    ) -> Done:
         table = self._table or load(self._data, **plan.reading)
         released = [name for name, a in plan.attributes.items() if a.role != "identifier"]
-        check_values(table.data, plan.names("kept"), released, self._places.protected)
-        release = protect(table, plan, seed=seed, progress=progress)
-        found = _judged(table, release, progress) if judge else None
-        written = release.write_to(self._places, keep_order=self._keep_order)
+        as_they_are = (*plan.names("kept"), *plan.shifted)
+        check_values(table.data, as_they_are, released, self._places.protected)
+        release = protect(table, plan, ledger=ledger, key=key, seed=seed, progress=progress)
+        with given_back_on_failure(release.spending):
+            found = _judged(table, release, progress) if judge else None
+            written = release.write_to(self._places, keep_order=self._keep_order)
         if self._report is not None:
             from microveil.report import report
 
@@ -117,7 +138,16 @@ class _Columnwise:
     def plan(self, settings: Mapping[str, Any]) -> Plan:
         return plan_of(settings)
 
-    def run(self, plan: Plan, *, seed: int | None, judge: bool, progress: Progress | None) -> Done:
+    def run(
+        self,
+        plan: Plan,
+        *,
+        ledger: Path | None,
+        key: Path | None,
+        seed: int | None,
+        judge: bool,
+        progress: Progress | None,
+    ) -> Done:
         found: list[Verdict | str] = []
 
         def look(original: UserTable, release: Release) -> None:
@@ -130,6 +160,8 @@ class _Columnwise:
             detail=self._detail,
             keep_order=self._keep_order,
             overwrite=self._overwrite,
+            ledger=ledger,
+            key=key,
             seed=seed,
             progress=progress,
             look=look if judge else None,
@@ -167,10 +199,20 @@ class _OnSpark:
     def plan(self, settings: Mapping[str, Any]) -> Plan:
         return plan_of(settings)
 
-    def run(self, plan: Plan, *, seed: int | None, judge: bool, progress: Progress | None) -> Done:
-        release = protect(self._table, plan, seed=seed, progress=progress)
-        found = _judged(self._table, release, progress) if judge else None
-        written = release.write_to(self._places, keep_order=self._keep_order)
+    def run(
+        self,
+        plan: Plan,
+        *,
+        ledger: Path | None,
+        key: Path | None,
+        seed: int | None,
+        judge: bool,
+        progress: Progress | None,
+    ) -> Done:
+        release = protect(self._table, plan, ledger=ledger, key=key, seed=seed, progress=progress)
+        with given_back_on_failure(release.spending):
+            found = _judged(self._table, release, progress) if judge else None
+            written = release.write_to(self._places, keep_order=self._keep_order)
         return Done(written, found)
 
 

@@ -47,6 +47,18 @@ Known = Annotated[
 People = Annotated[
     float, typer.Option(help="The share of the people whose values such an intruder knows.")
 ]
+LedgerOf = Annotated[
+    Path | None,
+    typer.Option(
+        "--ledger",
+        help="The ledger of these people, into which the release is entered, by default the "
+        "plan's: see microveil ledger. Seeded releases spend nothing.",
+    ),
+]
+KeyOf = Annotated[
+    Path | None,
+    typer.Option("--key", help="The key of pseudonyms, made once with microveil key."),
+]
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace files that exist.")]
 
 

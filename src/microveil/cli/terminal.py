@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import polars as pl
-from rich.console import Console, ConsoleOptions, JustifyMethod, RenderableType, RenderResult
+from rich.console import Console, ConsoleOptions, Group, JustifyMethod, RenderableType, RenderResult
 from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
@@ -12,6 +12,8 @@ from rich.text import Text
 from microveil.core.grid import Integers
 from microveil.evaluation.verdict import Verdict
 from microveil.plan.propose import Proposed
+from microveil.release.guarantees import exactly, rounded_up
+from microveil.release.ledger import Ledger, Spent
 
 _LONGEST_NAME = 20
 _BARS = " ▁▂▃▄▅▆▇█"
@@ -20,6 +22,39 @@ _BARS = " ▁▂▃▄▅▆▇█"
 def show_verdict(verdict: Verdict | str) -> RenderableType:
     """Lay out a verdict, or the line that says why there is none."""
     return Text(f"Verdict: none. {verdict}") if isinstance(verdict, str) else verdict
+
+
+def show_ledger(ledger: Ledger) -> RenderableType:
+    """Lay out what was spent, by release and by attribute, and what is left."""
+    grid = _compact("Releases of these people")
+    for name in ("id", "began", "state", "epsilon", "file"):
+        grid.add_column(name, justify="right" if name == "epsilon" else "left")
+    for one in ledger.releases:
+        files = escape(", ".join(file.name for file in one.files) or "none")
+        grid.add_row(one.id, one.began, _state_of(one), exactly(one.epsilon), files)
+    parts: list[RenderableType] = [grid, ""] if ledger.releases else []
+    names = dict.fromkeys(name for one in ledger.counted for name in one.attributes)
+    spent = ", ".join(f"{name} {rounded_up(ledger.spent_on(name))}" for name in names)
+    levels = ", ".join(_level_of(ledger, number) for number in (1, 2, 3))
+    summary = (
+        f"Budget {exactly(ledger.budget)} of a person, declared {ledger.budgets[-1].declared}: "
+        f"{exactly(ledger.spent)} spent, {exactly(ledger.left)} left."
+    )
+    parts.append(Text(summary))
+    if ledger.counted:
+        parts += [Text(f"By attribute: {spent}."), Text(f"All releases together: {levels}.")]
+    return Group(*parts)
+
+
+def _state_of(release: Spent) -> str:
+    if release.state != "running":
+        return release.state
+    return f"running as process {release.process}, or killed"
+
+
+def _level_of(ledger: Ledger, number: int) -> str:
+    bound = ledger.level(number)
+    return f"level {number} {'no bound' if bound is None else f'epsilon {rounded_up(bound)}'}"
 
 
 def show_proposed(proposed: Proposed) -> Table:

@@ -5,7 +5,7 @@ summaries to `core.mask`, and spreads one value per cluster back over the record
 sees summaries only, so that every engine gives the same answers.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, Protocol
 
@@ -17,6 +17,7 @@ from microveil.core.attribute import (
     NumericKind,
     NumericSettings,
 )
+from microveil.core.coding import Coding
 from microveil.core.grid import Grid, Integers, Reals
 from microveil.core.pooling import Pool
 from microveil.core.tables import UserTable
@@ -113,6 +114,12 @@ class Table(Protocol):
         Real numbers that are not whole stay as they are.
         """
 
+    def code(self, codings: Mapping[str, Coding]) -> None:
+        """Code the numbers of these columns, and of no others, whenever they are looked at."""
+
+    def recode(self, attribute: str, groups: Mapping[str, str]) -> None:
+        """Put groups, as text, in the place of categories; what is in none stays as it is."""
+
     def drop_missing(self, attributes: Sequence[str]) -> None:
         """Leave out the records with a null in any of these attributes."""
 
@@ -183,6 +190,15 @@ class Engine(Table, Protocol):
         would end up in one cluster wherever many values are equal, and the release would tell who
         stood beside whom, however its rows are shuffled.
         """
+
+    def pseudonymise(self, attribute: str, pseudonym: Callable[[str], str]) -> int:
+        """Replace every value, as text, by its pseudonym; return the most records of one value.
+
+        Missing ones stay missing, and are nobody's.
+        """
+
+    def shift(self, attribute: str, person: str, days: Callable[[str], int]) -> None:
+        """Move dates or times by as many days as there are for the person of each record."""
 
     def clusters(self, attributes: Sequence[str]) -> UserTable:
         """Return the private description of the clusters of attributes that were masked."""

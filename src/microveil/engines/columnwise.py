@@ -16,7 +16,7 @@ from microveil.core.mask import Masked
 from microveil.core.noise import WordSource, random_order
 from microveil.engines.base import Column, Released
 from microveil.engines.detail_rows import CLUSTERS, cluster_rows
-from microveil.engines.dtypes import column_like, column_of, describe
+from microveil.engines.dtypes import column_like, column_of, describe, grouped
 from microveil.engines.memory import MemoryEngine
 
 ROW_GROUP = 1_000_000
@@ -60,6 +60,7 @@ class ColumnwiseEngine(MemoryEngine):
         self._records = int(pl.scan_parquet(first).select(pl.len()).collect().item())
         self._rows: NDArray[np.bool_] | None = None
         self._parts: dict[str, Path] = {}
+        self._groups: dict[str, Mapping[str, str]] = {}
 
     @property
     def records(self) -> int:
@@ -85,6 +86,12 @@ class ColumnwiseEngine(MemoryEngine):
         self._empty = self._empty.with_columns(
             *(self._empty[name].cast(dtype) for name, dtype in wanted.items())
         )
+
+    def recode(self, attribute: str, groups: Mapping[str, str]) -> None:
+        """Put groups, as text, in the place of categories; what is in none stays as it is."""
+        self._groups[attribute] = groups
+        empty = pl.Series(attribute, dtype=pl.String)
+        self._empty = self._empty.with_columns(nw.from_native(empty, series_only=True))
 
     def drop_missing(self, attributes: Sequence[str]) -> None:
         """Leave out the records with a null in any of these attributes."""
@@ -130,11 +137,17 @@ class ColumnwiseEngine(MemoryEngine):
         if self._rows is not None:
             column = column.filter(pl.Series(self._rows))
         read = nw.from_native(column, series_only=True)
+        if attribute in self._groups:
+            grouped_ = grouped(read, self._groups[attribute])
+            return nw.from_native(grouped_, series_only=True)
         return read.cast(self._empty.schema[attribute])
 
     def _keep(self, attribute: str, masked: pl.Series) -> None:
         like = column_of(self._empty, attribute)
         self._store(attribute, column_like(like, masked).to_polars())
+
+    def _keep_text(self, attribute: str, texts: pl.Series) -> None:
+        self._store(attribute, texts)
 
     def _store(self, attribute: str, released: pl.Series) -> None:
         path = self._parts.setdefault(attribute, self._scratch / f"{len(self._parts)}.parquet")

@@ -1,6 +1,6 @@
 """Columns of the user's library as numbers or categories, and back again."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from decimal import Decimal
 from typing import Any
 
@@ -17,6 +17,7 @@ _DAYS = (-719_162.0, 2_932_896.0)  # the years 1 to 9999
 _MICROSECONDS = (-62_135_596_800_000_000.0, 253_402_300_799_999_968.0)  # the last double before
 _NANOSECONDS = (-9_223_372_036_854_774.0, 9_223_372_036_854_774.0)  # 64 bits of them, in µs
 _MICROSECONDS_OF: dict[str, float] = {"ms": 1e3, "s": 1e6}
+_PER_DAY = {"": 1, "ms": 86_400_000, "us": 86_400_000_000, "ns": 86_400_000_000_000}
 _DAY = (0.0, 86_399_999_999.0)
 
 
@@ -77,6 +78,26 @@ def numbers(series: nw.Series[Any]) -> Reals:
     if dtype.is_integer():  # PyArrow casts none above 2^53
         return series.to_numpy().astype(np.float64)
     return (series if dtype == nw.Float64 else series.cast(nw.Float64)).to_numpy()
+
+
+def shifted(moments: pl.Series, days: pl.Series, column: Column) -> tuple[pl.Series, int]:
+    """Move dates or times by days, and count those that leave what their type can hold."""
+    unit = getattr(moments.dtype, "time_unit", "")
+    moved = moments.to_physical().cast(pl.Int64) + days * _PER_DAY[unit]
+    least, most = (end * _PER_DAY[unit] / _PER_DAY["us" if unit else ""]
+                   for end in (column.least, column.most))  # fmt: skip
+    outside = int((~moved.is_between(least, most)).sum())
+    if outside:
+        return moments, outside
+    if not unit:
+        return moved.cast(pl.Int32).cast(pl.Date), 0
+    return moved.cast(moments.dtype), 0
+
+
+def grouped(categories: nw.Series[Any], groups: Mapping[str, str]) -> pl.Series:
+    """Return the group of every category, as text, and what is in none as it is."""
+    values, _ = category_values(categories)
+    return values.cast(pl.String).replace(dict(groups))
 
 
 def category_values(series: nw.Series[Any]) -> tuple[pl.Series, Holds]:

@@ -1,7 +1,7 @@
 """The engine for tables in memory: Polars, pandas or PyArrow, through narwhals."""
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Literal, TypeVar
@@ -19,6 +19,7 @@ from microveil.core.attribute import (
     NumericKind,
     NumericSettings,
 )
+from microveil.core.coding import Coding
 from microveil.core.expected import expected_errors
 from microveil.core.grid import Grid, Integers, Reals, grid_of_observed
 from microveil.core.joint import cluster_points, points_of
@@ -43,10 +44,12 @@ from microveil.engines.dtypes import (
     column_like,
     column_of,
     describe,
+    grouped,
     listed_categories,
     numbers,
     own_categories,
     polars_of,
+    shifted,
     with_decimals,
 )
 from microveil.errors import DataError
@@ -80,6 +83,7 @@ class MemoryEngine:
         self._plain: dict[str, nw.Series[Any]] = {}
         self._masked: dict[str, nw.Series[Any]] = {}
         self._declared: dict[str, tuple[Category, ...]] = {}
+        self._coding: dict[str, Coding] = {}
 
     @property
     def records(self) -> int:
@@ -120,6 +124,19 @@ class MemoryEngine:
                 if bool((values.round() == values).all()):
                     wanted[name] = nw.Int64()
         return wanted
+
+    def code(self, codings: Mapping[str, Coding]) -> None:
+        """Code the numbers of these columns, and of no others, whenever they are looked at."""
+        self._coding = dict(codings)
+
+    def recode(self, attribute: str, groups: Mapping[str, str]) -> None:
+        """Put groups, as text, in the place of categories; what is in none stays as it is."""
+        texts = grouped(self._frame[attribute], groups).to_list()
+        library = self._frame.implementation
+        column = nw.new_series("column", texts, nw.String, backend=library)
+        self._frame = self._frame.with_columns(column.alias(attribute))
+        self._plain.pop(attribute, None)
+        self.__dict__.pop("columns", None)
 
     def text_facts(self, attribute: str) -> TextFacts:
         """Look at a column that does not hold numbers."""
@@ -255,6 +272,53 @@ class MemoryEngine:
 
     def _keep_clusters(self, attribute: AttributeSettings, masked: Masked) -> None:
         self._described[attribute.name] = attribute, masked.description
+
+    def pseudonymise(self, attribute: str, pseudonym: Callable[[str], str]) -> int:
+        """Replace every value, as text, by its pseudonym; return the most records of one value."""
+        texts = self._texts(attribute)
+        self._keep_text(attribute, _each(texts, pseudonym, pl.String()))
+        counts = texts.drop_nulls().value_counts()["count"]
+        return int(counts.max()) if len(counts) else 0  # type: ignore[arg-type]
+
+    def shift(self, attribute: str, person: str, days: Callable[[str], int]) -> None:
+        """Move dates or times by as many days as there are for the person of each record."""
+        people, moments = self._texts(person), polars_of(self._column(attribute))
+        unknown = int((people.is_null() & moments.is_not_null()).sum())
+        if unknown:
+            raise DataError(
+                f"its dates move with the person, and {person!r} is missing in {unknown:,} records "
+                "that have a date; leave these out, or drop the attribute",
+                attribute=attribute,
+                setting="role",
+            )
+        moved, outside = shifted(moments, _each(people, days, pl.Int64()), self.columns[attribute])
+        if outside:
+            raise DataError(
+                f"{outside:,} of its dates would leave the calendar when they are moved; a date "
+                "that stands for none, such as the last of the year 9999, would also tell how far "
+                "those of its person were moved: make such dates missing first",
+                attribute=attribute,
+                setting="role",
+            )
+        self._keep(attribute, moved)
+
+    def _texts(self, attribute: str) -> pl.Series:
+        """Return the values of a column of text or whole numbers as text."""
+        values, holds = category_values(self._column(attribute))
+        if holds not in ("text", "whole numbers"):
+            raise DataError(
+                "a pseudonym is of text or whole numbers, found other values; convert it to text "
+                "first, the same in all tables",
+                attribute=attribute,
+                setting="role",
+            )
+        return values.cast(pl.String)
+
+    def _keep_text(self, attribute: str, texts: pl.Series) -> None:
+        library = self._frame.implementation
+        self._masked[attribute] = nw.new_series(
+            "column", texts.to_list(), nw.String, backend=library
+        )
 
     def clusters(self, attributes: Sequence[str]) -> pl.DataFrame | pl.LazyFrame:
         """Return the private description of the clusters of attributes that were masked."""
@@ -415,7 +479,9 @@ class MemoryEngine:
 
     def _values(self, attribute: str) -> Reals:
         column = self._column(attribute)
-        return numbers(column.drop_nulls() if column.null_count() else column)
+        values = numbers(column.drop_nulls() if column.null_count() else column)
+        coding = self._coding.get(attribute)
+        return values if coding is None else coding.of(values)
 
 
 @dataclass(frozen=True, eq=False)
@@ -442,6 +508,13 @@ class ReleasedInMemory:
         shuffled = nw.from_native(self.data, eager_only=True)[order]
         # A pandas index would tell the old order.
         return nw.maybe_reset_index(shuffled).to_native(), self.positions[order]
+
+
+def _each(texts: pl.Series, function: Callable[[str], str | int], dtype: pl.DataType) -> pl.Series:
+    """Call a function once for every text there is, and give every record its result."""
+    known = texts.drop_nulls().unique()
+    results = pl.Series([function(text) for text in known], dtype=dtype)
+    return texts.replace_strict(known, results, default=None, return_dtype=dtype)
 
 
 def _rank(values: Integers) -> tuple[Order, Integers]:

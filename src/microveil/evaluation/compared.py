@@ -15,7 +15,6 @@ from microveil.evaluation.result import NotComputed
 from microveil.evaluation.utility import LARGEST
 from microveil.plan.plan import Plan
 from microveil.plan.roles import Confidential
-from microveil.plan.taxonomy import leaf_paths
 
 MOST_CATEGORIES = 100
 """Without a plan, a column with more values than this is not taken for categories."""
@@ -169,6 +168,7 @@ def _categories(
     name: str, original: nw.Series[Any], released: nw.Series[Any], declared: Confidential
 ) -> Categories:
     columns = _labels(name, original, released)
+    columns[0] = columns[0].replace(declared.recoded)
     known = pl.Series(declared.declared_categories).cast(pl.String)
     seen = pl.concat(columns).drop_nulls().unique().sort()
     labels = pl.concat([known, seen.filter(~seen.is_in(known.to_list()))])
@@ -176,7 +176,7 @@ def _categories(
         column.cast(pl.Enum(labels)).to_physical().cast(pl.Int64).fill_null(MISSING).to_numpy()
         for column in columns
     ]
-    paths = tuple(leaf_paths(declared.taxonomy or {}).values())
+    paths = declared.category_paths
     return Categories(
         name=name,
         kind="ordinal" if declared.kind == "ordinal" else "nominal",

@@ -217,7 +217,8 @@ def _codes(table: nw.DataFrame[Any], name: str, kind: Kind, plan: Plan) -> Reals
     if kind == "number":
         codes[present] = numbers(values)
         return codes
-    text = _as_text(category_values(values)[0])
+    declared = plan.confidential.get(name)
+    text = _as_text(category_values(values)[0]).replace(declared.recoded if declared else {})
     if kind == "ordinal":
         order = pl.Series(plan.confidential[name].declared_categories).cast(pl.String)
         codes[present] = text.cast(pl.Enum(order)).to_physical().to_numpy()

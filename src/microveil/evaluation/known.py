@@ -48,6 +48,12 @@ def scenarios_of(
                     f"known must name columns of original and release, got {name!r}, which is not "
                     f"in the {where} (columns: {', '.join(frame.columns)})"
                 )
+    hidden = {*pair.plan.names("pseudonym"), *pair.plan.shifted} if pair.plan else set()
+    for name in hidden.intersection(names):
+        raise DataError(
+            f"known must name columns that can be known, got {name!r}, which nobody knows as it is "
+            "in the release without the key; leave it out"
+        )
     asked = Scenario(known=names or None, people=people)
     all_of_them = (asked, *(pair.plan.scenarios if pair.plan else ()))
     return tuple({x.label: x for x in all_of_them if x != EVERYTHING}.values())
@@ -55,7 +61,7 @@ def scenarios_of(
 
 def proved(plan: Plan | None, scenario: Scenario) -> int | None:
     """Return a number if pooling proves that nobody is found with a better chance than 1 in it."""
-    if plan is None:
+    if plan is None or plan.names("pseudonym"):  # records of a person can be told together
         return None
     names = set(plan.confidential if scenario.known is None else scenario.known)
     groups = (group for group in plan.pooled_groups if names <= set(group.attributes))

@@ -39,6 +39,14 @@ STRUCTURE = 1_200
 """Records up to which the attack by shared values is made on the release itself."""
 
 _TRIAL = 1_000
+_LINKED = (
+    "these tell which records are one person's, here and wherever the same key was used. The "
+    "attacks look at records one by one; someone who knows several of a person finds more."
+)
+_MOVED = (
+    "nobody was looked for by these. Intervals between dates of a person are as they were, and "
+    "someone who knows one of them knows the others."
+)
 
 
 @dataclass(frozen=True, repr=False)
@@ -53,12 +61,18 @@ class Verdict(Summarised):
         What was measured, as `evaluate` would.
     change
         The one change that would help most; None if nothing needs one.
+    linked_by
+        Pseudonyms, which link the records of a person.
+    shifted
+        Dates that moved with their people, whom no attack looked for by them.
     """
 
     records: int
     looked_at: int
     figures: tuple[Figure, ...]
     change: Change | None
+    linked_by: tuple[str, ...] = ()
+    shifted: tuple[str, ...] = ()
 
     @property
     def passed(self) -> bool:
@@ -96,6 +110,10 @@ class Verdict(Summarised):
         alone = kept_point_to_people(self.figures)
         if alone is not None:
             yield "Kept", f"{alone.reading.partition(';')[0]}."
+        if self.linked_by:
+            yield "Pseudonyms", f"{', '.join(self.linked_by)}: {_LINKED}"
+        if self.shifted:
+            yield "Moved dates", f"{', '.join(self.shifted)}: {_MOVED}"
         shares = [f for f in self.figures if f.measure == "risk.clusters_without_noise"]
         if any(figure.value for figure in shares):
             most = max(shares, key=lambda figure: figure.value)
@@ -177,7 +195,8 @@ def verdict(
         figures += _attacks(look, scenario, random)
     figures += _attack_with_kept(look) if passes(figures) else ()
     change = next_step(look, figures, scenarios, seed=int(random.integers(2**32)))
-    return Verdict(look.records, len(look.chosen), tuple(figures), change)
+    names = look.plan.names("pseudonym"), look.plan.names("shifted")
+    return Verdict(look.records, len(look.chosen), tuple(figures), change, *names)
 
 
 def _exposed(look: Glance) -> Iterator[Figure]:

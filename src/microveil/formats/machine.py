@@ -84,6 +84,43 @@ def alone_in(directory: Path) -> Iterator[None]:
         os.close(handle)
 
 
+@contextmanager
+def locked(path: Path) -> Iterator[None]:
+    """Hold a lock file, once nobody else does; the system lets go of it if this process ends.
+
+    The file stays, since removing it would let two hold it. Where there are no locks it is refused.
+    """
+    handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+    until = monotonic() + PATIENCE
+    try:
+        while not _is_locked(handle, path):
+            if monotonic() > until:
+                raise FileError(f"{path}: somebody else has held this lock for a minute; try again")
+            sleep(0.01)
+        yield
+    finally:
+        os.close(handle)
+
+
+def _is_locked(handle: int, path: Path) -> bool:
+    try:
+        if sys.platform == "win32":
+            import msvcrt
+
+            msvcrt.locking(handle, msvcrt.LK_NBLCK, 1)
+        else:
+            import fcntl
+
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except (BlockingIOError, PermissionError):  # the latter on Windows
+        return False
+    except OSError:
+        raise FileError(
+            f"{path}: this file system has no locks; choose another directory"
+        ) from None
+    return True
+
+
 def _lock(handle: int, directory: Path) -> None:
     import fcntl
 

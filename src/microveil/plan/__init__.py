@@ -2,7 +2,17 @@
 
 from microveil.plan.groups import Group
 from microveil.plan.plan import Plan
-from microveil.plan.roles import Confidential, Derived, Identifier, Kept
+from microveil.plan.roles import Confidential, Derived, Identifier, Kept, Pseudonym, Shifted
 from microveil.plan.scenarios import Scenario
 
-__all__ = ["Confidential", "Derived", "Group", "Identifier", "Kept", "Plan", "Scenario"]
+__all__ = [
+    "Confidential",
+    "Derived",
+    "Group",
+    "Identifier",
+    "Kept",
+    "Plan",
+    "Pseudonym",
+    "Scenario",
+    "Shifted",
+]

@@ -31,6 +31,7 @@ def check_plan(plan: "Plan") -> None:
         _check_plans_k,
         _check_groups,
         _check_together,
+        _check_shifted,
     ):
         with problems:
             check(plan)
@@ -313,14 +314,28 @@ def _check_derived(plan: "Plan") -> None:
         ) from None
 
 
+def _check_shifted(plan: "Plan") -> None:
+    people = plan.names("pseudonym")
+    for name in plan.shifted:
+        if len(people) != 1:
+            raise PlanError(
+                "dates move by a number of days per person, so the plan needs one attribute of "
+                f'role = "pseudonym", got {len(people)}',
+                attribute=name,
+                setting="role",
+            )
+
+
 def _check_inputs(plan: "Plan", name: str) -> None:
-    released = {name for name, a in plan.attributes.items() if a.role != "identifier"}
+    hidden = ("identifier", "pseudonym")
+    released = {name for name, a in plan.attributes.items() if a.role not in hidden}
     unknown = sorted(plan.derived[name].inputs - released)
     if unknown:
-        dropped = unknown[0] in plan.attributes
+        roles = {"identifier": "an identifier", "pseudonym": "a pseudonym"}
+        own = plan.attributes.get(unknown[0])
         raise PlanError(
             f"the expression names {unknown[0]!r}, "
-            f"{'an identifier' if dropped else 'which is not in the plan'}; "
+            f"{roles[own.role] if own else 'which is not in the plan'}; "
             "name only attributes that are released",
             attribute=name,
             setting="expression",

@@ -34,14 +34,24 @@ from microveil.core.tables import UserTable
 from microveil.errors import DataError, FileError, PlanError, Problems
 from microveil.plan.check import check_plan, refuse_former_settings
 from microveil.plan.groups import Group, GroupSettings, from_names
-from microveil.plan.roles import Confidential, Derived, Identifier, K, Kept, Part, Trim
+from microveil.plan.roles import (
+    Confidential,
+    Derived,
+    Identifier,
+    K,
+    Kept,
+    Part,
+    Pseudonym,
+    Shifted,
+    Trim,
+)
 from microveil.plan.scenarios import Scenario, ScenarioSettings, check_scenarios
 from microveil.plan.toml import inline, texts
 
 if TYPE_CHECKING:
     import polars as pl
 
-AttributeRole = Confidential | Identifier | Kept | Derived
+AttributeRole = Confidential | Identifier | Kept | Derived | Pseudonym | Shifted
 AttributesGiven = Mapping[str, object]
 """Attributes as they may be given: roles, their names, or mappings.
 
@@ -73,6 +83,10 @@ class _Frozen(Mapping[str, Value]):
 
 def _from_role(value: object) -> object:
     return {"role": value} if isinstance(value, str) else value
+
+
+def _path_as_text(value: object) -> object:
+    return str(value) if isinstance(value, Path) else value
 
 
 Attribute = Annotated[
@@ -108,6 +122,7 @@ class PlanOptions(TypedDict, total=False):
     records_per_person: int
     domain_from_data: bool
     from_data: Sequence[str]
+    ledger: str | Path | None
     scenarios: Sequence[Scenario | ScenarioSettings]
     na: Sequence[str]
     dates: DateOrder | None
@@ -200,6 +215,9 @@ class Plan(Summarised, Part):
         What was taken from the data when the plan was made: ``"k"``, say, or ``"age: decimals"``.
         The certificate says so, and claims no more than if it had been read from the data by
         `protect`. Take out what you have declared from what is known without the data.
+    ledger
+        The path of the ledger of these people, into which every release by this plan is entered; in
+        a TOML file it is looked for from the file's folder.
     scenarios
         Intruders on whom `evaluate` and `verdict` try a release, each a `Scenario`. They change
         nothing in it, and the certificate does not mention them.
@@ -208,8 +226,8 @@ class Plan(Summarised, Part):
     dates
         ``"day-first"`` or ``"month-first"``: how dates such as 03/02/2011 in a CSV file are read.
     attributes
-        For every column its role: `Confidential`, `Identifier`, `Kept` or `Derived`, or the role's
-        name alone.
+        For every column its role: `Confidential`, `Identifier`, `Kept`, `Derived`, `Pseudonym` or
+        `Shifted`, or the role's name alone.
 
     Examples
     --------
@@ -244,6 +262,7 @@ class Plan(Summarised, Part):
     records_per_person: int = 1
     domain_from_data: bool = False
     from_data: Annotated[tuple[str, ...], Field(strict=False)] = ()
+    ledger: Annotated[str | None, BeforeValidator(_path_as_text)] = None
     scenarios: Annotated[tuple[Scenario, ...], Field(strict=False)] = ()
     na: Annotated[tuple[str, ...], Field(strict=False)] = ()
     dates: DateOrder | None = None
@@ -284,6 +303,11 @@ class Plan(Summarised, Part):
         """The attributes that are recomputed."""
         return _Frozen({n: a for n, a in self.attributes.items() if isinstance(a, Derived)})
 
+    @cached_property
+    def shifted(self) -> Mapping[str, Shifted]:
+        """The dates and times that move by a number of days per person."""
+        return _Frozen({n: a for n, a in self.attributes.items() if isinstance(a, Shifted)})
+
     def names(self, role: str) -> tuple[str, ...]:
         """Names of the attributes of one role, in plan order."""
         return tuple(name for name, a in self.attributes.items() if a.role == role)
@@ -293,7 +317,9 @@ class Plan(Summarised, Part):
         general = self._marks.get("", frozenset()) & type(self).model_fields.keys()
         if self.confidential[attribute].k is not None:
             general -= {"k"}
-        return general | self._marks.get(attribute, frozenset())
+        own = self._marks.get(attribute, frozenset())
+        coded = {end for to, end in (("top", "upper"), ("bottom", "lower")) if to in own}
+        return general | own | coded
 
     @cached_property
     def _marks(self) -> Mapping[str, frozenset[str]]:
@@ -308,7 +334,7 @@ class Plan(Summarised, Part):
     def verbatim(self) -> tuple[str, ...]:
         """Names of the attributes whose values are text, whatever they look like."""
         text = [n for n, a in self.confidential.items() if a.has_text_categories]
-        return (*self.names("kept"), *text)
+        return (*self.names("kept"), *self.names("pseudonym"), *text)
 
     @property
     def reading(self) -> Reading:
@@ -473,6 +499,7 @@ class Plan(Summarised, Part):
         """Write the plan to a TOML file, which appears once it is complete.
 
         Only its owner can read it: categories, and what was proposed, may come from the data.
+        The path of a ledger is written in full, since it is looked for from the file's folder.
         """
         path = Path(path)
         if path.exists() and not overwrite:
@@ -480,10 +507,11 @@ class Plan(Summarised, Part):
                 f"plan {path}: the file exists; choose another path, or give overwrite=True "
                 "(--overwrite)"
             )
+        anywhere = self.replace(ledger=Path(self.ledger).absolute()) if self.ledger else self
         temporary = path.with_name(f".microveil-{secrets.token_hex(8)}-{path.name}")
         try:
             temporary.touch(mode=0o600)
-            temporary.write_text(self.to_toml(), encoding="utf-8", newline="\n")
+            temporary.write_text(anywhere.to_toml(), encoding="utf-8", newline="\n")
             temporary.replace(path)
         except OSError as error:
             raise FileError(f"plan {path}: cannot be written: {error.strerror}") from None
@@ -524,6 +552,8 @@ def parse_settings(text: str, folder: Path) -> dict[str, Any]:
         ) from None
     except RecursionError:
         raise PlanError("plan: not valid TOML: tables or lists are nested too deeply") from None
+    if isinstance(settings.get("ledger"), str):
+        settings["ledger"] = str(folder / settings["ledger"])
     attributes = settings.get("attributes")
     for attribute in attributes.values() if isinstance(attributes, dict) else ():
         if isinstance(attribute, dict) and isinstance(attribute.get("taxonomy"), str):
@@ -541,4 +571,7 @@ def _to_toml(attribute: AttributeRole) -> dict[str, object]:
     settings = {"role": attribute.role, **attribute.model_dump(exclude_defaults=True)}
     if "taxonomy" in settings:
         settings["taxonomy"] = inline(settings["taxonomy"])
+    for coded, end in (("top", "upper"), ("bottom", "lower")):
+        if coded in settings:
+            del settings[end]
     return settings

@@ -27,7 +27,7 @@ from microveil.core.attribute import Category, Kind, NumericKind, Unit
 from microveil.core.choices import MethodName
 from microveil.core.methods import METHODS
 from microveil.errors import MicroveilError, PlanError, Problems, all_of
-from microveil.plan.taxonomy import Tree, leaf_paths, read_taxonomy
+from microveil.plan.taxonomy import Tree, groups_at, leaf_paths, read_taxonomy
 
 if TYPE_CHECKING:
     import polars as pl
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 _PART_OF_EXPRESSION = re.compile(r"""\w+|"(?:[^"]|"")*"|'(?:[^']|'')*'|[^\w\s]""")
 _MOST_PARTS_OF_EXPRESSION = 500  # Polars takes minutes for some thousands, or ends the process
 
+_MOST_DAYS = 36_500
 K = int | Literal["auto"]
 Bound = float | datetime | date | time
 
@@ -76,6 +77,10 @@ class ConfidentialSettings(TypedDict, total=False):
     upper: Bound | None
     categories: Sequence[Category] | None
     taxonomy: Mapping[str, object] | str | Path | None
+    level: int | None
+    top: Bound | None
+    bottom: Bound | None
+    round_to: float | None
     method: MethodName | None
     k: K | None
     trim: float | None
@@ -102,6 +107,14 @@ class Confidential(Part):
     taxonomy
         For a nominal attribute: a tree of categories as nested tables, or the path of a CSV file
         with the columns parent and child. Near categories then share clusters.
+    level
+        Recode categories before they are masked: those of a group at this level of the taxonomy
+        become that group, whose name is text. 1 is the level of the largest groups.
+    top, bottom
+        Ends of the domain to which values beyond them are moved before they are masked, instead of
+        being refused. They stand in the place of upper and lower.
+    round_to
+        Round numbers to a multiple of this before they are masked.
     method, k, trim
         This attribute's own, instead of the plan's.
     weight
@@ -125,6 +138,10 @@ class Confidential(Part):
         tuple[StrictBool | StrictInt | StrictStr, ...] | None, Field(strict=False)
     ] = None
     taxonomy: Tree | None = None
+    level: int | None = None
+    top: Bound | None = None
+    bottom: Bound | None = None
+    round_to: float | None = None
     method: MethodName | None = None
     k: K | None = None
     trim: Trim | None = None
@@ -155,22 +172,55 @@ class Confidential(Part):
 
     @property
     def declared_categories(self) -> tuple[Category, ...]:
-        """The categories in the order in which they are clustered; empty if not declared."""
+        """The categories in the order in which they are clustered; empty if not declared.
+
+        They are those that `level` makes of them.
+        """
+        return tuple(dict.fromkeys(self.recoded.values())) or self._own_categories
+
+    @property
+    def _own_categories(self) -> tuple[Category, ...]:
+        """The categories as the column has them."""
         if self.taxonomy is not None:
             return tuple(leaf_paths(self.taxonomy))
         return self.categories or ()
+
+    @property
+    def recoded(self) -> dict[str, str]:
+        """What becomes of each category, as text, before it is masked; empty without a level."""
+        if self.taxonomy is None or self.level is None:
+            return {}
+        groups = groups_at(self.taxonomy, self.level)
+        return {str(category): path[-1] for category, path in groups.items()}
+
+    @property
+    def category_paths(self) -> tuple[tuple[str, ...], ...]:
+        """The groups of the taxonomy that each of the categories is in; empty without one."""
+        if self.taxonomy is None:
+            return ()
+        if self.level is None:
+            return tuple(leaf_paths(self.taxonomy).values())
+        groups = groups_at(self.taxonomy, self.level).values()
+        return tuple(path[:-1] for path in dict.fromkeys(groups))
 
     @property
     def has_text_categories(self) -> bool:
         """Whether categories are declared as text; those of a taxonomy may yet be numbers."""
         return bool(self.categories) and isinstance(self.categories[0], str)  # type: ignore[index]
 
+    @model_validator(mode="before")
+    @classmethod
+    def _coded_ends(cls, settings: dict[str, object]) -> dict[str, object]:
+        """Let top and bottom be the ends of the domain."""
+        ends = {"upper": settings.get("top"), "lower": settings.get("bottom")}
+        return {**{end: to for end, to in ends.items() if to is not None}, **settings}
+
     @field_validator("taxonomy", mode="before")
     @classmethod
     def _read_taxonomy(cls, taxonomy: object) -> object:
         return read_taxonomy(taxonomy) if isinstance(taxonomy, str | Path) else taxonomy
 
-    @field_validator("lower", "upper", mode="before")
+    @field_validator("lower", "upper", "top", "bottom", mode="before")
     @classmethod
     def _read_moment(cls, bound: object) -> object:
         return _moment_of_text(bound) if isinstance(bound, str) else bound
@@ -178,11 +228,12 @@ class Confidential(Part):
     @model_validator(mode="after")
     def _check(self) -> Self:
         problems = Problems()
-        for name in ("lower", "upper", "weight", "resolution"):
+        for name in ("lower", "upper", "weight", "resolution", "top", "bottom", "round_to"):
             with problems:
                 self._check_number(name)
         for check in (
             self._check_ends,
+            self._check_coded_ends,
             self._check_decimals,
             self._check_resolution,
             self._check_clusters,
@@ -200,7 +251,7 @@ class Confidential(Part):
             return
         if not math.isfinite(value):
             raise PlanError(f"{name} must be a finite number, got {value}", setting=name)
-        if name in ("weight", "resolution") and value <= 0:
+        if name in ("weight", "resolution", "round_to") and value <= 0:
             raise PlanError(f"{name} must be above 0, got {value}", setting=name)
 
     def _check_ends(self) -> None:
@@ -218,6 +269,14 @@ class Confidential(Part):
                 f"lower must be below upper, got lower = {lower} and upper = {upper}",
                 setting="lower",
             )
+
+    def _check_coded_ends(self) -> None:
+        for coded, end in (("top", "upper"), ("bottom", "lower")):
+            if getattr(self, coded) is not None and getattr(self, coded) != getattr(self, end):
+                raise PlanError(
+                    f"{coded} is the {end} end of the domain, got another {end}; remove {end}",
+                    setting=end,
+                )
 
     def _check_decimals(self) -> None:
         if self.decimals is not None and not 0 <= self.decimals <= 15:
@@ -251,14 +310,16 @@ class Confidential(Part):
     def _check_kind(self) -> None:
         """Refuse settings of numbers for categories, and of categories for numbers."""
         if not self.is_category:
-            for name in ("categories", "taxonomy"):
+            for name in ("categories", "taxonomy", "level"):
                 if getattr(self, name) is not None:
                     raise PlanError(
                         f'{name} are for kind = "nominal" or "ordinal"; set kind', setting="kind"
                     )
             return
         problems = Problems()
-        for name in ("lower", "upper", "decimals", "resolution", "unit", "trim"):
+        for name in (
+            "top", "bottom", "lower", "upper", "decimals", "resolution", "unit", "trim", "round_to"
+        ):  # fmt: skip
             with problems:
                 if getattr(self, name) is not None:
                     raise PlanError(
@@ -275,7 +336,8 @@ class Confidential(Part):
                 "highest, and no taxonomy",
                 setting="categories",
             )
-        declared = self.declared_categories
+        self._check_level()
+        declared = self._own_categories
         if self.categories is not None and set(self.categories) != set(declared):
             missing = len(set(self.categories) ^ set(declared))
             raise PlanError(
@@ -285,6 +347,14 @@ class Confidential(Part):
             )
         if self.categories is not None or self.taxonomy is not None:
             self._check_list(self.categories or declared)
+            self._check_list(self.declared_categories)
+
+    def _check_level(self) -> None:
+        if self.level is not None and (self.taxonomy is None or self.level < 1):
+            raise PlanError(
+                "level is that of a taxonomy's groups, 1 or more; declare a taxonomy, or remove it",
+                setting="level",
+            )
 
     def _check_list(self, categories: tuple[Category, ...]) -> None:
         problem = None
@@ -310,6 +380,43 @@ class Kept(Part):
     """An attribute published as it is. The certificate lists it as unprotected."""
 
     role: Literal["kept"] = "kept"
+
+
+class Pseudonym(Part):
+    """An identifier that survives as a random text, the same for the same person in every table.
+
+    It is made from the value, as text, with the key that `protect` is given. Records of a person
+    can be linked with each other by it, and the certificate says so.
+    """
+
+    role: Literal["pseudonym"] = "pseudonym"
+
+
+class Shifted(Part):
+    """Dates or times that move by one secret number of days per person; nothing else hides them.
+
+    Whose dates they are the plan's only pseudonym says. Intervals between dates of a person stay
+    as they are, and ε covers none of it.
+
+    Parameters
+    ----------
+    days
+        Dates move by -days to days, each number as likely; by default half a year.
+    """
+
+    role: Literal["shifted"] = "shifted"
+    shift: Literal["per-unit"] = "per-unit"
+    days: int = 182
+
+    @field_validator("days")
+    @classmethod
+    def _some_days(cls, days: int) -> int:
+        if not 1 <= days <= _MOST_DAYS:
+            raise PlanError(
+                f"days must be from 1 to {_MOST_DAYS:,}, got {days}; 182 is half a year",
+                setting="days",
+            )
+        return days
 
 
 class Derived(Part):
@@ -463,7 +570,7 @@ def _in_words(model: type[Part], problem: "ErrorDetails", setting: str | None) -
     if problem["type"] == "missing":
         return f"{setting} is missing; add it"
     if problem["type"] in ("union_tag_invalid", "union_tag_not_found"):
-        return "role must be confidential, identifier, kept or derived"
+        return "role must be confidential, identifier, kept, derived, pseudonym or shifted"
     expected = problem["msg"].replace("Input should be", "must be")
     if setting in ("lower", "upper"):
         expected = "must be a number, or a date or time such as 1992-12-31"

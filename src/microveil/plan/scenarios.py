@@ -106,3 +106,9 @@ def _check_known(plan: "Plan", scenario: Scenario) -> None:
                 attribute=name,
                 setting="scenarios",
             )
+        if plan.attributes[name].role in ("pseudonym", "shifted"):
+            raise PlanError(
+                "nobody knows what it is in the release without the key; leave it out of scenarios",
+                attribute=name,
+                setting="scenarios",
+            )

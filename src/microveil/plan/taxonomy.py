@@ -29,6 +29,27 @@ def leaf_paths(tree: Mapping[str, Any]) -> dict[Category, tuple[str, ...]]:
     return paths
 
 
+def groups_at(tree: Mapping[str, Any], level: int) -> dict[Category, tuple[str, ...]]:
+    """Return for every category its group at a level, by its path; 1 is that of the root's groups.
+
+    A category that lies above the level stands for itself.
+
+    Examples
+    --------
+    >>> groups_at({"health": ["nurse", "doctor"], "craft": {"wood": ["joiner"], "smith": []}}, 2)
+    {'nurse': ('health', 'nurse'), 'doctor': ('health', 'doctor'), 'joiner': ('craft', 'wood'), \
+'smith': ('craft', 'smith')}
+    """
+    groups = {leaf: (*path, str(leaf))[:level] for leaf, path in leaf_paths(tree).items()}
+    paths = set(groups.values())
+    if len({path[-1] for path in paths}) < len(paths):
+        raise PlanError(
+            f"two groups of the taxonomy have one name at level {level}; give each its own",
+            setting="level",
+        )
+    return groups
+
+
 def _walk(node: object, path: tuple[str, ...], paths: dict[Category, tuple[str, ...]]) -> None:
     if isinstance(node, Mapping):
         for name, below in node.items():

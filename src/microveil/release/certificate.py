@@ -76,6 +76,18 @@ class MaskedAttribute(_Entry):
     epsilon: Annotated[float, Field(description="this attribute's share of epsilon")]
     lower: Annotated[float | str | None, Field(description="declared; null if not declared")]
     upper: Annotated[float | str | None, Field(description="declared; null if not declared")]
+    top: Annotated[
+        float | str | None, Field(description="values above were moved to it before masking")
+    ] = None
+    bottom: Annotated[
+        float | str | None, Field(description="values below were moved to it before masking")
+    ] = None
+    round_to: Annotated[
+        float | None, Field(description="values were rounded to its multiples before masking")
+    ] = None
+    level: Annotated[
+        int | None, Field(description="of the taxonomy, to whose groups categories were recoded")
+    ] = None
     categories: Annotated[int | None, Field(description="how many are declared; null if none are")]
     unit: Annotated[Unit | None, Field(description="of dates and times")]
     domain: DomainSource
@@ -125,6 +137,20 @@ class ProtectedFile(_Entry):
     sha256: str
 
 
+class LedgerState(_Entry):
+    """What earlier releases of the same people spent, as their ledger has it."""
+
+    budget: Annotated[float, Field(description="declared for all releases of these people")]
+    releases_before: int
+    epsilon_before: Annotated[float, Field(description="spent by earlier releases, per person")]
+    epsilon_after: Annotated[float, Field(description="spent with this release, per person")]
+    attributes_before: Annotated[
+        dict[str, float],
+        Field(description="spent by earlier releases on attributes of the same names"),
+    ]
+    statement: str
+
+
 class Certificate(Summarised, _Entry):
     """The public certificate of a release; `print` shows all of it, as the command does."""
 
@@ -143,10 +169,20 @@ class Certificate(Summarised, _Entry):
     derived: tuple[DerivedAttribute, ...]
     kept: tuple[str, ...]
     dropped: tuple[str, ...]
+    pseudonyms: Annotated[
+        tuple[str, ...], Field(description="identifiers replaced by pseudonyms, made with a key")
+    ] = ()
+    shifted: Annotated[
+        dict[str, int],
+        Field(description="dates moved by one secret number of days per person, and the most days"),
+    ] = {}
     levels: tuple[Level, ...]
     not_protected: tuple[str, ...]
     notes: tuple[str, ...]
     row_order: RowOrder
+    ledger: Annotated[
+        LedgerState | None, Field(description="null: no ledger was kept, or the release is seeded")
+    ] = None
     file: ProtectedFile | None = None
 
     def arranged(self, row_order: RowOrder, **changes: object) -> "Certificate":
@@ -227,6 +263,8 @@ def certify(
         ),
         kept=plan.names("kept"),
         dropped=plan.names("identifier"),
+        pseudonyms=plan.names("pseudonym"),
+        shifted={name: attribute.days for name, attribute in plan.shifted.items()},
         levels=three_levels(resolved),
         not_protected=_not_protected(resolved),
         notes=resolved.notes,
@@ -259,6 +297,10 @@ def _entry(settings: AttributeSettings, plan: Plan) -> MaskedAttribute:
         "epsilon": settings.epsilon,
         "lower": _plain(declared.lower),
         "upper": _plain(declared.upper),
+        "top": _plain(declared.top),
+        "bottom": _plain(declared.bottom),
+        "round_to": declared.round_to,
+        "level": declared.level,
         "domain": settings.domain_source,
         "level_1_bound": level_1_bound(settings, plan.records_per_person),
         "level_2_bound": level_2_bound(settings, plan.records_per_person),
@@ -287,6 +329,7 @@ def _not_protected(resolved: ResolvedPlan) -> tuple[str, ...]:
     items = ["The number of records."]
     if plan.names("kept"):
         items.append(f"Kept attributes, published as they are: {', '.join(plan.names('kept'))}.")
+    items += _not_hidden_by_key(plan)
     pooled = [name for pool in resolved.pools for name in pool.names]
     alone = [m for m in resolved.attributes if m.name not in pooled]
     if plan.missing == "keep" and len(pooled) < len(resolved.attributes):
@@ -321,6 +364,25 @@ def _not_protected(resolved: ResolvedPlan) -> tuple[str, ...]:
             f"are published as they are: {', '.join(unchanged)}."
         )
     return tuple(items)
+
+
+def _not_hidden_by_key(plan: Plan) -> list[str]:
+    """Say what pseudonyms and shifted dates give away."""
+    people, items = ", ".join(plan.names("pseudonym")), []
+    if people:
+        items.append(
+            f"Which records are of one person, here and in every table made with the same key, by "
+            f"the pseudonyms in {people}. Whose they are is hidden from all who do not have the "
+            "key, and from nobody who has it; how many records a person has, and where the "
+            "identifier is missing, is not hidden."
+        )
+    if plan.shifted:
+        items.append(
+            f"Intervals between the dates of a person, and times of day: {', '.join(plan.shifted)} "
+            "moved by one secret number of days for each person. Epsilon does not cover it: "
+            "someone who knows one date of a person can work out all the others."
+        )
+    return items
 
 
 if __name__ == "__main__":

@@ -45,6 +45,8 @@ def summary(certificate: Certificate, title: str) -> Summary:
         "Derived": derived,
         "Kept, unprotected": certificate.kept,
         "Dropped": certificate.dropped,
+        "Pseudonyms": certificate.pseudonyms,
+        "Moved by days": tuple(certificate.shifted),
     }
     others = [f"{role}: {', '.join(names)}." for role, names in roles.items() if names]
     rows = [
@@ -99,6 +101,8 @@ def how_hidden(certificate: Certificate) -> str:
         return ""
     least = min(group.anonymity for group in certificate.groups)
     known = " by the attributes of one group" if len(certificate.groups) > 1 else ""
+    if certificate.pseudonyms:
+        known += " on its own, without the records that pseudonyms link to it,"
     return f", but a person's row is picked{known} with a chance of at most 1 in {least}"
 
 
@@ -129,7 +133,12 @@ def facts_of(certificate: Certificate) -> dict[str, str]:
         "derived": ", ".join(f"{d.name} = {d.expression}" for d in certificate.derived),
         "kept, unprotected": ", ".join(certificate.kept),
         "dropped": ", ".join(certificate.dropped),
+        "pseudonyms": ", ".join(certificate.pseudonyms),
+        "moved with people": ", ".join(
+            f"{name} (up to {days} days)" for name, days in certificate.shifted.items()
+        ),
         "row order": certificate.row_order,
+        "ledger": certificate.ledger.statement if certificate.ledger else "",
     }
     if certificate.file:
         rows |= {
@@ -170,7 +179,20 @@ def clusters_of(attribute: MaskedAttribute) -> str:
 
 
 def domain_of(attribute: MaskedAttribute) -> str:
-    """Say what values an attribute could take."""
+    """Say what values an attribute could take, and how they were coded before masking."""
+    return f"{_domain(attribute)}{coding_of(attribute)}"
+
+
+def coding_of(attribute: MaskedAttribute) -> str:
+    """Say what became of values before they were masked; empty if they stayed as they were."""
+    ends = [end for end in ("bottom", "top") if getattr(attribute, end) is not None]
+    coded = f", {' and '.join(ends)} coded" if ends else ""
+    rounded = f", rounded to {attribute.round_to:g}" if attribute.round_to else ""
+    level = f", recoded to level {attribute.level}" if attribute.level else ""
+    return f"{coded}{rounded}{level}"
+
+
+def _domain(attribute: MaskedAttribute) -> str:
     if attribute.domain == "data":
         return "from the data"
     if attribute.categories is not None:

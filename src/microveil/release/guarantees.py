@@ -222,6 +222,7 @@ def _theorem(resolved: ResolvedPlan) -> str:
         + " This is a theorem about the way the release is made, not an estimate, and holds "
         "whatever epsilon is. It presumes that rows are in random order, and that no column "
         f"outside the group points to a row by itself{_pointers(resolved)}."
+        + _linked_records(resolved.plan)
         + _several_groups(resolved)
         + " Not hidden is which masked values, or which averages, a joint cluster has: someone who "
         "knows every other record can work out in which cluster of each attribute the remaining "
@@ -249,9 +250,22 @@ def _pointers(resolved: ResolvedPlan) -> str:
     pooled = {name for pool in resolved.pools for name in pool.names}
     kept = resolved.plan.names("kept")
     masked = [m.name for m in resolved.attributes if m.name not in pooled]
+    moved = tuple(resolved.plan.shifted)
     can = [*([f"{', '.join(kept)} (kept)"] if kept else []),
+           *([f"{', '.join(moved)} (moved by days)"] if moved else []),
            *([f"{', '.join(masked)} (masked, not pooled)"] if masked else [])]  # fmt: skip
     return f", as {' and '.join(can)} can" if can else ""
+
+
+def _linked_records(plan: Plan) -> str:
+    names = ", ".join(plan.names("pseudonym"))
+    if not names:
+        return ""
+    return (
+        f" It is about one record on its own: by the pseudonyms in {names} anyone can tell which "
+        "records are of one person, here and in other tables made with the same key, and someone "
+        "who knows several of a person's records can narrow them down together."
+    )
 
 
 def _several_groups(resolved: ResolvedPlan) -> str:

@@ -2,18 +2,22 @@
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from pathlib import Path
 
 import polars as pl
 
 from microveil.core.tables import UserTable
 from microveil.engines.base import Engine, Pooled
 from microveil.engines.memory import MemoryEngine
-from microveil.errors import FileWarning, PlanError, warn
+from microveil.errors import DataError, FileWarning, PlanError, warn
 from microveil.formats import load
 from microveil.plan.plan import Plan
 from microveil.release.certificate import certify
 from microveil.release.choose_k import resolve_and_choose
 from microveil.release.detail import Detail
+from microveil.release.key import Key, key_of
+from microveil.release.ledger import reserved
 from microveil.release.release import Release
 from microveil.release.resolve import ResolvedPlan
 from microveil.release.shares import warn_of_small_shares
@@ -28,6 +32,8 @@ def protect(
     plan: Plan,
     *,
     shuffle: bool = False,
+    ledger: str | Path | None = None,
+    key: str | Path | None = None,
     seed: int | None = None,
     progress: Progress | None = None,
 ) -> Release:
@@ -52,8 +58,16 @@ def protect(
         Put the rows of `Release.data` in random order. Otherwise they stay in that of a table in
         memory, which tells who is who, and the certificate says so. What `Release.write` writes is
         in random order unless it is told to keep the order.
+    ledger
+        The ledger of these people, by default the plan's, into which the release is entered; see
+        `microveil ledger`. If it would spend more than is left of their budget, it is refused
+        before any work is done. Once `protect` returns it is spent, whether or not it is written.
+    key
+        The file with the key of pseudonyms, which a plan with pseudonyms needs; `microveil key`
+        makes one. Keep it apart from releases.
     seed
-        For experiments only: repeatable noise. The certificate then says «not for publication».
+        For experiments only: repeatable noise. The certificate then says «not for publication»,
+        and nothing is entered into a ledger.
     progress
         Called after every attribute and every group that is pooled.
 
@@ -69,6 +83,16 @@ def protect(
     1.0
     """
     check_plan(plan)
+    secret = key_of(plan, key, seed)
+    with reserved(plan, ledger, seed) as spending:
+        release = _protect(data, plan, secret, seed, progress).entered(spending)
+    return release.shuffled() if shuffle else release
+
+
+def _protect(
+    data: UserTable, plan: Plan, key: Key, seed: int | None, progress: Progress | None
+) -> Release:
+    """Walk the line on the engine that suits the table."""
     if type(data).__module__.startswith("pyspark."):
         from microveil.engines.spark.engine import SparkEngine
         from microveil.release.spark_store import SparkStore
@@ -82,8 +106,7 @@ def protect(
     table = load(data, **plan.reading)
     store = LocalStore(table.meta)
     engine = MemoryEngine(table.data, inferred=table.meta.inferred)
-    release = run(plan, engine, store, seed=seed, progress=progress)
-    return release.shuffled() if shuffle else release
+    return run(plan, engine, store, seed=seed, progress=progress, key=key)
 
 
 def _tell_of_index(data: UserTable) -> None:
@@ -117,12 +140,13 @@ def run(
     *,
     seed: int | None,
     progress: Progress | None,
+    key: Key | None = None,
 ) -> Release:
     """Walk the line on an engine; what the engine stored on the way goes if it fails."""
     try:
         resolved = resolve_and_choose(plan, engine)
         warn_of_small_shares(resolved, engine)
-        return run_resolved(resolved, engine, store, seed=seed, progress=progress)
+        return run_resolved(resolved, engine, store, seed=seed, progress=progress, key=key)
     except BaseException:
         engine.discard()
         raise
@@ -135,9 +159,14 @@ def run_resolved(
     *,
     seed: int | None,
     progress: Progress | None = None,
+    key: Key | None = None,
 ) -> Release:
-    """Mask what was resolved against the table of the same engine."""
-    plan = resolved.plan
+    """Mask what was resolved against the table of the same engine; pseudonyms without a key differ.
+
+    They are made with one that is thrown away.
+    """
+    plan, key = resolved.plan, key or Key.throwaway()
+    _hide_people(engine, plan, key)
     losses = _mask(engine, resolved, seed, progress)
     pooled = _pool(engine, resolved, seed, progress)
     engine.derive({name: plan.derived[name] for name in plan.derivation_order})
@@ -156,7 +185,24 @@ def run_resolved(
         plan=plan,
         store=store,
         seed=seed,
+        key=key,
     )
+
+
+def _hide_people(engine: Engine, plan: Plan, key: Key) -> None:
+    """Put pseudonyms in the place of identifiers, and move dates with their people."""
+    people = plan.names("pseudonym")
+    for name in people:
+        most = engine.pseudonymise(name, key.pseudonym)
+        if len(people) == 1 and most > plan.records_per_person:
+            raise DataError(
+                f"epsilon is that of a person, who has up to {most:,} records by these pseudonyms, "
+                f"got records_per_person = {plan.records_per_person:,}; set it to {most:,} or more",
+                attribute=name,
+                setting="records_per_person",
+            )
+    for name, attribute in plan.shifted.items():
+        engine.shift(name, people[0], partial(key.shift, days=attribute.days))
 
 
 def _mask(

@@ -16,6 +16,8 @@ from microveil.formats.machine import memory_of_this_machine
 from microveil.formats.paths import check_readable
 from microveil.formats.values import without
 from microveil.plan.plan import Plan
+from microveil.release.key import key_of
+from microveil.release.ledger import reserved
 from microveil.release.protect import Progress, check_plan, run
 from microveil.release.release import Release, Written
 from microveil.release.store import LocalStore
@@ -67,6 +69,8 @@ def protect_file(
     detail: bool = False,
     keep_order: bool = False,
     overwrite: bool = False,
+    ledger: str | Path | None = None,
+    key: str | Path | None = None,
     seed: int | None = None,
     progress: Progress | None = None,
     look: Look | None = None,
@@ -79,7 +83,7 @@ def protect_file(
 
     Parameters
     ----------
-    source, plan, seed, progress
+    source, plan, ledger, key, seed, progress
         As for `protect`.
     output, detail, keep_order, overwrite
         As for `Release.write`; the output is Parquet or CSV as well.
@@ -96,15 +100,21 @@ def protect_file(
     if source.path is None or not all(map(_is_parquet_or_csv, (source.path, places.protected))):
         raise FileError("what is larger than memory must be Parquet or CSV, and is written as such")
     check_readable(source.path)
+    secret = key_of(plan, key, seed)
+    secret.check_apart(places.protected)
     source = replace(source, na=source.na or plan.na, dates=source.dates or plan.dates)
-    with scratch_directory(places.protected) as scratch:
+    with (
+        reserved(plan, ledger, seed) as spending,
+        scratch_directory(places.protected) as scratch,
+    ):
         files, meta = _columns(source, Path(source.location), plan, scratch)
         shuffle = None if keep_order else open_words(seed, "row order")
         described = detail or look is not None
         engine = ColumnwiseEngine(
             files, scratch, shuffle, described=described, inferred=meta.inferred
         )
-        release = run(plan, engine, LocalStore(meta), seed=seed, progress=progress)
+        release = run(plan, engine, LocalStore(meta), seed=seed, progress=progress, key=secret)
+        release = release.entered(spending)
         if look is not None:
             look(_side_by_side(files), release)
         return release.write_to(places, keep_order=keep_order)

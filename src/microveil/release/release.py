@@ -14,6 +14,8 @@ from microveil.plan.plan import Plan
 from microveil.plan.roles import Bound
 from microveil.release.certificate import Certificate, ProtectedFile
 from microveil.release.detail import Detail
+from microveil.release.key import Key
+from microveil.release.ledger import Spending
 from microveil.release.store import Places, Store, places_of
 
 
@@ -48,6 +50,8 @@ class Release(Summarised):
     plan: Plan = field(repr=False)
     store: Store = field(repr=False)
     seed: int | None = field(default=None, repr=False)
+    spending: Spending | None = field(default=None, repr=False)
+    key: Key | None = field(default=None, repr=False)
 
     def _summary(self) -> Summary:
         from microveil.release.certificate_text import summary
@@ -60,6 +64,12 @@ class Release(Summarised):
     def data(self) -> UserTable:
         """The protected table."""
         return self.rows.data
+
+    def entered(self, spending: Spending | None) -> "Release":
+        """Return the same release with what its ledger says on its certificate."""
+        if spending is None:
+            return self
+        return replace(self, certificate=spending.settle(self.certificate), spending=spending)
 
     def shuffled(self) -> "Release":
         """Return the same release with its rows in random order."""
@@ -101,6 +111,8 @@ class Release(Summarised):
 
     def write_to(self, places: Places, *, keep_order: bool) -> Written:
         """Write to places that were checked before the work began."""
+        if self.key is not None:
+            self.key.check_apart(places.protected)
         table, positions = self.rows.arranged(keep_order=keep_order, seed=self.seed)
         meta = self._meta_of(positions)
         with self.store.moved_into_place(places.all) as temporary:
@@ -113,6 +125,8 @@ class Release(Summarised):
                 self.store.write_detail(own, place)
             certificate = self._certificate_of(file, meta, keep_order=keep_order)
             self.store.write_text(certificate.to_json(), public)
+            if self.spending is not None:
+                self.spending.record(file)
         return Written(places.protected, places.certificate, places.detail, certificate)
 
     def _meta_of(self, positions: Integers | None) -> TableMeta:
@@ -128,7 +142,8 @@ class Release(Summarised):
             for name, attribute in self.plan.confidential.items()
             if not attribute.is_category
         }
-        released = {name for name, a in self.plan.attributes.items() if a.role != "identifier"}
+        hidden = ("identifier", "pseudonym")  # labels could name people
+        released = {name for name, a in self.plan.attributes.items() if a.role not in hidden}
         return self.store.meta.of_release(
             positions, released=released, masked=masked, derived=self.plan.derived
         )

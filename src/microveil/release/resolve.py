@@ -19,7 +19,12 @@ from microveil.plan.groups import Group
 from microveil.plan.plan import Plan
 from microveil.plan.roles import did_you_mean
 from microveil.release.resolve_categories import resolve_categories
-from microveil.release.resolve_numbers import check_numeric, declared_domain, resolve_numbers
+from microveil.release.resolve_numbers import (
+    check_numeric,
+    coding_of,
+    declared_domain,
+    resolve_numbers,
+)
 
 _MOST_NAMES = 30
 _MOST_ALIKE = 5
@@ -67,6 +72,7 @@ def resolve(plan: Plan, engine: Table) -> ResolvedPlan:
     if engine.records < 2:
         problems.raise_found()
     names = _usable(plan, engine, problems)
+    _check_people(plan, engine, problems)
     if plan.missing == "drop":
         engine.drop_missing([name for name in plan.confidential if name in engine.columns])
         _check_records(engine, " after dropping those with missing values")
@@ -112,14 +118,46 @@ def _usable(plan: Plan, engine: Table, problems: Problems) -> list[str]:
     present = {n: a for n, a in plan.confidential.items() if n in engine.columns}
     kinds = {name: attribute.numeric_kind for name, attribute in present.items()}
     engine.convert({name: kind for name, kind in kinds.items() if kind is not None})
-    usable = []
+    usable, codings = [], {}
     for name, attribute in present.items():
         with problems:
+            if attribute.recoded:
+                engine.recode(name, attribute.recoded)
             if not attribute.is_category:
                 check_numeric(name, attribute, engine)
+                codings[name] = coding_of(name, attribute, engine.columns[name])
                 declared_domain(name, attribute, engine.columns[name])
             usable.append(name)
+    engine.code({name: coding for name, coding in codings.items() if coding is not None})
     return usable
+
+
+def _check_people(plan: Plan, engine: Table, problems: Problems) -> None:
+    """Refuse pseudonyms of what has no one way to be written, and to move what is no date."""
+    for name in plan.shifted:
+        column = engine.columns.get(name)
+        with problems:
+            if column is not None and column.clock not in ("date", "datetime"):
+                raise DataError(
+                    f"only dates and times with a date move by days, found {column.type_name}; "
+                    "convert it, or give it another role",
+                    attribute=name,
+                    setting="role",
+                )
+    for name in plan.names("pseudonym"):
+        column = engine.columns.get(name)
+        with problems:
+            if (
+                column is not None
+                and (column.clock or column.kind is None)
+                and not (column.type_name == "text")
+            ):
+                raise DataError(
+                    f"a pseudonym is of text or whole numbers, found {column.type_name}; convert "
+                    "it to text first, the same in all tables",
+                    attribute=name,
+                    setting="role",
+                )
 
 
 def _shares(plan: Plan) -> dict[str, float]:

@@ -5,8 +5,6 @@ from microveil.core.methods import Method
 from microveil.engines.base import CategoryFacts, Holds, Table
 from microveil.errors import DataError, Problems
 from microveil.plan.plan import Plan
-from microveil.plan.roles import Confidential
-from microveil.plan.taxonomy import leaf_paths
 from microveil.release.missing import all_missing, check_missing
 
 _HOLDS: dict[type, str] = {str: "text", int: "whole numbers", bool: "true/false values"}
@@ -39,7 +37,7 @@ def resolve_categories(
     return CategorySettings(
         **common, kind=attribute.kind or "nominal", records=engine.records - facts.nulls,
         post="none", domain_source="declared" if known else "data",
-        categories=categories, paths=_paths(attribute), persons=plan.records_per_person,
+        categories=categories, paths=attribute.category_paths, persons=plan.records_per_person,
     )  # fmt: skip
 
 
@@ -114,7 +112,3 @@ def _note_on_categories(name: str, method: Method) -> str:
         f"attribute {name!r}: its categories were read from the data, "
         f"{method.promise.if_categories_read}; declare categories"
     )
-
-
-def _paths(attribute: Confidential) -> tuple[tuple[str, ...], ...]:
-    return () if attribute.taxonomy is None else tuple(leaf_paths(attribute.taxonomy).values())

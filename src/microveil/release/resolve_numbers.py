@@ -13,6 +13,7 @@ from microveil.core.attribute import (
     NumericSettings,
 )
 from microveil.core.choices import Partition, Post
+from microveil.core.coding import Coding
 from microveil.core.grid import (
     MOST_DECIMALS,
     Grid,
@@ -31,8 +32,8 @@ from microveil.release.temporal import number_of, quantum, unit_of
 _FEWEST_STEPS = 4_096
 """What the default grid must leave of the range of values, so that rounding to it does no harm."""
 
-_NARROWEST_DOMAIN, _WIDEST_DOMAIN = 1e-290, 2.0**1023
-"""Steps of a narrower one would be smaller, and distances in a wider one larger, than numbers."""
+_NARROWEST_DOMAIN = 1e-290
+"""Steps of a narrower one would be smaller than the smallest numbers there are."""
 
 
 def check_numeric(name: str, attribute: Confidential, engine: Table) -> None:
@@ -63,6 +64,18 @@ def check_numeric(name: str, attribute: Confidential, engine: Table) -> None:
             f"decimals are for numbers, found {column.type_name}; remove decimals",
             attribute=name,
             setting="decimals",
+        )
+    if attribute.round_to is not None and column.clock is not None:
+        raise DataError(
+            f"round_to is for numbers, found {column.type_name}; use unit",
+            attribute=name,
+            setting="round_to",
+        )
+    if attribute.round_to and attribute.round_to % 1 and column.kind == "integer":
+        raise DataError(
+            f"whole numbers are rounded to whole numbers, got round_to = {attribute.round_to:g}",
+            attribute=name,
+            setting="round_to",
         )
     if attribute.decimals and column.kind == "integer":
         raise DataError(
@@ -144,6 +157,17 @@ def declared_domain(name: str, attribute: Confidential, column: Column) -> tuple
         -math.inf if lower is None else float(number_of(name, lower, column)),
         math.inf if upper is None else float(number_of(name, upper, column)),
     )
+
+
+def coding_of(name: str, attribute: Confidential, column: Column) -> Coding | None:
+    """Return what becomes of numbers before they are masked; None if they stay as they are."""
+    if attribute.top is None and attribute.bottom is None and attribute.round_to is None:
+        return None
+    lower, upper = declared_domain(name, attribute, column)
+    return Coding(
+        lower, upper, attribute.bottom is not None, attribute.top is not None,
+        attribute.round_to or 0.0,
+    )  # fmt: skip
 
 
 def _check_grid(
@@ -231,16 +255,16 @@ def _grid(
 ) -> tuple[Grid, GridSource]:
     lower, upper = domain
     if math.isfinite(lower) and math.isfinite(upper):
-        if upper - lower > _WIDEST_DOMAIN:
-            raise PlanError(
-                "the domain is too wide; narrow lower and upper", attribute=name, setting="lower"
-            )
         if upper - lower < _NARROWEST_DOMAIN:
             raise DataError(
                 f"its domain must be {_NARROWEST_DOMAIN:g} wide or wider for its noise grid, found "
                 "a narrower one; give its values in another unit",
                 attribute=name,
                 setting="lower",
+            )
+        if upper - lower == math.inf or upper - grid_of_domain(lower, upper).origin == math.inf:
+            raise PlanError(
+                "the domain is too wide; narrow lower and upper", attribute=name, setting="lower"
             )
         return grid_of_domain(lower, upper), "declared"
     if attribute.resolution == "data":

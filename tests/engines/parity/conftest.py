@@ -19,6 +19,7 @@ from microveil.release.release import Written
 ENGINES = ("memory", "columnwise", "spark")
 LACKS = {
     "spark": (
+        "pseudonyms and shifted dates",
         "positions of records in the private detail",
         "derived attributes that depend on other records, as `x - AVG(x)`",
     ),

@@ -9,9 +9,10 @@ import pytest
 from polars.testing import assert_frame_equal
 from scipy import stats
 
-from microveil import Confidential, DataError, Derived, Plan, PrivacyWarning
+from microveil import Confidential, DataError, Derived, Plan, PlanError, PrivacyWarning
 from microveil.core.choices import GuaranteeName, MethodName
 from microveil.engines.spark import engine as line
+from microveil.release.ledger import declare
 from tests.engines.parity.conftest import LACKS, Outcome, RunOn, run_in_memory
 
 RANDOM = np.random.default_rng(7)
@@ -52,6 +53,31 @@ def assert_same(ours: Outcome, theirs: Outcome) -> None:
     assert_frame_equal(ours.clusters, theirs.clusters, rel_tol=1e-12, check_column_order=False)
     assert_frame_equal(ours.losses, theirs.losses, rel_tol=1e-9)
     assert ours.facts == theirs.facts
+
+
+def test_every_engine_enters_a_release_into_the_ledger(run_on: RunOn, tmp_path: Path) -> None:
+    path = tmp_path / "people.ledger.json"
+    declare(path, 1.0)
+    plan = Plan(epsilon=1, k=5, attributes={"x": DOMAIN}, ledger=path)
+    certificate = run_on(table_of(range(20)), plan).certificate
+    assert certificate.ledger is not None
+    assert certificate.ledger.epsilon_after == 1.0
+    with pytest.raises(PlanError, match="budget of 1: 0 after 1 release"):
+        run_on(table_of(range(20)), plan)
+
+
+def test_the_same_values_are_masked_after_coding(run_elsewhere: RunOn) -> None:
+    reals = pl.Series(RANDOM.uniform(-400, 1400, 209).round(2))
+    table = pl.DataFrame(
+        {"x": reals, "job": ["nurse", "smith", "joiner", "nurse"] * 52 + ["smith"]}
+    )
+    job = Confidential(kind="nominal", taxonomy={"health": ["nurse"], "craft": ["smith", "joiner"]},
+                       level=1, method="DP-UM")  # fmt: skip
+    coded = Confidential(bottom=0, top=1000, round_to=2.5, method="DP-UM")
+    plan = Plan(epsilon=1, k=5, attributes={"x": coded, "job": job})
+    theirs = run_elsewhere(table, plan)
+    assert_same(run_in_memory(table, plan), theirs)
+    assert set(theirs.data["job"]) == {"health", "craft"}
 
 
 @pytest.mark.parametrize("guarantee", CASES)

@@ -36,7 +36,7 @@ from microveil.engines.spark.arrow import Batches
 from microveil.engines.spark.hadoop import Scratch
 from microveil.engines.spark.problems import unpacked
 from microveil.engines.spark.table import SparkTable
-from microveil.errors import DataError
+from microveil.errors import DataError, PlanError
 from microveil.plan.plan import Plan
 from microveil.plan.roles import Derived
 
@@ -57,7 +57,7 @@ class SparkEngine(SparkTable):
     """A Spark table whose attributes can be masked."""
 
     def __init__(self, frame: DataFrame, plan: Plan, seed: int | None) -> None:
-        _check(frame)
+        _check(frame, plan)
         open_words(seed, "")
         super().__init__(frame, plan, Scratch(frame.sparkSession), seed)
         self._seed = seed
@@ -175,6 +175,14 @@ class SparkEngine(SparkTable):
             deal = partial(join.deal_values, column=place, buckets=self._buckets)
             self._dealt[place] = _map(values, deal, join.DEALT)
         return Pooled(int(found["parts"]), smallest)
+
+    def pseudonymise(self, attribute: str, pseudonym: Callable[[str], str]) -> int:
+        """Refuse, as is done before any work."""
+        raise NotImplementedError
+
+    def shift(self, attribute: str, person: str, days: Callable[[str], int]) -> None:
+        """Refuse, as is done before any work."""
+        raise NotImplementedError
 
     @property
     def joint_clusters(self) -> Mapping[str, DataFrame]:
@@ -463,10 +471,17 @@ class ReleasedOnSpark:
         return (self.in_order if keep_order else self.data), None
 
 
-def _check(frame: DataFrame) -> None:
-    """Refuse a table that is out of reach, before any work is done."""
+def _check(frame: DataFrame, plan: Plan) -> None:
+    """Refuse what is out of reach, before any work is done."""
     if ".connect." in type(frame).__module__:
         raise DataError("Spark Connect is not supported; use a session on the cluster itself")
+    for name in (*plan.names("pseudonym"), *plan.shifted):
+        raise PlanError(
+            "pseudonyms and shifted dates are not for Spark yet; change the plan, or protect a "
+            "table in memory",
+            attribute=name,
+            setting="role",
+        )
 
 
 class _Clusters(Protocol):

@@ -17,6 +17,7 @@ from microveil.core.attribute import (
     CategorySettings,
     NumericKind,
 )
+from microveil.core.coding import Coding
 from microveil.core.grid import Grid, Integers, grid_of_last_decimal
 from microveil.core.noise import open_words
 from microveil.engines.base import CategoryFacts, Column, Facts, Holds, TextFacts
@@ -47,6 +48,8 @@ class SparkTable:
         self._staged = [*plan.confidential, *plan.names("kept")]
         self._scratch = scratch
         self._dropped: list[str] = []
+        self._coding: dict[str, Coding] = {}
+        self._groups: dict[str, Mapping[str, str]] = {}
         self._secrets = open_words(seed, "ties").words(4).view("int64").tolist()
         if len(set(frame.columns)) < len(frame.columns):
             raise DataError("column names must differ, found the same name twice; rename one")
@@ -109,6 +112,26 @@ class SparkTable:
                 self._frame = self._frame.withColumn(name, real)
         self.__dict__.pop("columns", None)
 
+    def code(self, codings: Mapping[str, Coding]) -> None:
+        """Code the numbers of these columns, and of no others, whenever they are looked at."""
+        self._coding = dict(codings)
+
+    def recode(self, attribute: str, groups: Mapping[str, str]) -> None:
+        """Put groups, as text, in the place of categories; what is in none stays as it is."""
+        self._groups[attribute] = groups
+        text = F.col(f"`{attribute}`").cast("string")
+        self._frame = self._frame.withColumn(attribute, text)
+        self.__dict__.pop("columns", None)
+
+    def _category(self, attribute: str) -> Expression:
+        """Return a column of categories, or their groups."""
+        value, groups = F.col(self.places[attribute]), self._groups.get(attribute)
+        if groups is None:
+            return value
+        text = value.cast("string")
+        group = F.create_map(*(F.lit(part) for pair in groups.items() for part in pair))
+        return F.coalesce(group[text], text)
+
     def text_facts(self, attribute: str) -> TextFacts:
         """Look at a column that does not hold numbers."""
         text = F.col(self.places[attribute]).cast("string")
@@ -128,7 +151,9 @@ class SparkTable:
             value = F.unix_micros(value)
         elif column.clock == "datetime":
             value = F.expr(f"timestampdiff(MICROSECOND, TIMESTAMP_NTZ '1970-01-01', {place})")
-        return value.cast("double")
+        number = value.cast("double")
+        coding = self._coding.get(attribute)
+        return number if coding is None else _coded(number, coding)
 
     def facts(self, domains: Mapping[str, tuple[float, float]]) -> dict[str, Facts]:
         """Look at numeric columns, all of them in one job."""
@@ -154,7 +179,7 @@ class SparkTable:
     def observed_grid(self, attribute: str) -> Grid:
         """Grid of the last decimal seen in a numeric column."""
         place, single = self.places[attribute], self.columns[attribute].single_precision
-        value = F.col(place).cast("double").alias(place)
+        value = self._number(attribute).alias(place)
         seen = self.table.select(value).mapInArrow(
             partial(workers.decimals_seen, single=single), "decimals int, largest double"
         )
@@ -165,15 +190,14 @@ class SparkTable:
         self, attribute: str, categories: tuple[Category, ...] | None
     ) -> CategoryFacts:
         """Look at a column of categories; the driver learns their names and counts only."""
-        place, holds = self.places[attribute], _HOLDS.get(self._type(attribute), "other values")
-        value = F.col(place)
+        value, holds = self._category(attribute), _HOLDS.get(self._type(attribute), "other values")
         nulls = self.table.agg(F.count_if(value.isNull())).collect()[0][0]
         if categories is None:
             seen = () if holds == "other values" else self._seen(attribute)
             return CategoryFacts(nulls, holds, 0, 0, seen)
         outside = self.records - nulls
         if holds == _HOLDS_OF[type(categories[0])]:
-            outside -= self.table.agg(F.count(_code(place, categories))).collect()[0][0]
+            outside -= self.table.agg(F.count(_code(value, categories))).collect()[0][0]
         return CategoryFacts(nulls, holds, outside, 0, ())
 
     def _type(self, attribute: str) -> str:
@@ -193,7 +217,7 @@ class SparkTable:
 
     def counts(self, attribute: str, categories: tuple[Category, ...]) -> Integers:
         """How many records there are of each category: all the driver learns of them."""
-        code = _code(self.places[attribute], categories).alias("code")
+        code = _code(self._category(attribute), categories).alias("code")
         found: dict[int, int] = dict(
             self.table.select(code).dropna().groupBy("code").count().collect()
         )
@@ -211,14 +235,27 @@ class SparkTable:
     def unit_of(self, attribute: AttributeSettings) -> Expression:
         """Return a value in grid units, or the code of a category; null where it is missing."""
         if isinstance(attribute, CategorySettings):
-            return _code(self.places[attribute.name], attribute.categories)
+            return _code(self._category(attribute.name), attribute.categories)
         value, grid = self._number(attribute.name), attribute.grid
         return F.rint((value - F.lit(grid.origin)) / F.lit(grid.step))
 
 
-def _code(place: str, categories: tuple[Category, ...]) -> Expression:
+def _coded(value: Expression, coding: Coding) -> Expression:
+    """Return a coded number, as `Coding.of` does; for Spark NaN is larger than all numbers."""
+    lower, upper = F.lit(coding.lower), F.lit(coding.upper)
+    rounded = F.rint(value / coding.step) * coding.step if coding.step else value
+    inside = (value >= lower) & (value <= upper) & (F.abs(value) < math.inf)
+    coded = F.when(inside, F.greatest(F.least(rounded, upper), lower))
+    if coding.top:
+        coded = coded.when((value > upper) & (value < math.inf), upper)
+    if coding.bottom:
+        coded = coded.when((value < lower) & (value > -math.inf), lower)
+    return coded.otherwise(value)
+
+
+def _code(value: Expression, categories: tuple[Category, ...]) -> Expression:
     """Return the number of a category in their order; null where a value is none of them."""
-    position = F.array_position(F.array(*map(F.lit, categories)), F.col(place))
+    position = F.array_position(F.array(*map(F.lit, categories)), value)
     return F.when(position > 0, position - 1)
 
 

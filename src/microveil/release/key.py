@@ -1,0 +1,119 @@
+"""The key of pseudonyms, a private file: without it nobody finds out whose a pseudonym is."""
+
+import hmac
+import os
+import re
+import secrets
+import sys
+from base64 import b32encode
+from dataclasses import dataclass, field
+from hashlib import sha256
+from pathlib import Path
+
+from microveil.errors import FileError, PlanError
+from microveil.formats import check_regular
+from microveil.formats.paths import why
+from microveil.plan.plan import Plan
+
+_CONTENT = re.compile(rb"microveil key 1\n([0-9a-f]{64})\n")
+_BYTES = 16  # of a pseudonym: two people of ten billion share one with a chance below 10^-18
+
+
+@dataclass(frozen=True)
+class Key:
+    """The secret that pseudonyms and shifts of dates are made with.
+
+    Guarantee
+    ---------
+    Both are HMAC-SHA-256 of a value as text, with 256 bits from the operating system as the key:
+    whoever does not have it can neither compute the pseudonym of a value nor try values out.
+    """
+
+    secret: bytes = field(repr=False)
+    path: Path | None = None
+
+    def pseudonym(self, text: str) -> str:
+        """Return the pseudonym of a value, which begins with a letter and so is never a number."""
+        digest = self._digest("pseudonym", text)[:_BYTES]
+        return f"p{b32encode(digest).decode().rstrip('=').lower()}"
+
+    def shift(self, text: str, days: int) -> int:
+        """Return the days by which a person's dates move, from -days to days, all as likely."""
+        number = int.from_bytes(self._digest(f"shift {days}", text))
+        return number % (2 * days + 1) - days
+
+    def check_apart(self, protected: object) -> None:
+        """Refuse a key in the directory of a release: it would be handed over with it."""
+        place = Path(str(protected).removeprefix("file://").removeprefix("file:"))
+        if self.path is not None and place.parent.resolve() == self.path.parent:
+            raise FileError(
+                f"key {self.path}: it lies in the directory of the release, with which it could be "
+                "handed over; keep it in a directory of its own, or write the release elsewhere"
+            )
+
+    def _digest(self, use: str, text: str) -> bytes:
+        return hmac.digest(self.secret, f"{use}\0{text}".encode(), sha256)
+
+    @classmethod
+    def throwaway(cls) -> "Key":
+        """Return a key that is kept nowhere, for experiments."""
+        return cls(secrets.token_bytes(32))
+
+    @classmethod
+    def make(cls, path: str | Path) -> "Key":
+        """Write a new key to a file that only its owner can read; never replace one."""
+        path = Path(path)
+        try:
+            handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+            with os.fdopen(handle, "w", encoding="ascii", newline="\n") as file:
+                file.write(f"microveil key 1\n{secrets.token_hex(32)}\n")
+        except FileExistsError:
+            raise FileError(
+                f"key {path}: the file exists, and a key is never replaced: pseudonyms made with "
+                "it could not be made again; choose another path"
+            ) from None
+        except OSError as error:
+            raise FileError(f"key {path}: cannot be written: {why(error)}") from None
+        return cls.read(path)
+
+    @classmethod
+    def read(cls, path: str | Path) -> "Key":
+        """Read a key from a file that nobody else may read."""
+        path = Path(path)
+        try:
+            check_regular(path)
+            found = _CONTENT.fullmatch(path.read_bytes())
+            open_to_others = path.stat().st_mode & 0o077
+        except FileNotFoundError:
+            raise FileError(
+                f"key {path}: no such file; make one with: microveil key {path}"
+            ) from None
+        except OSError as error:
+            if isinstance(error, FileError):
+                raise
+            raise FileError(f"key {path}: cannot be read: {why(error)}") from None
+        if found is None:
+            raise FileError(f"key {path}: damaged, or not a key; put back a copy of it")
+        if open_to_others and sys.platform != "win32":
+            raise FileError(f"key {path}: others can read it; take that away: chmod 600 {path}")
+        return cls(bytes.fromhex(found[1].decode()), path.resolve())
+
+
+def key_of(plan: Plan, path: str | Path | None, seed: int | None) -> Key:
+    """Read the key that a plan needs; seeded releases without one have a key that is thrown away.
+
+    A plan without pseudonyms takes no key, and uses none.
+    """
+    names = plan.names("pseudonym")
+    if path is not None and not names:
+        raise PlanError('a key is for attributes of role = "pseudonym"; remove it', setting="key")
+    if path is not None:
+        return Key.read(path)
+    if names and seed is None:
+        raise PlanError(
+            "pseudonyms need a key file, got none; give key= (--key people.key), and make it once "
+            "with: microveil key people.key",
+            attribute=names[0],
+            setting="key",
+        )
+    return Key.throwaway()

@@ -1,0 +1,360 @@
+"""The ledger: what all releases of the same people have spent, and the budget they keep to."""
+
+import json
+import math
+import os
+import secrets
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from decimal import Decimal
+from hashlib import sha256
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from microveil.core.accounting import budget_shares
+from microveil.errors import FileError, PlanError
+from microveil.formats import check_regular
+from microveil.formats.machine import locked
+from microveil.formats.paths import why
+from microveil.plan.plan import Plan
+from microveil.release.certificate import Certificate, LedgerState, ProtectedFile
+from microveil.release.guarantees import exactly
+
+
+class _Entry(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+
+class Budget(_Entry):
+    """What all releases together may spend of a person, and since when."""
+
+    epsilon: Annotated[float, Field(gt=0, allow_inf_nan=False)]
+    declared: str
+
+
+class Spent(_Entry):
+    """What one release spends of every person.
+
+    It is entered when its run begins, so that no two runs spend the same rest.
+    """
+
+    id: str
+    began: str
+    state: Literal["running", "released", "withdrawn"]
+    process: int
+    unit: Literal["person"] = "person"
+    epsilon: Annotated[float, Field(gt=0, allow_inf_nan=False)]
+    attributes: dict[str, float]
+    levels: Annotated[tuple[float | None, ...], Field(strict=False)] = ()
+    files: Annotated[tuple[ProtectedFile, ...], Field(strict=False)] = ()
+
+
+class Ledger(_Entry):
+    """All releases of the same people, and the budget they keep to; the last one declared counts.
+
+    Guarantee
+    ---------
+    Sequential composition: what the bounds of all releases add up to at a level bounds, at that
+    level, what all of them together tell of a person. Releases made without it are not counted.
+    """
+
+    ledger_version: Literal[1] = 1
+    budgets: Annotated[tuple[Budget, ...], Field(strict=False, min_length=1)]
+    releases: Annotated[tuple[Spent, ...], Field(strict=False)] = ()
+
+    @property
+    def budget(self) -> float:
+        """What all releases together may spend."""
+        return self.budgets[-1].epsilon
+
+    @property
+    def counted(self) -> tuple[Spent, ...]:
+        """All releases but those that were withdrawn."""
+        return tuple(one for one in self.releases if one.state != "withdrawn")
+
+    @property
+    def spent(self) -> float:
+        """What the releases spent, those that still run included."""
+        return total(one.epsilon for one in self.counted)
+
+    @property
+    def left(self) -> float:
+        """What another release may spend."""
+        return max(0.0, total([self.budget, -self.spent]))
+
+    def spent_on(self, attribute: str) -> float:
+        """Return what the releases spent on an attribute of this name."""
+        return total(one.attributes.get(attribute, 0.0) for one in self.counted)
+
+    def level(self, number: int) -> float | None:
+        """Bound what all releases together lose at a level; None if one has no bound there."""
+        bounds = [one.levels[number - 1] if one.levels else None for one in self.counted]
+        known = [bound for bound in bounds if bound is not None]
+        return total(known) if len(known) == len(bounds) else None
+
+    @classmethod
+    def read(cls, path: str | Path) -> "Ledger":
+        """Read a ledger; one that is damaged is an error, and never an empty one."""
+        path = Path(path)
+        damaged = f"ledger {path}: damaged, or changed by hand; put back a copy of it"
+        try:
+            check_regular(path)
+            content = json.loads(path.read_bytes())
+            seal = content.pop("sha256")
+            ledger = cls.model_validate(content)
+        except FileNotFoundError:
+            raise FileError(
+                f"ledger {path}: no such file; declare what all releases of these people may spend "
+                f"together: microveil ledger {path} --budget 5"
+            ) from None
+        except FileError:
+            raise
+        except OSError as error:
+            raise FileError(f"ledger {path}: cannot be read: {why(error)}") from None
+        except (ValueError, KeyError, AttributeError, TypeError, RecursionError, ValidationError):
+            raise FileError(damaged) from None
+        if seal != _seal(ledger):
+            raise FileError(damaged)
+        return ledger
+
+
+def total(epsilons: "Iterator[float] | Sequence[float]") -> float:
+    """Add up in decimals, as people do: three times 0.1 is 0.3.
+
+    Examples
+    --------
+    >>> total([0.1, 0.1, 0.1])
+    0.3
+    """
+    return float(sum((Decimal(str(epsilon)) for epsilon in epsilons), Decimal()))
+
+
+def declare(path: str | Path, budget: float) -> Ledger:
+    """Make a ledger with a budget, or declare another budget for one that there is."""
+    if not math.isfinite(budget) or budget <= 0:
+        raise PlanError(f"budget must be a finite number above 0, got {budget:g}", setting="budget")
+    declared = Budget(epsilon=budget, declared=_now())
+    empty = Ledger(budgets=(declared,))
+
+    def with_budget(ledger: Ledger) -> Ledger:
+        return ledger if ledger is empty else _updated(ledger, budgets=(*ledger.budgets, declared))
+
+    return _change(path, with_budget, otherwise=empty)
+
+
+def withdraw(path: str | Path, release: str) -> Ledger:
+    """Count a release no longer that nobody has seen; it stays in the ledger as withdrawn."""
+    return _change(path, lambda ledger: _replaced(ledger, release, state="withdrawn"))
+
+
+def check_left(plan: Plan, ledger: str | Path | None, seed: int | None) -> None:
+    """Refuse a plan that spends more than is left, before anything is read."""
+    path = _ledger_of(plan, ledger, seed)
+    if path is not None:
+        _check_left(Ledger.read(path), path, plan)
+
+
+@dataclass(frozen=True)
+class Spending:
+    """A release in a ledger: `before` is what the ledger said when it was entered."""
+
+    path: Path
+    id: str
+    before: Ledger
+
+    def settle(self, certificate: Certificate) -> Certificate:
+        """Note what a release that was made promises; return its certificate with what was spent.
+
+        From here on it is spent, whether or not it is written to a file.
+        """
+        levels = tuple(level.epsilon for level in certificate.levels)
+        _change(
+            self.path,
+            lambda ledger: _replaced(ledger, self.id, state="released", levels=levels),
+        )
+        return certificate.model_copy(update={"ledger": self._state(certificate)})
+
+    def record(self, file: ProtectedFile) -> None:
+        """Note a file just before it is moved into place."""
+
+        def with_file(ledger: Ledger) -> Ledger:
+            before = next((one.files for one in ledger.releases if one.id == self.id), ())
+            return _replaced(ledger, self.id, files=(*before, file))
+
+        _change(self.path, with_file)
+
+    def give_back(self) -> None:
+        """Take out a release that failed before there was a file of it."""
+
+        def without(ledger: Ledger) -> Ledger:
+            others = tuple(one for one in ledger.releases if one.id != self.id or one.files)
+            return _updated(ledger, releases=others)
+
+        _change(self.path, without)
+
+    def _state(self, certificate: Certificate) -> LedgerState:
+        before, budget = self.before, self.before.budget
+        after = total([before.spent, certificate.epsilon])
+        return LedgerState(
+            budget=budget,
+            releases_before=len(before.counted),
+            epsilon_before=before.spent,
+            epsilon_after=after,
+            attributes_before={a.name: before.spent_on(a.name) for a in certificate.attributes},
+            statement=_statement(before, certificate.epsilon, after),
+        )
+
+
+def _statement(before: Ledger, epsilon: float, after: float) -> str:
+    """Say what was spent before a release, what with it, and what that bounds."""
+    counted, budget = len(before.counted), exactly(before.budget)
+    elsewhere = " What was released of these people without this ledger is not counted."
+    if not counted:
+        return (
+            f"This is the first release of these people in their ledger; it spends epsilon "
+            f"{exactly(epsilon)} of a declared budget of {budget}.{elsewhere}"
+        )
+    return (
+        f"{_releases(counted)} of these people before this one spent epsilon "
+        f"{exactly(before.spent)} of a declared budget of {budget}; with this one it is "
+        f"{exactly(after)}. Where every one of them states a bound at a level, the sum of these "
+        "bounds holds at that level for all of them together, on the conditions of each; one "
+        f"without a bound leaves the sum without one.{elsewhere}"
+    )
+
+
+def _releases(count: int) -> str:
+    return f"{count:,} release{'' if count == 1 else 's'}"
+
+
+@contextmanager
+def reserved(plan: Plan, ledger: str | Path | None, seed: int | None) -> Iterator[Spending | None]:
+    """Reserve in a ledger, if there is one, what a plan spends; give it back if the work fails.
+
+    Seeded releases are not for publication and spend nothing.
+    """
+    path = _ledger_of(plan, ledger, seed)
+    if path is None:
+        yield None
+        return
+    spending = _reserve(path, plan)
+    with given_back_on_failure(spending):
+        yield spending
+
+
+@contextmanager
+def given_back_on_failure(spending: Spending | None) -> Iterator[None]:
+    """Give back what a release was to spend if it fails before there is a file of it."""
+    try:
+        yield
+    except BaseException:
+        if spending is not None:
+            spending.give_back()
+        raise
+
+
+def _ledger_of(plan: Plan, ledger: str | Path | None, seed: int | None) -> Path | None:
+    """Return the ledger that a release is entered into; seeded ones are entered into none."""
+    path = plan.ledger if ledger is None else ledger
+    return None if path is None or seed is not None else Path(path)
+
+
+def _reserve(path: Path, plan: Plan) -> Spending:
+    shares = budget_shares(plan.epsilon, [a.weight for a in plan.confidential.values()])
+    entry = Spent(
+        id=secrets.token_hex(4),
+        began=_now(),
+        state="running",
+        process=os.getpid(),
+        epsilon=plan.epsilon,
+        attributes=dict(zip(plan.confidential, shares, strict=True)),
+    )
+    before: list[Ledger] = []
+
+    def entered(ledger: Ledger) -> Ledger:
+        _check_left(ledger, path, plan)
+        before.append(ledger)
+        return _updated(ledger, releases=(*ledger.releases, entry))
+
+    _change(path, entered)
+    return Spending(path, entry.id, before[0])
+
+
+def _check_left(ledger: Ledger, path: Path, plan: Plan) -> None:
+    if total([ledger.spent, plan.epsilon]) <= ledger.budget:
+        return
+    running = sum(one.state == "running" for one in ledger.counted)
+    unended = f" ({running:,} of them running still, or killed)" if running else ""
+    raise PlanError(
+        f"epsilon must be at most what the ledger has left of its budget of "
+        f"{exactly(ledger.budget)}: {exactly(ledger.left)} after "
+        f"{_releases(len(ledger.counted))}{unended}, got {exactly(plan.epsilon)}; choose a "
+        "smaller epsilon, or see what was spent: "
+        f"microveil ledger {path}",
+        setting="epsilon",
+    )
+
+
+def _change(
+    path: str | Path, change: Callable[[Ledger], Ledger], *, otherwise: Ledger | None = None
+) -> Ledger:
+    """Read, change and write a ledger while nobody else does; without one, begin with another."""
+    path = Path(path).resolve()  # so that a link stays one
+    if otherwise is None or path.exists():
+        Ledger.read(path)  # before a lock is made beside what is none
+    try:
+        with locked(path.with_name(f".{path.name}.lock")):
+            begun = otherwise if otherwise is not None and not path.exists() else None
+            changed = change(begun or Ledger.read(path))
+            _write(path, changed)
+    except OSError as error:
+        if isinstance(error, FileError):
+            raise
+        raise FileError(f"ledger {path}: cannot be written: {why(error)}") from None
+    return changed
+
+
+def _write(path: Path, ledger: Ledger) -> None:
+    """Replace a ledger by a whole one that only its owner can read."""
+    content = {**ledger.model_dump(mode="json"), "sha256": _seal(ledger)}
+    temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
+    try:
+        handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            file.write(json.dumps(content, indent=2, ensure_ascii=False) + "\n")
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(path)
+    finally:
+        with suppress(FileNotFoundError):
+            temporary.unlink()
+
+
+def _seal(ledger: Ledger) -> str:
+    return sha256(ledger.model_dump_json().encode()).hexdigest()
+
+
+def _replaced(ledger: Ledger, release: str, **changes: object) -> Ledger:
+    """Change one release of a ledger."""
+    if release not in {one.id for one in ledger.releases}:
+        raise PlanError(
+            f"the ledger has no release {release!r}; it has "
+            f"{', '.join(one.id for one in ledger.releases) or 'none'}",
+            setting="withdraw",
+        )
+    releases = tuple(
+        one.model_copy(update=changes) if one.id == release else one for one in ledger.releases
+    )
+    return _updated(ledger, releases=releases)
+
+
+def _updated(ledger: Ledger, **changes: object) -> Ledger:
+    return ledger.model_copy(update=changes)
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")

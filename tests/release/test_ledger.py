@@ -1,0 +1,241 @@
+"""The ledger: releases of the same people keep to one budget, whatever happens to their runs."""
+
+import json
+import os
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from microveil import Confidential, FileError, Plan, PlanError, protect, protect_file
+from microveil.formats import sha256_of
+from microveil.release.certificate_text import facts_of
+from microveil.release.ledger import Ledger, declare, reserved, withdraw
+from tests.conftest import Run
+
+PEOPLE = pl.DataFrame({"age": range(20, 80), "wage": range(0, 6000, 100)})
+ATTRIBUTES = {"age": Confidential(lower=0, upper=120), "wage": Confidential(lower=0, upper=9999)}
+
+
+def plan(epsilon: float = 1.0, **settings: str | Path) -> Plan:
+    return Plan(epsilon=epsilon, k=5, attributes=ATTRIBUTES, **settings)  # type: ignore[arg-type]
+
+
+@pytest.fixture
+def ledger(tmp_path: Path) -> Path:
+    """Return the path of a ledger with a budget of 3."""
+    path = tmp_path / "people.ledger.json"
+    declare(path, 3.0)
+    return path
+
+
+def test_releases_add_up_until_the_budget_is_spent(ledger: Path) -> None:
+    first = protect(PEOPLE, plan(2.0), ledger=ledger).certificate.ledger
+    second = protect(PEOPLE.select("age"), Plan(epsilon=1, k=5, attributes={"age": "confidential"}),
+                     ledger=ledger).certificate.ledger  # fmt: skip
+    assert first is not None
+    assert second is not None
+    assert (first.releases_before, first.epsilon_before, first.epsilon_after) == (0, 0.0, 2.0)
+    assert (second.releases_before, second.epsilon_before, second.epsilon_after) == (1, 2.0, 3.0)
+    assert second.budget == 3.0
+    assert second.attributes_before == {"age": 1.0}
+    assert "1 release of these people before this one spent epsilon 2 of a" in second.statement
+    found = Ledger.read(ledger)
+    assert [one.attributes for one in found.releases] == [{"age": 1.0, "wage": 1.0}, {"age": 1.0}]
+    assert found.spent_on("age") == 2.0
+    assert found.level(1) == 3.0
+    with pytest.raises(PlanError, match=r"budget of 3: 0 after 2 releases, got 0\.01"):
+        protect(PEOPLE, plan(0.01), ledger=ledger)
+
+
+def test_it_is_refused_before_anything_is_read(ledger: Path, tmp_path: Path) -> None:
+    with pytest.raises(PlanError, match="budget"):
+        protect(tmp_path / "none.csv", plan(3.5), ledger=ledger)
+    PEOPLE.write_csv(tmp_path / "people.csv")
+    with pytest.raises(PlanError, match="budget"):
+        protect_file(tmp_path / "people.csv", plan(3.5), tmp_path / "out.csv", ledger=ledger)
+    assert not (tmp_path / "out.csv").exists()
+
+
+def test_three_tenths_are_three_tenths(tmp_path: Path) -> None:
+    path = tmp_path / "l.json"
+    declare(path, 0.3)
+    for _ in range(3):
+        protect(PEOPLE, plan(0.1), ledger=path)
+    assert Ledger.read(path).left == 0.0
+
+
+def test_runs_at_the_same_time_do_not_spend_the_same_rest(ledger: Path) -> None:
+    def spend(_: int) -> bool:
+        try:
+            protect(PEOPLE, plan(1.0), ledger=ledger)
+        except PlanError:
+            return False
+        return True
+
+    with ThreadPoolExecutor(8) as threads:
+        done = list(threads.map(spend, range(8)))
+    assert sum(done) == 3
+    assert Ledger.read(ledger).spent == 3.0
+
+
+def test_a_run_that_fails_gives_back_what_it_reserved(ledger: Path) -> None:
+    def fail(*_: object) -> None:
+        assert Ledger.read(ledger).spent == 2.0
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        protect(PEOPLE, plan(2.0), ledger=ledger, progress=fail)
+    assert Ledger.read(ledger).releases == ()
+
+
+def test_a_run_that_is_killed_counts_until_it_is_withdrawn(ledger: Path) -> None:
+    program = (
+        "import os; from microveil import Plan; from microveil.release.ledger import reserved;"
+        f"held = reserved(Plan(epsilon=2.5, attributes={{'x': 'confidential'}}), {str(ledger)!r}, "
+        "None); held.__enter__(); os.kill(os.getpid(), 9)"
+    )
+    ended = subprocess.run([sys.executable, "-c", program], check=False)  # noqa: S603
+    assert ended.returncode == -9
+    with pytest.raises(PlanError, match=r"0\.5 after 1 release \(1 of them running still, or kil"):
+        protect(PEOPLE, plan(1.0), ledger=ledger)
+    (killed,) = Ledger.read(ledger).releases
+    assert killed.state == "running"
+    with pytest.raises(PlanError, match="no release 'other'"):
+        withdraw(ledger, "other")
+    withdraw(ledger, killed.id)
+    protect(PEOPLE, plan(3.0), ledger=ledger)
+    assert [one.state for one in Ledger.read(ledger).releases] == ["withdrawn", "released"]
+
+
+def test_files_are_entered_by_their_digest(ledger: Path, tmp_path: Path) -> None:
+    release = protect(PEOPLE, plan(), ledger=ledger)
+    for name in ("one.csv", "two.parquet"):
+        written = release.write(tmp_path / name)
+        assert written.certified.ledger == release.certificate.ledger
+    (one,) = Ledger.read(ledger).releases
+    expected = [(name, sha256_of(tmp_path / name)) for name in ("one.csv", "two.parquet")]
+    assert [(file.name, file.sha256) for file in one.files] == expected
+    assert facts_of(release.certificate)["ledger"].startswith("This is the first release of")
+
+
+def test_a_large_file_is_entered_too(ledger: Path, tmp_path: Path) -> None:
+    PEOPLE.write_csv(tmp_path / "people.csv")
+    written = protect_file(tmp_path / "people.csv", plan(ledger=ledger), tmp_path / "out.csv")
+    (one,) = Ledger.read(ledger).releases
+    assert [file.sha256 for file in one.files] == [sha256_of(written.protected)]
+    assert written.certified.ledger is not None
+
+
+def test_what_is_seeded_spends_nothing(ledger: Path) -> None:
+    assert protect(PEOPLE, plan(9.0), ledger=ledger, seed=1).certificate.ledger is None
+    assert Ledger.read(ledger).releases == ()
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda _: "",
+        lambda _: "{}",
+        lambda _: "[]",
+        lambda text: text[:-20],
+        lambda text: text.replace("2.0", "1.0"),
+        lambda text: text.replace('"released"', '"withdrawn"'),
+        lambda text: json.dumps({**json.loads(text), "releases": []}),
+        lambda text: json.dumps({k: v for k, v in json.loads(text).items() if k != "sha256"}),
+    ],
+)
+def test_a_damaged_ledger_is_an_error_and_stays_as_it_is(ledger: Path, damage) -> None:  # type: ignore[no-untyped-def]  # noqa: ANN001
+    protect(PEOPLE, plan(2.0), ledger=ledger)
+    ledger.write_text(damage(ledger.read_text()), encoding="utf-8")
+    before = ledger.read_bytes()
+    with pytest.raises(FileError, match="damaged"):
+        protect(PEOPLE, plan(0.1), ledger=ledger)
+    with pytest.raises(FileError, match="damaged"):
+        declare(ledger, 9.0)
+    assert ledger.read_bytes() == before
+
+
+def test_a_ledger_that_is_missing_is_not_an_empty_one(tmp_path: Path) -> None:
+    with pytest.raises(FileError, match=r"no such file; declare .* --budget 5"):
+        protect(PEOPLE, plan(), ledger=tmp_path / "none.json")
+    assert list(tmp_path.iterdir()) == []
+    with pytest.raises(FileError, match="cannot be"):
+        declare(tmp_path / "none" / "l.json", 1.0)
+    with pytest.raises(PlanError, match="finite number above 0, got inf"):
+        declare(tmp_path / "l.json", float("inf"))
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has other permissions")
+def test_only_its_owner_can_read_a_ledger_and_links_stay_links(
+    ledger: Path, tmp_path: Path
+) -> None:
+    link = tmp_path / "sub" / "link.json"
+    link.parent.mkdir()
+    link.symlink_to(ledger)
+    os.chmod(ledger, 0o644)  # noqa: PTH101
+    protect(PEOPLE, plan(), ledger=link)
+    assert link.is_symlink()
+    assert ledger.stat().st_mode & 0o777 == 0o600
+    assert Ledger.read(ledger).spent == 1.0
+
+
+def test_the_budget_can_be_declared_again_and_says_so(ledger: Path) -> None:
+    declare(ledger, 4.0)
+    assert [budget.epsilon for budget in Ledger.read(ledger).budgets] == [3.0, 4.0]
+    with reserved(plan(4.0), ledger, None) as spending:
+        assert spending is not None
+
+
+def test_a_plan_names_its_ledger_from_its_own_folder(tmp_path: Path) -> None:
+    folder = tmp_path / "study"
+    folder.mkdir()
+    declare(folder / "l.json", 1.0)
+    (folder / "plan.toml").write_text(plan(ledger="l.json").to_toml(), encoding="utf-8")
+    read = Plan.read(folder / "plan.toml")
+    read.write(tmp_path / "copy.toml")
+    assert Plan.read(tmp_path / "copy.toml").ledger == str(folder / "l.json")
+    protect(PEOPLE, read)
+    assert Ledger.read(folder / "l.json").left == 0.0
+
+
+def test_from_the_command_line(run: Run) -> None:
+    PEOPLE.write_csv("people.csv")
+    domains = "--domain age=0:120 --domain wage=0:9999"
+    command = f"protect people.csv --epsilon 1 --k 5 {domains} --ledger l.json -q -o"
+    code, _, err = run(f"{command} a.csv")
+    assert code == 1
+    assert "microveil ledger l.json --budget 5" in err
+    assert run("ledger l.json --budget 1.5")[0] == 0
+    assert run(f"{command} a.csv")[0] == 0
+    code, _, err = run(f"{command} b.csv")
+    assert code == 1
+    assert "0.5 after 1 release, got 1" in err
+    assert not Path("b.csv").exists()
+    code, out, _ = run("ledger l.json")
+    text = " ".join(out.split())
+    assert "Budget 1.5 of a person" in text
+    assert "1 spent, 0.5 left. By attribute: age 0.5, wage 0.5." in text
+    assert "All releases together: level 1 epsilon 1, level 2 epsilon 12," in text
+    release = Ledger.read("l.json").releases[0]
+    assert f"{release.id} {release.began} released 1 a.csv" in text
+    assert run(f"ledger l.json --withdraw {release.id}")[0] == 0
+    assert run(f"{command} b.csv")[0] == 0
+
+
+def test_a_file_that_cannot_be_written_spends_nothing(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    PEOPLE.write_csv("people.csv")
+    declare("l.json", 1.0)
+
+    def fail(*_: object) -> None:
+        raise FileError("no space left")
+
+    monkeypatch.setattr("microveil.release.store.write_table", fail)
+    code, _, err = run("protect people.csv --epsilon 1 --ledger l.json -q -o a.csv")
+    assert (code, err) == (1, "error: no space left\n")
+    assert Ledger.read("l.json").releases == ()
