@@ -661,6 +661,20 @@ def _end(number: int, _: object) -> None:
     sys.exit(128 + number)
 
 
+@contextmanager
+def _ended_by_signals() -> Iterator[None]:
+    """Remove temporary files where a signal ends the work; afterwards there are none."""
+    for number in _ENDINGS:
+        if signal.getsignal(number) is not signal.SIG_IGN:  # as nohup has it
+            signal.signal(number, _end)
+    try:
+        yield
+    finally:
+        for number in _ENDINGS:
+            if signal.getsignal(number) is _end:
+                signal.signal(number, signal.SIG_DFL)
+
+
 def _with_whole_sentences() -> None:
     """Let `--help` show the first sentence of every command, which Click would cut."""
     for command in app.registered_commands:
@@ -678,11 +692,8 @@ def main() -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="replace")
-    for number in _ENDINGS:
-        if signal.getsignal(number) is not signal.SIG_IGN:  # as nohup has it
-            signal.signal(number, _end)
     try:
-        with _warnings_shown():
+        with _ended_by_signals(), _warnings_shown():
             app()
     except MicroveilError as error:
         _errors.print(f"error: {error}", markup=False)
