@@ -435,3 +435,20 @@ def test_what_is_different_in_another_plan() -> None:
     ]
     assert plan.diff(plan) == "no differences"
     assert "age.lower: 0 → not set" in other.diff(plan)
+
+
+def test_problems_that_bring_each_other_back_come_to_an_end() -> None:
+    text = """
+epsilon = 1e-09
+method = "DP"
+k = 5
+anonymity = 3
+groups = [["b", "a"]]
+missing = "keep"
+attributes.a = {role = "confidential", categories = [1, 2]}
+attributes.b = {role = "confidential", lower = -1e+300, upper = 2e+300}
+attributes.c = {role = "identifier"}
+attributes.derived = {role = "derived", expression = "a + b"}
+"""
+    with pytest.raises(PlanError, match="attribute 'a': categories are for kind"):
+        Plan.from_toml(text)

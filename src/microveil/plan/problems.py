@@ -21,6 +21,10 @@ _NEEDED: dict[str, object] = {"epsilon": 1.0}
 _ABOUT_ATTRIBUTES = ("groups", "together", "scenarios")
 
 
+_MOST_ROUNDS = 20
+"""What is left out of one problem may bring another back, which is no reason to go on for ever."""
+
+
 def plan_and_problems(settings: Mapping[str, Any]) -> tuple[Plan | None, list[MicroveilError]]:
     """Make a plan of what is right in its settings, and return it with all that is wrong.
 
@@ -37,7 +41,7 @@ def plan_and_problems(settings: Mapping[str, Any]) -> tuple[Plan | None, list[Mi
     ('age',)
     """
     left, found = _with_taxonomies(settings)
-    while True:
+    for _ in range(_MOST_ROUNDS):
         problems = Problems()
         with problems:
             return Plan(**left), found
@@ -46,7 +50,8 @@ def plan_and_problems(settings: Mapping[str, Any]) -> tuple[Plan | None, list[Mi
         found += not_said(new, found, settings)
         before, left = left, _without(left, problems.found)
         if left == before:
-            return None, found
+            break
+    return None, found
 
 
 def _with_taxonomies(settings: Mapping[str, Any]) -> tuple[dict[str, Any], list[MicroveilError]]:
