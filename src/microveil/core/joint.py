@@ -88,17 +88,7 @@ class Scaling(NamedTuple):
 def placed_by(
     units: NDArray[Any], attribute: AttributeSettings, present: Present, scaling: Scaling
 ) -> Reals:
-    """Place some of the values of an attribute as `coordinates` places all of them.
-
-    Examples
-    --------
-    >>> attribute = CategorySettings.__new__(CategorySettings)
-    >>> object.__setattr__(attribute, "kind", "ordinal")
-    >>> everyone = np.ones(2, dtype=bool)
-    >>> placed_by(np.array([0, 2]), attribute, everyone, Scaling(0, 2, 0.5, 0.5, absent=False))
-    array([[-1.],
-           [ 1.]])
-    """
+    """Place some of the values of an attribute as `coordinates` places all of them."""
     if isinstance(attribute, CategorySettings) and attribute.kind == "nominal":
         places = category_places(attribute.categories, attribute.paths, missing=scaling.absent)
         return places[_codes(units.astype(np.int64), present)]

@@ -571,8 +571,7 @@ def _offsets(ranked: DataFrame) -> Integers:
 
 def _scalings(gathered: DataFrame, pool: Pool) -> tuple[Scaling, ...]:
     """Find what coordinates are standardised by, in two looks at all records."""
-    kind = "m" if pool.follows_masked_values else "u"
-    names = [f"{kind}{number}" for number in range(len(pool.attributes))]
+    names = pooling.placed_by_columns(pool)
     ends = _one(
         gathered.agg(
             F.count("key").alias("records"), *(F.min(name).alias(f"{name} low") for name in names),

@@ -58,24 +58,24 @@ def pooled_schema(attributes: int) -> pa.Schema:
     )
 
 
+def placed_by_columns(pool: Pool) -> list[str]:
+    """Name the columns that decide who are neighbours: masked values, or those in grid units."""
+    kind = "m" if pool.follows_masked_values else "u"
+    return [f"{kind}{number}" for number in range(len(pool.attributes))]
+
+
 class Space(NamedTuple):
     """The space in which the records of a pool are neighbours."""
 
     pool: Pool
     scalings: tuple[Scaling, ...]
 
-    @property
-    def read_from(self) -> str:
-        """The columns that decide: the masked values, or those in grid units."""
-        return "m" if self.pool.follows_masked_values else "u"
-
     def points(self, records: pa.RecordBatch) -> Reals:
         """Place records."""
-        columns = []
-        for number, (attribute, scaling) in enumerate(
-            zip(self.pool.attributes, self.scalings, strict=True)
-        ):
-            values, present = _values(records, f"{self.read_from}{number}")
+        names, columns = placed_by_columns(self.pool), []
+        each = zip(names, self.pool.attributes, self.scalings, strict=True)
+        for name, attribute, scaling in each:
+            values, present = _values(records, name)
             columns.append(placed_by(values[present], attribute, present, scaling))
         return np.hstack(columns)
 
