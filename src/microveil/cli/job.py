@@ -182,7 +182,7 @@ class _OnSpark:
         from microveil.engines.spark.session import open_session, read_parquet
 
         spark = open_session(master).newSession()  # whose settings are its own
-        from microveil.engines.spark.hadoop import SCRATCH, place
+        from microveil.engines.spark.files import SCRATCH, place
         from microveil.release.spark_store import SparkStore
 
         source = place(spark, str(data.location))

@@ -1,4 +1,4 @@
-"""Releases on any file system Spark writes to, by Hadoop's interface."""
+"""Releases on any file system Spark writes to."""
 
 import secrets
 from collections.abc import Iterator, Sequence
@@ -10,7 +10,14 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own custom
 
-from microveil.engines.spark.hadoop import Files, place, place_of_scratch
+from microveil.engines.spark.files import (
+    Files,
+    check_shared,
+    files_of,
+    locked,
+    place,
+    place_of_scratch,
+)
 from microveil.errors import FileError
 from microveil.formats import TableMeta, digest_of_directory, remove_scratch
 from microveil.formats.machine import alone_in
@@ -35,9 +42,9 @@ class SparkStore:
 
     def check(self, places: Places, *, overwrite: bool) -> None:
         """Refuse places that should not be written, before any work is done."""
-        files = Files(self.spark, places.protected)
+        files = files_of(self.spark, places.protected)
         if self.source is not None:
-            source = Files(self.spark, self.source).whole(self.source)
+            source = files_of(self.spark, self.source).whole(self.source)
             if source == files.whole(places.protected):
                 raise FileError(
                     f"{places.protected}: the output would replace the input; choose another path"
@@ -45,18 +52,19 @@ class SparkStore:
         for path in places.all:
             if not overwrite and files.exists(path):
                 raise FileError(f"{path}: it exists; {OR_OVERWRITE}")
+        check_shared(self.spark, places.protected.rpartition("/")[0] or "/")
 
     def remove_leftovers(self) -> None:
         """Remove what killed runs of this user left, where that is on this machine."""
         base = place_of_scratch(self.spark)
-        here = Files(self.spark, base).on_this_machine(base)
+        here = files_of(self.spark, base).on_this_machine(base)
         if here is not None:
             remove_scratch(here)
 
     @contextmanager
     def moved_into_place(self, places: Sequence[str]) -> Iterator[list[str]]:
         """Give a temporary place for each; move all into place at the end, in turn, or none."""
-        files, token = Files(self.spark, places[0]), secrets.token_hex(4)
+        files, token = files_of(self.spark, places[0]), secrets.token_hex(4)
         temporary = [_hidden(path, token) for path in places]
         try:
             yield temporary
@@ -72,11 +80,11 @@ class SparkStore:
 
     def write_text(self, text: str, place: str) -> None:
         """Write text in UTF-8."""
-        Files(self.spark, place).write_text(place, text)
+        files_of(self.spark, place).write_text(place, text)
 
     def write_detail(self, detail: Detail, place: str) -> None:
         """Write a directory, readable by its owner only."""
-        files, clusters = Files(self.spark, place), detail.clusters
+        files, clusters = files_of(self.spark, place), detail.clusters
         files.make_private(place)
         clusters.write.parquet(f"{place}/clusters")
         for number, joint in enumerate(detail.joint.values()):
@@ -101,7 +109,7 @@ def _hidden(path: str, mark: str) -> str:
 def _alone(files: Files, path: str) -> AbstractContextManager[None]:
     """Keep others waiting who write the same release."""
     local = files.on_this_machine(path)
-    return files.locked(_hidden(path, "lock")) if local is None else alone_in(local.parent)
+    return locked(files, _hidden(path, "lock")) if local is None else alone_in(local.parent)
 
 
 def _move(files: Files, sources: Sequence[str], targets: Sequence[str]) -> None:

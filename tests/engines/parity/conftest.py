@@ -65,6 +65,9 @@ OPTIONS = [
     "--conf spark.sql.codegen.wholeStage=false",
     "--conf spark.sql.shuffle.partitions=2",
     "--conf spark.driver.host=127.0.0.1",
+    "--conf spark.plugins=org.apache.spark.sql.connect.SparkConnectPlugin",  # for test_connect.py
+    "--conf spark.connect.grpc.binding.address=127.0.0.1",
+    "--conf spark.connect.grpc.binding.port=0",
 ]
 
 

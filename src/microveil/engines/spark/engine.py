@@ -7,7 +7,7 @@ whole records are moved once. The driver sees counts and totals, never records o
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial, reduce
+from functools import cached_property, partial, reduce
 from typing import Any, Literal, Protocol
 
 import numpy as np
@@ -33,10 +33,10 @@ from microveil.engines.detail_rows import cluster_rows, losses_of
 from microveil.engines.memory import no_finite_result, pooled_wrongly
 from microveil.engines.spark import join, pooling, workers
 from microveil.engines.spark.arrow import Batches
-from microveil.engines.spark.hadoop import Scratch
+from microveil.engines.spark.files import Scratch
 from microveil.engines.spark.problems import unpacked
 from microveil.engines.spark.table import SparkTable
-from microveil.errors import DataError, PlanError
+from microveil.errors import PlanError
 from microveil.plan.plan import Plan
 from microveil.plan.roles import Derived
 
@@ -51,13 +51,14 @@ SAMPLED_PER_BLOCK = 200
 
 _FILLED = 0.8  # blocks of a sample's cuts are of about so much of the largest size
 _SEEDED_BLOCK = 1024
+_MANY = 2**20  # rows, so that no cluster has a core without any
 
 
 class SparkEngine(SparkTable):
     """A Spark table whose attributes can be masked."""
 
     def __init__(self, frame: DataFrame, plan: Plan, seed: int | None) -> None:
-        _check(frame, plan)
+        _check(plan)
         open_words(seed, "")
         super().__init__(frame, plan, Scratch(frame.sparkSession), seed)
         self._seed = seed
@@ -222,8 +223,13 @@ class SparkEngine(SparkTable):
         self._scratch.delete()
 
     def _tasks(self, values: int) -> int:
-        least = self.table.sparkSession.sparkContext.defaultParallelism
-        return max(least, math.ceil(values / VALUES_PER_TASK))
+        return max(self._cores, math.ceil(values / VALUES_PER_TASK))
+
+    @cached_property
+    def _cores(self) -> int:
+        """How many tasks Spark makes of a table by default: about as many as it has cores."""
+        numbers = self.table.sparkSession.range(_MANY).select(F.spark_partition_id().alias("part"))
+        return int(_one(numbers.agg(F.max("part")))[0]) + 1
 
     @property
     def _buckets(self) -> int:
@@ -471,10 +477,8 @@ class ReleasedOnSpark:
         return (self.in_order if keep_order else self.data), None
 
 
-def _check(frame: DataFrame, plan: Plan) -> None:
+def _check(plan: Plan) -> None:
     """Refuse what is out of reach, before any work is done."""
-    if ".connect." in type(frame).__module__:
-        raise DataError("Spark Connect is not supported; use a session on the cluster itself")
     for name in (*plan.names("pseudonym"), *plan.shifted):
         raise PlanError(
             "pseudonyms and shifted dates are not for Spark yet; change the plan, or protect a "

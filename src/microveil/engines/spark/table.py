@@ -23,7 +23,7 @@ from microveil.core.noise import open_words
 from microveil.engines.base import CategoryFacts, Column, Facts, Holds, TextFacts
 from microveil.engines.dtypes import describe
 from microveil.engines.spark import workers
-from microveil.engines.spark.hadoop import Scratch
+from microveil.engines.spark.files import Scratch
 from microveil.errors import DataError
 from microveil.plan.plan import Plan
 
