@@ -7,7 +7,7 @@ whole records are moved once. The driver sees counts and totals, never records o
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property, partial, reduce
+from functools import partial, reduce
 from typing import Any, Literal, Protocol
 
 import numpy as np
@@ -51,7 +51,6 @@ SAMPLED_PER_BLOCK = 200
 
 _FILLED = 0.8  # blocks of a sample's cuts are of about so much of the largest size
 _SEEDED_BLOCK = 1024
-_MANY = 2**20  # rows, so that no cluster has a core without any
 
 
 class SparkEngine(SparkTable):
@@ -224,12 +223,6 @@ class SparkEngine(SparkTable):
 
     def _tasks(self, values: int) -> int:
         return max(self._cores, math.ceil(values / VALUES_PER_TASK))
-
-    @cached_property
-    def _cores(self) -> int:
-        """How many tasks Spark makes of a table by default: about as many as it has cores."""
-        numbers = self.table.sparkSession.range(_MANY).select(F.spark_partition_id().alias("part"))
-        return int(_one(numbers.agg(F.max("part")))[0]) + 1
 
     @property
     def _buckets(self) -> int:

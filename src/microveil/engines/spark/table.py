@@ -33,6 +33,10 @@ _HOLDS: dict[str, Holds] = {
 }  # fmt: skip
 _HOLDS_OF: dict[type, Holds] = {str: "text", int: "whole numbers", bool: "true/false values"}
 _MOST_CATEGORIES = 10_000
+_MANY = 2**20  # rows, so that no cluster has a core without any
+
+COPIES_PER_CORE = 32
+"""A table of more partitions for each core is copied in so many tasks, into so many files."""
 
 
 class SparkTable:
@@ -78,7 +82,14 @@ class SparkTable:
             .withColumn("id", F.monotonically_increasing_id())
             .withColumn("key", _keyed(F.col("id"), self._secrets[:3]))
         )
-        return self._scratch.write(numbered, "records")
+        few = numbered.coalesce(COPIES_PER_CORE * self._cores)  # numbers stay as they are
+        return self._scratch.write(few, "records")
+
+    @cached_property
+    def _cores(self) -> int:
+        """How many tasks Spark makes of a table by default: about as many as it has cores."""
+        numbers = self._frame.sparkSession.range(_MANY).select(F.spark_partition_id().alias("part"))
+        return int(numbers.agg(F.max("part")).collect()[0][0]) + 1
 
     @property
     def table(self) -> DataFrame:
