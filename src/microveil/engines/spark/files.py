@@ -13,6 +13,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 from microveil.core.scratch import name_of_scratch
+from microveil.engines.spark.settings import whole_batches
 from microveil.engines.spark.shared_files import SharedFiles
 from microveil.errors import FileError, PlanError
 
@@ -171,7 +172,8 @@ class Scratch:
         table again, in this job or the next, reads those files.
         """
         path = f"{self.path}/{name}"
-        frame.write.options(**_COMMITTER).parquet(path)
+        with whole_batches(self._spark):
+            frame.write.options(**_HOW).parquet(path)
         return self._spark.read.schema(frame.schema).parquet(path)
 
     def delete(self, name: str = "") -> None:
@@ -183,5 +185,7 @@ def _is_one_machine(spark: SparkSession) -> bool:
     return (_setting(spark, "spark.master") or "").startswith("local")
 
 
-_COMMITTER = {"mapreduce.fileoutputcommitter.algorithm.version": "1"}
-"""Version 2 may leave files of an attempt that failed while it committed."""
+_HOW = {
+    "mapreduce.fileoutputcommitter.algorithm.version": "1",  # 2 may leave a failed attempt's files
+    "parquet.enable.dictionary": "false",  # few values come more than once
+}
