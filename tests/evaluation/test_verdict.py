@@ -20,7 +20,7 @@ from microveil import (
     verdict,
 )
 from microveil.engines.columnwise import ReleasedInFiles
-from microveil.evaluation import glance, linkage
+from microveil.evaluation import beside, glance, linkage
 from microveil.evaluation import verdict as module
 from microveil.evaluation.grades import LOW_LINKAGE, grade_of, passes
 from microveil.evaluation.next_step import losses_of
@@ -127,7 +127,7 @@ def test_a_sample_covers_the_figure_of_all(monkeypatch: pytest.MonkeyPatch) -> N
 
 def test_lazy_tables_are_judged_like_those_in_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(glance, "RECORDS", 200)
-    monkeypatch.setattr(glance, "PART", 130)
+    monkeypatch.setattr(beside, "PART", 130)
     people = table().with_columns(
         a1=pl.when(pl.col("a1") > 900).then(None).otherwise("a1"),
         job=pl.col("a0").mod(7).cast(pl.String),
@@ -284,7 +284,7 @@ def test_no_value_is_printed() -> None:
 def test_it_says_what_it_cannot_do() -> None:
     people, release = small()
     spark = replace(release, detail=replace(release.detail, positions=None))
-    with pytest.raises(DataError, match="on a cluster it is not known"):
+    with pytest.raises(DataError, match="not known which record is whose"):
         verdict(people, spark)
     with pytest.raises(DataError, match="got 'regio', which is not in the original"):
         verdict(people, release, known=["regio"])

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,7 @@ from microveil.evaluation.result import (
     NotComputed,
     in_order,
 )
+from microveil.evaluation.risk import quasi_identifier_classes
 from microveil.evaluation.risk_figures import (
     class_figures,
     cluster_figures,
@@ -30,6 +32,7 @@ from microveil.evaluation.risk_figures import (
     disclosure_figures,
     kept_figures,
     linkage_figures,
+    nearest_of,
 )
 from microveil.evaluation.utility import Scale
 from microveil.evaluation.utility_figures import (
@@ -141,14 +144,16 @@ def evaluate(
         quasi_identifiers = [quasi_identifiers]
     scenarios = scenarios_of(given, known, people)
     pair, left_out = without_constants(given)
+    count = partial(quasi_identifier_classes, pair.table.to_native())
 
     def items() -> Items:
         yield from given.left_out
         yield from left_out
-        yield from class_figures(pair, quasi_identifiers)
-        yield from kept_figures(pair, sample=linkage_sample, seed=seed)
-        yield from combination_figures(pair)
-        yield from pooling_figures(pair)
+        yield from class_figures(count, quasi_identifiers)
+        nearest = partial(nearest_of, pair, sample=linkage_sample, seed=seed)
+        yield from kept_figures(pair, count, nearest)
+        yield from combination_figures(pair, count)
+        yield from pooling_figures(pair, count)
         if not pair.attributes:
             return
         yield from distribution_figures(pair)
@@ -210,7 +215,8 @@ def also_known(
         raise DataError(NOT_ALIGNED)
     new = [x for x in scenarios_of(pair, known, people) if x.label not in tried]
     found = [f for x in new for f in linkage_figures(pair, sample=10_000, seed=0, scenario=x)]
-    found += class_figures(pair, quasi_identifiers)
+    count = partial(quasi_identifier_classes, pair.table.to_native())
+    found += class_figures(count, quasi_identifiers)
     figures = (*evaluation.figures, *(f for f in found if isinstance(f, Figure)))
     return replace(evaluation, figures=in_order(figures), scenarios=(*evaluation.scenarios, *new))
 

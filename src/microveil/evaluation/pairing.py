@@ -85,6 +85,23 @@ class Pair:
         both = ~np.isnan(matched).any(axis=1) & ~np.isnan(self.released).any(axis=1)
         return matched[both], self.released[both]
 
+    def some(self, rows: Integers) -> "Pair":
+        """Take some records of two tables whose records are in one order, as of a sample."""
+        in_order = None if self.positions is None else np.arange(len(rows))
+        return replace(
+            self,
+            source=self.source[rows, :],
+            table=self.table[rows, :],
+            original=self.original[rows],
+            released=self.released[rows],
+            categorical=tuple(
+                replace(c, original=c.original[rows], released=c.released[rows])
+                for c in self.categorical
+            ),
+            positions=in_order,
+            order=in_order,
+        )
+
     def only(self, attributes: Sequence[str]) -> "Pair":
         """Leave out all other attributes."""
         kept = [a for a, name in enumerate(self.numeric) if name in attributes]
