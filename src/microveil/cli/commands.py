@@ -426,13 +426,15 @@ def evaluate(
         detail, aligned = order_beside(protected)
     files: dict[str, Any] = {"original": original, "release": original.of_release(protected),
                              "detail": detail, "aligned": aligned}  # fmt: skip
-    outcome = evaluate(
-        **files,
-        target=target,
-        quasi_identifiers=quasi_identifier or (),
-        known=known or (),
-        people=people,
-    )
+    with _progress(quiet=False) as progress:
+        outcome = evaluate(
+            **files,
+            target=target,
+            quasi_identifiers=quasi_identifier or (),
+            known=known or (),
+            people=people,
+            progress=progress,
+        )
     if json:
         typer.echo(visible(dumps(outcome.to_dict(), indent=2, ensure_ascii=False)))
     else:

@@ -21,7 +21,6 @@ from microveil.evaluation.beside import BesideHere
 from microveil.evaluation.known import EVERYTHING, Kind
 from microveil.evaluation.linkage import CandidateSearch, Linked, NearestSearch
 from microveil.evaluation.pairing import Pair, pair_up, without_constants
-from microveil.evaluation.risk import Classes
 from microveil.formats import Table, TableMeta, load
 from microveil.plan.plan import Plan
 from microveil.plan.scenarios import Scenario
@@ -108,14 +107,9 @@ class Glance:
         known = max(len(few), round(scenario.people * self.records))
         return _Victims(tuple(names), kinds, people, own, given, known)
 
-    def classes(self, names: Sequence[str]) -> Classes:
-        """Count the released records that share these columns."""
-        alone, smallest, records = self.beside.class_sizes(tuple(names))
-        return Classes(alone / records, smallest, records)
-
     def unique(self, names: Sequence[str]) -> float:
         """Return the share of released records that share these columns with no other."""
-        return self.classes(names).unique
+        return self.beside.class_sizes(tuple(names)).alone / self.records
 
     def trial_for_structure(self, records: int, random: np.random.Generator) -> "Anew | None":
         """Protect some records anew, with the noise of the release, to see who shares values.

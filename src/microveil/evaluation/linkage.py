@@ -307,8 +307,8 @@ class CandidateSearch(Around):
         """Keep the nearest of both."""
         away = np.concatenate([one.away, other.away], axis=1)
         best = np.argsort(away, axis=1, kind="stable")[:, :CANDIDATES]
-        rows, values = (np.concatenate(both, axis=1)
-                        for both in ((one.rows, other.rows), (one.values, other.values)))  # fmt: skip
+        rows = np.concatenate([one.rows, other.rows], axis=1)
+        values = np.concatenate([one.values, other.values], axis=1)
         return Near(
             one.records + other.records,
             np.take_along_axis(away, best, axis=1),

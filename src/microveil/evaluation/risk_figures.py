@@ -94,18 +94,24 @@ def linkage_figure(linked: Linked, scenario: Scenario, proved: int | None) -> Fi
         f"{linked.does}; by chance {percent(linked.chance)}"
     )
     sampled = linked.attacked < linked.known
-    if sampled:
-        how = "people" if linked.anew is None else _anew(linked.anew)
-        reading += (
-            f" (from a sample of {linked.attacked:,} of {linked.known:,} {how}; with 95% "
-            f"confidence {percent(linked.low)} to {percent(linked.high)})"
-        )
+    reading += _sample_of(linked)
     high = linked.high if sampled else None
     if proved is not None:
         reading += f"; pooling leaves nobody a better chance than 1 in {proved:,}"
         high = min(linked.high, 1 / proved)
     label = None if everything else scenario.label
     return Figure(linked.id, label, linked.share, reading, high)
+
+
+def _sample_of(linked: Linked) -> str:
+    """Say what a share was estimated from, if it was, and how sure it is."""
+    if linked.attacked == linked.known:
+        return ""
+    how = "people" if linked.anew is None else _anew(linked.anew)
+    return (
+        f" (from a sample of {linked.attacked:,} of {linked.known:,} {how}; with 95% "
+        f"confidence {percent(linked.low)} to {percent(linked.high)})"
+    )
 
 
 def _anew(times: float) -> str:
@@ -241,7 +247,7 @@ def kept_linkage_figure(linked: Linked, names: Sequence[str]) -> Figure:
         linked.share,
         f"{percent(linked.share)} of records could be linked by someone who knows the masked "
         f"attributes and the kept columns ({', '.join(names)}) and {linked.does}: kept columns "
-        "tell pooled records apart; higher is riskier",
+        f"tell pooled records apart; higher is riskier{_sample_of(linked)}",
         linked.high if linked.attacked < linked.known else None,
     )
 

@@ -19,8 +19,9 @@ from microveil.evaluation.glance import ONE_TO_ONE, Glance
 from microveil.evaluation.known import proved
 from microveil.evaluation.linkage import Linked
 from microveil.evaluation.pairing import Pair
-from microveil.evaluation.result import Figure, Items, NotComputed
-from microveil.evaluation.risk_figures import disclosure_figures, linkage_figure
+from microveil.evaluation.result import LINKAGE, Figure, Items, NotComputed
+from microveil.evaluation.risk import Classes
+from microveil.evaluation.risk_figures import cluster_figures, disclosure_figures, linkage_figure
 from microveil.evaluation.utility import Scale
 from microveil.evaluation.utility_figures import (
     distribution_figures,
@@ -33,6 +34,10 @@ from microveil.plan.scenarios import Scenario
 SAMPLED = 100_000
 """Records that are drawn from a table that is too large to be looked at as a whole."""
 
+_NO_PLAN = (
+    "in tables of this size people can be looked for only by the plan of the release; give its "
+    "private detail (--detail FILE, detail=)"
+)
 _GROUPS = 10
 _T = 2.262  # Student's t with as many groups less one, for 95%
 
@@ -50,6 +55,7 @@ class Measured:
         yield from distribution_figures(pair)
         yield from category_figures(pair)
         yield from propensity_figures(pair)
+        yield from cluster_figures(pair)
         if pair.positions is not None:
             yield from error_figures(pair, self.scale)
             yield from unchanged_figures(pair)
@@ -73,7 +79,11 @@ def figures_of_sample(
             yield item
             continue
         of_groups = [group[key] for group in groups if (key := _key(item)) in group]
-        yield replace(item, reading=f"{item.reading} ({_drawn(item, of_groups, pair, records)})")
+        if len(set(of_groups)) == 1 == len(set(of_groups) | {item.value}):
+            yield item  # it does not depend on what was drawn
+        else:
+            said = _drawn(item, of_groups, pair, records)
+            yield replace(item, reading=f"{item.reading} ({said})")
 
 
 def _values(items: Items) -> dict[tuple[str, str | None], float]:
@@ -98,16 +108,20 @@ def _drawn(figure: Figure, of_groups: Sequence[float], pair: Pair, records: int)
 class Attacks:
     """Attacks on a release of which some people were drawn."""
 
-    look: Glance
+    look: Glance | None
     sample: int | None
     random: np.random.Generator
 
     def nearest(self, scenario: Scenario) -> Linked:
         """Link people to the nearest of all released records."""
+        assert self.look is not None  # noqa: S101 - what was kept is known from the plan
         return self.look.nearest(scenario, self.sample or self.look.looked_at)
 
     def figures(self, scenario: Scenario) -> Items:
         """Look for people as three intruders would."""
+        if self.look is None:
+            yield NotComputed(LINKAGE, _NO_PLAN, scenario_label(scenario))
+            return
         bound = proved(self.look.plan, scenario)
         fewer = min(ONE_TO_ONE, self.sample or ONE_TO_ONE)
         for linked in (self.nearest(scenario), self.look.one_to_one(scenario, fewer)):
@@ -118,6 +132,12 @@ class Attacks:
             yield NotComputed(("linkage.structure",), reason, scenario_label(scenario))
         else:
             yield linkage_figure(found, scenario, bound)
+
+
+def classes_of(beside: Beside, names: Sequence[str]) -> Classes:
+    """Count the released records that share these columns."""
+    alone, smallest, records = beside.class_sizes(tuple(names))
+    return Classes(alone / records, smallest, records)
 
 
 def scenario_label(scenario: Scenario) -> str | None:
@@ -147,5 +167,3 @@ def notes_on(beside: Beside, drawn: int) -> Iterator[str]:
         "those drawn are assigned without the others, which may find a little less than assigning "
         "everybody. Records that share values are counted in the whole release."
     )
-
-

@@ -26,8 +26,8 @@ from microveil.evaluation.grades import (
 )
 from microveil.evaluation.known import EVERYTHING, Known, proved, scenarios_of, what_is_known
 from microveil.evaluation.linkage import Linked
-from microveil.evaluation.pairing import Pair
 from microveil.evaluation.next_step import Change, losses_of, next_step
+from microveil.evaluation.pairing import Pair
 from microveil.evaluation.result import Figure, percent
 from microveil.evaluation.risk_figures import kept_figure, kept_linkage_figure, linkage_figure
 from microveil.plan.scenarios import Scenario
@@ -161,8 +161,8 @@ def verdict(
     It takes seconds: of a large table some records are looked at one by one, and the people they
     belong to are looked for among all released records. What depends on everybody's values, the
     attack by who shares values with whom, is tried on some records that are protected anew with
-    about the noise of the release, unless pooling proves that it finds nobody. Once an attack has linked too many, no
-    further one is made.
+    about the noise of the release, unless pooling proves that it finds nobody. Once an attack has
+    linked too many, no further one is made.
 
     Parameters
     ----------

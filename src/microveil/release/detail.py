@@ -79,13 +79,19 @@ class Detail:
                     table.sink_parquet(entry)
 
     @classmethod
-    def read(cls, path: str | Path) -> "Detail":
-        """Read a detail file."""
+    def read(cls, path: str | Path, scratch: Path | None = None) -> "Detail":
+        """Read a detail file; with a scratch directory clusters are unpacked there, and lazy."""
         try:
             check_regular(Path(path))
             with zipfile.ZipFile(path) as archive:
-                tables = (pl.read_parquet(archive.read(name)) for name in _TABLES)
-                clusters, losses, rows, groups = tables
+                clusters: UserTable
+                if scratch is None:
+                    clusters = pl.read_parquet(archive.read(_TABLES[0]))
+                else:
+                    clusters = pl.scan_parquet(archive.extract(_TABLES[0], scratch))
+                    clusters.collect_schema()
+                tables = (pl.read_parquet(archive.read(name)) for name in _TABLES[1:])
+                losses, rows, groups = tables
                 plan = Plan.from_toml(archive.read("plan.toml").decode())
                 protected_sha256 = json.loads(archive.read("about.json"))["protected_sha256"]
                 positions = rows["position"].to_numpy()

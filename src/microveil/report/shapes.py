@@ -12,8 +12,8 @@ from microveil.core.grid import Reals
 from microveil.engines.dtypes import describe
 from microveil.evaluation.compared import MISSING, Categories
 from microveil.evaluation.pairing import Pair, complete, deviation, present
-from microveil.evaluation.risk import quantiles_of_records
 from microveil.evaluation.result import duration
+from microveil.evaluation.risk import quantiles_of_records
 
 MOST_PAIRED = 24
 """More attributes than this make a matrix of correlations unreadable."""
