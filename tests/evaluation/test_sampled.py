@@ -9,9 +9,8 @@ import numpy as np
 import polars as pl
 import pytest
 
-from microveil import Plan, evaluate, protect, protect_file, report, verdict
-from microveil.evaluation import Evaluation, beside, glance
-from microveil.evaluation import sampled as module
+from microveil import Plan, evaluate, protect, protect_file
+from microveil.evaluation import Evaluation, beside
 from microveil.evaluation.result import LINKAGE
 from tests.conftest import Run
 
@@ -60,6 +59,7 @@ def small_memory(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
     monkeypatch.setattr(os, "sysconf", {"SC_PAGE_SIZE": 8, "SC_PHYS_PAGES": 4}.__getitem__)
     monkeypatch.setattr("microveil.evaluation.SAMPLED", 1_000)
     monkeypatch.setattr(beside, "PART", 1_100)
+    monkeypatch.setattr("microveil.evaluation.verdict._TRIAL", 500)
     return monkeypatch
 
 
@@ -96,3 +96,40 @@ def test_figures_of_a_sample_hold_those_of_the_whole(
 
 def _number(text: str) -> float:
     return float(text.removesuffix("%")) / 100 if text.endswith("%") else float(text)
+
+
+def test_without_the_detail_tables_are_compared_as_wholes(
+    tmp_path: Path, small_memory: pytest.MonkeyPatch
+) -> None:
+    original, protected, _ = files(tmp_path, people(2_000), plan())
+    found = evaluate(original, protected, quasi_identifiers=["region"])
+    assert found.drawn == 1_000
+    assert "attacks could not be scored" in str(found.unscored)
+    assert abs(found.value("utility.means", "a0")) < 0.2  # of two samples
+    classes = protect(people(2_000), plan(), seed=1).data["region"].value_counts()["count"]
+    assert found.value("risk.smallest_class", "region") == classes.min()
+    assert any("1,000 of 2,000 records were drawn at random" in note for note in found.notes)
+    small_memory.undo()
+
+
+def test_a_report_of_a_large_file_is_written_from_drawn_records(
+    run: Run, tmp_path: Path, small_memory: pytest.MonkeyPatch
+) -> None:
+    people(2_000).select("a0", "a1", "region").write_csv("people.csv")
+    small_memory.delattr("microveil.cli.job.load")  # which would read it whole
+    code, out, err = run(
+        "protect people.csv -o out.csv --epsilon 1 --k 5 --anonymity 10 --keep region --detail "
+        "--report before.html"
+    )
+    assert (code, err) == (0, "")
+    assert "before.html (do not publish)" in out
+    code, out, err = run("evaluate people.csv out.csv --report after.html")
+    assert (code, err) == (0, "")
+    assert "from a sample of 1,000 of 2,000 people" in " ".join(out.split())
+    for page in ("before.html", "after.html"):
+        text = Path(page).read_text(encoding="utf-8")
+        assert "2,000 released records" in text
+        assert "1,000 of 2,000 records were drawn at random" in text
+        assert "How risky is it?" in text
+    left = sorted(path.name for path in tmp_path.iterdir())
+    assert not [name for name in left if name.startswith(".microveil")]

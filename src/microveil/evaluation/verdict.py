@@ -268,12 +268,13 @@ def by_structure(look: Glance, scenario: Scenario, random: np.random.Generator) 
     """Link by who shares values with whom: in the release, or in some records protected anew.
 
     Whether the attack gets anywhere hangs on where it starts, so that it is tried more than once
-    where records are drawn, until it does, and the most successful counts.
+    where records are drawn, until it does, and the most successful counts; once where pooling
+    proves what it finds at most.
     """
     if look.records <= STRUCTURE:
         return _structure(look.pair, scenario, random)
     worst: Linked | None = None
-    for _ in range(_TRIALS):
+    for _ in range(1 if proved(look.plan, scenario) else _TRIALS):
         anew = look.trial_for_structure(_TRIAL, random)
         if anew is None or (worst is not None and worst.share > MEDIUM_LINKAGE):
             break
