@@ -144,8 +144,12 @@ class Released(Protocol):
         """The table, of the kind and types that came in."""
 
     @property
-    def positions(self) -> Integers | None:
-        """Where each of its records stood in the table that came in; None if that is not known."""
+    def positions(self) -> Integers | UserTable:
+        """Where each of its records stood in the table that came in.
+
+        On Spark a table of records with fingerprints, `original` and `released`, of what they were
+        and what they are.
+        """
 
     @property
     def row_order(self) -> Literal["random", "as in the original"]:
@@ -154,7 +158,7 @@ class Released(Protocol):
     def shuffled(self, seed: int | None) -> "Released":
         """Return it with its records in random order."""
 
-    def arranged(self, *, keep_order: bool, seed: int | None) -> tuple[UserTable, Integers | None]:
+    def arranged(self, *, keep_order: bool, seed: int | None) -> tuple[UserTable, Integers | UserTable]:
         """Return the table in its original or in random order, and where each record stood."""
 
     def beside_original(self) -> Beside | None:

@@ -39,7 +39,9 @@ class Detail:
         One row per attribute: epsilon per record, and the exact loss of this table when one
         record changes, with fixed clusters and re-clustered.
     positions
-        For every released record its position in the original table; None on Spark.
+        For every released record its position in the original table. On Spark, which keeps no
+        order of rows, a Spark DataFrame with the number of every record and fingerprints of what
+        it was, `original`, and what it is, `released`.
     joint
         For every group that was pooled, by the names of its attributes, the joint cluster of each
         record, in the order of the original; on Spark a Spark DataFrame of records by their number
@@ -50,7 +52,7 @@ class Detail:
 
     clusters: UserTable
     losses: pl.DataFrame
-    positions: Integers | None = None
+    positions: Integers | UserTable | None = None
     plan: Plan | None = None
     protected_sha256: str | None = None
     joint: Mapping[str, Any] = field(default_factory=dict)

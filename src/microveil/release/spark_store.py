@@ -79,6 +79,7 @@ class SparkStore:
         files, clusters = Files(self.spark, place), detail.clusters
         files.make_private(place)
         clusters.write.parquet(f"{place}/clusters")
+        detail.positions.write.parquet(f"{place}/rows")
         for number, joint in enumerate(detail.joint.values()):
             joint.write.parquet(f"{place}/joint{number}")
         files.write_text(f"{place}/about.json", detail.about())

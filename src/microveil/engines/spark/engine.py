@@ -33,6 +33,7 @@ from microveil.engines.detail_rows import cluster_rows, losses_of
 from microveil.engines.memory import no_finite_result, pooled_wrongly
 from microveil.engines.spark import join, pooling, workers
 from microveil.engines.spark.arrow import Batches
+from microveil.engines.spark.beside import BesideOnSpark, fingerprint
 from microveil.engines.spark.hadoop import Scratch
 from microveil.engines.spark.problems import unpacked
 from microveil.engines.spark.table import SparkTable
@@ -60,7 +61,7 @@ class SparkEngine(SparkTable):
         _check(frame, plan)
         open_words(seed, "")
         super().__init__(frame, plan, Scratch(frame.sparkSession), seed)
-        self._seed = seed
+        self._seed, self._plan = seed, plan
         self._masked: dict[str, AttributeSettings] = {}
         self._dealt: dict[str, DataFrame] = {}
         self._present: dict[str, int] = {}
@@ -399,32 +400,33 @@ class SparkEngine(SparkTable):
         return ReleasedOnSpark(
             written.select(*columns),
             written.orderBy("id").select(*columns),
-            partial(self._beside, attributes),
+            partial(self._beside, written, attributes),
+            self._positions(written, attributes),
         )
 
-    def _beside(self, attributes: Sequence[str]) -> Beside | None:
-        """Read the staged original and the release by Polars, where they are on this machine."""
-        folder = self._scratch.on_this_machine
-        if folder is None:
-            return None
-        tables = [pl.scan_parquet(folder / name / "*.parquet") for name in ("records", "release")]
-        was, now = (table.select("id").collect().to_series().to_numpy() for table in tables)
-        order = np.argsort(was)
+    def _positions(self, written: DataFrame, attributes: Sequence[str]) -> DataFrame:
+        """Say which released record is whose, by fingerprints of both."""
+        before = {n: self.places[n] for n in self._staged if n in self.places}
+        after = {n: self.places[n] for n in attributes}
+        records = self._table.select("id", fingerprint(self._table, before, self._plan).alias("o"))
+        released = written.select("id", fingerprint(written, after, self._plan).alias("r"))
+        both = released.join(records, "id")
+        return both.toDF("record", "released", "original")
+
+    def _beside(self, written: DataFrame, attributes: Sequence[str]) -> BesideOnSpark:
+        """Put the staged original beside the release."""
+        staged = [name for name in self._staged if name in self.places]
         original, released = (
-            table.select(pl.col(self.places[n]).alias(n) for n in names)
-            for table, names in zip(tables, (self._staged, attributes), strict=True)
+            table.select(*(F.col(self.places[n]).alias(n, metadata={}) for n in names))
+            for table, names in ((self._table, staged), (written, attributes))
         )
-        return Beside(original, released, order[np.searchsorted(was[order], now)], self._counted())
-
-    def _counted(self) -> pl.DataFrame:
-        """Count records whose cluster is released as it is, and all others."""
-        clusters = self.clusters(list(self._masked)).where("cluster is not null")
-        size = F.coalesce("scale", "sensitivity").alias("scale")
-        found = clusters.select("attribute", "records", F.sign(size).alias("scale"))
-        rows = found.groupBy("attribute", "scale").agg(F.sum("records")).collect()
-        schema = {"attribute": pl.String, "scale": pl.Float64, "records": pl.Int64}
-        counted = pl.DataFrame([tuple(row) for row in rows], schema, orient="row")
-        return counted.with_columns(cluster=pl.lit(0), sensitivity=pl.col("scale"))
+        return BesideOnSpark(
+            original,
+            released,
+            lambda share, seed: self._positions(written.sample(share, seed), attributes),
+            self.clusters(list(self._masked)),
+            self._plan,
+        )
 
     def _check_written(self, written: DataFrame) -> None:
         """Raise what workers complained of, and make sure that every value found its record."""
@@ -453,8 +455,8 @@ class ReleasedOnSpark:
 
     data: DataFrame
     in_order: DataFrame
-    beside_original: Callable[[], Beside | None] = field(repr=False)
-    positions: None = None
+    beside_original: Callable[[], Beside] = field(repr=False)
+    positions: DataFrame
     row_order: Literal["random", "as in the original"] = "random"
 
     def shuffled(self, seed: int | None) -> Released:  # noqa: ARG002 - keys are random already
@@ -466,9 +468,9 @@ class ReleasedOnSpark:
         *,
         keep_order: bool,
         seed: int | None,  # noqa: ARG002 - keys are random already
-    ) -> tuple[DataFrame, None]:
-        """Return the table in its original order, or in that of random keys."""
-        return (self.in_order if keep_order else self.data), None
+    ) -> tuple[DataFrame, DataFrame]:
+        """Return the table in its original order, or in that of random keys, and who is who."""
+        return (self.in_order if keep_order else self.data), self.positions
 
 
 def _check(frame: DataFrame, plan: Plan) -> None:
