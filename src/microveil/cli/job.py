@@ -64,9 +64,7 @@ def open_job(
 ) -> Job:
     """Check where a table is and where its release goes, before any work is done."""
     if engine == "spark":
-        if report is not None:
-            raise PlanError("a report holds the whole table, which Spark does not; leave it out")
-        return _OnSpark(data, output, master, detail, keep_order, overwrite)
+        return _OnSpark(data, output, master, detail, keep_order, overwrite, report)
     if master is not None:
         raise PlanError('master is for Spark; give the engine "spark" as well')
     path = Path(output)
@@ -191,6 +189,7 @@ class _OnSpark:
         detail: bool,
         keep_order: bool,
         overwrite: bool,
+        report: Path | None,
     ) -> None:
         from microveil.engines.spark.session import open_session, read_parquet
 
@@ -205,6 +204,7 @@ class _OnSpark:
         if spark.conf.get(SCRATCH, None) is None:
             spark.conf.set(SCRATCH, self._places.protected.rpartition("/")[0] or ".")
         self._table = read_parquet(spark, source)
+        self._data, self._report = data, report
 
     def columns(self, verbatim: list[str]) -> list[str]:  # noqa: ARG002 - Parquet has types
         return list(self._table.columns)
@@ -226,7 +226,28 @@ class _OnSpark:
         with given_back_on_failure(release.spending):
             found = _judged(self._table, release, progress) if judge else None
             written = release.write_to(self._places, keep_order=self._keep_order)
+        if self._report is not None:
+            write = _reporting(self._table, release, self._data, self._report, progress)
+            write(written.certified)
         return Done(written, found)
+
+
+def tables_on_spark(
+    original: Source, protected: str, detail: str | None, master: str | None
+) -> dict[str, Any]:
+    """Open an original, its release and the private detail on Spark, for `evaluate`."""
+    from microveil.engines.spark.session import open_session, read_parquet
+
+    spark = open_session(master).newSession()
+    from microveil.engines.spark.hadoop import place
+    from microveil.release.spark_store import SparkStore
+
+    beside = SparkStore(spark).places(protected, detail=True).detail
+    return {
+        "original": read_parquet(spark, place(spark, str(original.location))),
+        "release": read_parquet(spark, place(spark, protected)),
+        "detail": detail or beside,
+    }
 
 
 def _reporting(

@@ -158,7 +158,9 @@ class Released(Protocol):
     def shuffled(self, seed: int | None) -> "Released":
         """Return it with its records in random order."""
 
-    def arranged(self, *, keep_order: bool, seed: int | None) -> tuple[UserTable, Integers | UserTable]:
+    def arranged(
+        self, *, keep_order: bool, seed: int | None
+    ) -> tuple[UserTable, Integers | UserTable]:
         """Return the table in its original or in random order, and where each record stood."""
 
     def beside_original(self) -> Beside | None:

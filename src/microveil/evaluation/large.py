@@ -46,6 +46,9 @@ def opened_if_large(
             raise DataError("a Release knows its own row order; leave out detail and aligned")
         yield _of_release(original, release, progress)
         return
+    if type(original).__module__.startswith("pyspark."):
+        yield _of_spark(original, release, detail)
+        return
     source, protected = source_of(original), source_of(release)
     if source is None or protected is None or not any(map(is_large, (source, protected))):
         yield None
@@ -61,6 +64,25 @@ def _of_release(original: UserTable, release: Release, progress: Progress | None
     if isinstance(beside, BesideHere):
         beside = replace(beside, progress=progress)
     return Large(beside, release.detail, release.plan, aligned=False)
+
+
+def _of_spark(original: UserTable, release: UserTable, detail: Detail | str | Path | None) -> Large:
+    """Put two tables on Spark beside each other, by the fingerprints in the private detail."""
+    from microveil.engines.spark.beside import BesideOnSpark, staged_columns
+    from microveil.release.spark_store import read_detail
+
+    if isinstance(detail, str | Path):
+        detail = read_detail(original.sparkSession, detail)
+    if detail is None or detail.plan is None:
+        raise DataError(
+            "on Spark, which keeps no order of rows, only the private detail says which record is "
+            "whose; write the release with detail=True (--detail) and give detail="
+        )
+    positions, plan = detail.positions, detail.plan
+    beside = BesideOnSpark(
+        staged_columns(original, plan), release, positions.sample, detail.clusters, plan
+    )
+    return Large(beside, detail, plan, aligned=False)
 
 
 def _of_files(

@@ -353,10 +353,9 @@ def test_the_order_of_records_is_not_told(run_on: RunOn) -> None:
 
 
 def test_positions_tell_where_each_record_stood(run_on: RunOn) -> None:
-    run_on.needs("positions of records in the private detail")
     table = pl.DataFrame({"x": [*range(60), None], "n": np.arange(61) + 7})
     plan = Plan(epsilon=1, k=4, missing="drop", attributes={"x": DOMAIN, "n": "kept"})
-    outcome = run_on(table, plan)
+    outcome = run_on(table, plan, **({"positions": True} if run_on.engine == "spark" else {}))
     assert outcome.positions is not None
     assert (outcome.positions + 7).tolist() == outcome.data["n"].to_list()
 

@@ -17,6 +17,7 @@ from pyspark.sql.types import NumericType
 
 from microveil.engines.beside import ClassSizes, Fold
 from microveil.engines.spark.arrow import Batches, gathered
+from microveil.errors import DataError
 from microveil.plan.plan import Plan
 
 _AT_ONCE = 2**26  # bytes of released records that a worker looks at together
@@ -40,6 +41,17 @@ def fingerprint(frame: DataFrame, columns: Mapping[str, str], plan: Plan) -> Col
         as_number = number and masked is not None and not masked.is_category
         told.append(F.col(_quoted(column)).cast("double" if as_number else "string"))
     return F.xxhash64(*told)
+
+
+def told_by(plan: Plan) -> tuple[str, ...]:
+    """Name the columns by which records of an original are told, those that attacks look at."""
+    return (*plan.confidential, *plan.names("kept"))
+
+
+def staged_columns(frame: DataFrame, plan: Plan) -> DataFrame:
+    """Return the columns of an original by which its records are told, in the order of the plan."""
+    names = [name for name in told_by(plan) if name in frame.columns]
+    return frame.select(*(F.col(_quoted(name)) for name in names))
 
 
 def _quoted(name: str) -> str:
@@ -81,19 +93,21 @@ class BesideOnSpark:
         return self.released.count()
 
     def draw(self, number: int, random: np.random.Generator) -> tuple[pl.DataFrame, pl.DataFrame]:
-        """Draw released records at random: what they were, and what they are, in one order."""
+        """Draw released records at random: what they were, and what they are, in one order.
+
+        Pseudonyms, moved dates and derived attributes, which records are not told by, are left out.
+        """
         share = min(1.0, (number + 5 * math.sqrt(number) + 10) / self.records)
         drawn = self.pairs(share, int(random.integers(2**31)))
         pairs = _here(drawn.select("original", "released")).sort("original", "released")
         if len(pairs) > number:
             pairs = pairs[np.sort(random.choice(len(pairs), number, replace=False))]
-        return (
-            self._of(self.original, pairs["original"]),
-            self._of(self.released, pairs["released"]),
-        )
+        original = self._of(self.original, pairs["original"])
+        released = self._of(self.released, pairs["released"])
+        return original, released.select(name for name in released.columns if name in original)
 
     def _of(self, table: DataFrame, prints: pl.Series) -> pl.DataFrame:
-        """Bring the records with these fingerprints here, in their order."""
+        """Bring the records here that have these fingerprints, named as the table, in order."""
         names = table.columns
         places = [f"c{number}" for number in range(len(names))]
         inside = table.toDF(*places)
@@ -102,9 +116,13 @@ class BesideOnSpark:
         few = table.sparkSession.createDataFrame(wanted.to_arrow())
         found = inside.withColumn("print", told).join(F.broadcast(few), "print", "left_semi")
         rows = _here(found.dropDuplicates(["print"])).rename(dict(zip(places, names, strict=True)))
-        return prints.alias("print").to_frame().join(
-            rows, on="print", how="inner", maintain_order="left"
-        ).drop("print")  # fmt: skip
+        if len(rows) < len(wanted):
+            raise DataError(
+                f"{len(wanted) - len(rows):,} of {len(wanted):,} records that were drawn from the "
+                f"private detail are not in the {prints.name}; use the tables of the same release"
+            )
+        ordered = prints.alias("print").to_frame()
+        return ordered.join(rows, on="print", how="left", maintain_order="left").drop("print")
 
     def fold(self, fold: Fold) -> Any:  # noqa: ANN401 - what a fold keeps is its own
         """Look at all released records on the workers, which send what they saw."""

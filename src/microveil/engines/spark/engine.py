@@ -16,7 +16,7 @@ import pyarrow as pa
 from pyspark.sql import Column, DataFrame, Row
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own custom
 from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
-from pyspark.sql.types import LongType, StructField, StructType
+from pyspark.sql.types import LongType, StringType, StructField, StructType
 
 from microveil.core.accounting import Totals
 from microveil.core.attribute import AttributeSettings, CategorySettings, NumericSettings
@@ -30,14 +30,14 @@ from microveil.core.noise import SystemWords, open_words
 from microveil.core.pooling import Pool
 from microveil.engines.base import Beside, Pooled, Released
 from microveil.engines.detail_rows import cluster_rows, losses_of
-from microveil.engines.memory import no_finite_result, pooled_wrongly
-from microveil.engines.spark import join, pooling, workers
+from microveil.engines.memory import no_finite_result, no_pseudonym, pooled_wrongly
+from microveil.engines.spark import hidden, join, pooling, workers
 from microveil.engines.spark.arrow import Batches
-from microveil.engines.spark.beside import BesideOnSpark, fingerprint
+from microveil.engines.spark.beside import BesideOnSpark, fingerprint, told_by
 from microveil.engines.spark.hadoop import Scratch
 from microveil.engines.spark.problems import unpacked
 from microveil.engines.spark.table import SparkTable
-from microveil.errors import DataError, PlanError
+from microveil.errors import DataError
 from microveil.plan.plan import Plan
 from microveil.plan.roles import Derived
 
@@ -58,7 +58,7 @@ class SparkEngine(SparkTable):
     """A Spark table whose attributes can be masked."""
 
     def __init__(self, frame: DataFrame, plan: Plan, seed: int | None) -> None:
-        _check(frame, plan)
+        _check(frame)
         open_words(seed, "")
         super().__init__(frame, plan, Scratch(frame.sparkSession), seed)
         self._seed, self._plan = seed, plan
@@ -68,6 +68,7 @@ class SparkEngine(SparkTable):
         self._joint: dict[str, DataFrame] = {}
         self._described: dict[str, DataFrame] = {}
         self._derived: dict[str, Derived] = {}
+        self._hiding = hidden.Hiding()
 
     @property
     def threads(self) -> int:
@@ -178,12 +179,19 @@ class SparkEngine(SparkTable):
         return Pooled(int(found["parts"]), smallest)
 
     def pseudonymise(self, attribute: str, pseudonym: Callable[[str], str]) -> int:
-        """Refuse, as is done before any work."""
-        raise NotImplementedError
+        """Replace every value by its pseudonym when records are dealt; count as memory does."""
+        if self.holds(attribute) not in ("text", "whole numbers"):
+            raise no_pseudonym(attribute)
+        place = self.places[attribute]
+        self._hiding.pseudonyms[place] = pseudonym
+        return hidden.most_records(self.table.select(place))
 
     def shift(self, attribute: str, person: str, days: Callable[[str], int]) -> None:
-        """Refuse, as is done before any work."""
-        raise NotImplementedError
+        """Move dates with their people when records are dealt, once it is known that they can."""
+        place = self.places[attribute]
+        shift = hidden.Shift(self.places[person], days, self.columns[attribute])
+        hidden.check_shift(self.table, place, shift, (attribute, person))
+        self._hiding.shifts[place] = shift
 
     @property
     def joint_clusters(self) -> Mapping[str, DataFrame]:
@@ -377,11 +385,14 @@ class SparkEngine(SparkTable):
         records = self.table.select("key", "id", *(self.places[n] for n in untouched))
         released = StructType([StructField("id", LongType())])
         for name in attributes:
-            released.add(self.field(name))
+            released.add(self._released_field(name))
         released.add("problem", "string")
+        dealt = StructType([f for f in records.schema if f.name in ("key", "id")])
+        for name in untouched:
+            dealt.add(self._released_field(name))
         zone = records.sparkSession.conf.get("spark.sql.session.timeZone")
         assembly = join.Assembly(
-            records=to_arrow_schema(records.schema, timezone=zone),
+            records=to_arrow_schema(dealt, timezone=zone),
             released=to_arrow_schema(released, timezone=zone),
             masked={
                 self.places[a.name]: a.categories if isinstance(a, CategorySettings) else None
@@ -390,9 +401,11 @@ class SparkEngine(SparkTable):
             names={self.places[name]: name for name in attributes},
             derived={self.places[name]: recipe for name, recipe in self._derived.items()},
         )
-        deal = partial(join.deal_records, schema=assembly.records, buckets=self._buckets)
-        dealt = reduce(DataFrame.union, self._dealt.values(), _map(records, deal, join.DEALT))
-        buckets = dealt.repartitionById(self._buckets, "bucket")
+        deal = partial(
+            hidden.deal_hidden, hiding=self._hiding, schema=assembly.records, buckets=self._buckets
+        )
+        all_dealt = reduce(DataFrame.union, self._dealt.values(), _map(records, deal, join.DEALT))
+        buckets = all_dealt.repartitionById(self._buckets, "bucket")
         together = buckets.mapInArrow(partial(join.assemble, assembly=assembly), released)
         written = self._scratch.write(together, "release")
         self._check_written(written)
@@ -404,9 +417,16 @@ class SparkEngine(SparkTable):
             self._positions(written, attributes),
         )
 
+    def _released_field(self, attribute: str) -> StructField:
+        """Return the name inside, and the type, of a column as it is released."""
+        found = self.field(attribute)
+        if found.name in self._hiding.pseudonyms:
+            return StructField(found.name, StringType())
+        return found
+
     def _positions(self, written: DataFrame, attributes: Sequence[str]) -> DataFrame:
         """Say which released record is whose, by fingerprints of both."""
-        before = {n: self.places[n] for n in self._staged if n in self.places}
+        before = {n: self.places[n] for n in told_by(self._plan) if n in self.places}
         after = {n: self.places[n] for n in attributes}
         records = self._table.select("id", fingerprint(self._table, before, self._plan).alias("o"))
         released = written.select("id", fingerprint(written, after, self._plan).alias("r"))
@@ -415,7 +435,7 @@ class SparkEngine(SparkTable):
 
     def _beside(self, written: DataFrame, attributes: Sequence[str]) -> BesideOnSpark:
         """Put the staged original beside the release."""
-        staged = [name for name in self._staged if name in self.places]
+        staged = [name for name in told_by(self._plan) if name in self.places]
         original, released = (
             table.select(*(F.col(self.places[n]).alias(n, metadata={}) for n in names))
             for table, names in ((self._table, staged), (written, attributes))
@@ -473,17 +493,10 @@ class ReleasedOnSpark:
         return (self.in_order if keep_order else self.data), self.positions
 
 
-def _check(frame: DataFrame, plan: Plan) -> None:
+def _check(frame: DataFrame) -> None:
     """Refuse what is out of reach, before any work is done."""
     if ".connect." in type(frame).__module__:
         raise DataError("Spark Connect is not supported; use a session on the cluster itself")
-    for name in (*plan.names("pseudonym"), *plan.shifted):
-        raise PlanError(
-            "pseudonyms and shifted dates are not for Spark yet; change the plan, or protect a "
-            "table in memory",
-            attribute=name,
-            setting="role",
-        )
 
 
 class _Clusters(Protocol):
