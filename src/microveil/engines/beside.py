@@ -14,8 +14,9 @@ class Fold(Protocol):
     What was seen so far, a state, goes from part to part; two states can be put together.
     """
 
-    names: tuple[str, ...]
-    """The released columns that are looked at."""
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The released columns that are looked at."""
 
     def start(self) -> Any:  # noqa: ANN401 - what a fold keeps is its own
         """Return the state before anything was seen."""

@@ -249,7 +249,8 @@ class NearestSearch(Around):
     @property
     def away(self) -> Reals:
         """How far people are from their own records."""
-        return np.linalg.norm(self.points - self.owned, axis=1)
+        away: Reals = np.linalg.norm(self.points - self.owned, axis=1)
+        return away
 
     def start(self) -> Seen:
         """Return what was seen before any row."""

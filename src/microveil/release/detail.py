@@ -52,7 +52,7 @@ class Detail:
 
     clusters: UserTable
     losses: pl.DataFrame
-    positions: Integers | UserTable | None = None
+    positions: UserTable | None = None
     plan: Plan | None = None
     protected_sha256: str | None = None
     joint: Mapping[str, Any] = field(default_factory=dict)

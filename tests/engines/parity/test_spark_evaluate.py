@@ -32,6 +32,7 @@ def test_a_release_is_evaluated_on_spark_as_in_memory(
 ) -> None:
     """In the session and, from its directories, afterwards; figures are those of memory."""
     monkeypatch.setattr("microveil.evaluation.SAMPLED", 1_000)
+    monkeypatch.setattr("microveil.evaluation.verdict._TRIAL", 200)
     TABLE.write_parquet(tmp_path / "people.parquet")
     frame = spark.read.parquet(str(tmp_path / "people.parquet")).repartition(3)
     release: Any = protect(frame, PLAN, seed=1)
@@ -42,7 +43,8 @@ def test_a_release_is_evaluated_on_spark_as_in_memory(
     assert ours.value("utility.means", "y") == pytest.approx(
         whole.value("utility.means", "y"), abs=0.1
     )
-    for measure in ("linkage.nearest", "linkage.one_to_one", "linkage.structure"):
+    assert ours.value("linkage.structure") < 0.12
+    for measure in ("linkage.nearest", "linkage.one_to_one"):
         assert 0.01 < ours.value(measure) < 0.12  # 1 in 10 or fewer: 0.001 if records were mixed up
     assert ours.value("risk.unique_kept", "region") == 0
     combinations = whole.value("risk.unique_combinations")
@@ -70,7 +72,8 @@ def test_people_have_the_same_pseudonyms_and_shifts(run_on_spark: RunOn, tmp_pat
         "seen": [datetime(2020, 1, 1) + timedelta(hours=i) for i in range(40)],
     }).with_columns(seen=pl.when(pl.col("person").is_not_null()).then("seen"))  # fmt: skip
     roles: dict[str, Any] = {
-        "person": "pseudonym", "n": "kept", "x": {"role": "confidential", "lower": 0, "upper": 200, "method": "iDP-LS"},
+        "person": "pseudonym", "n": "kept",
+        "x": {"role": "confidential", "lower": 0, "upper": 200, "method": "iDP-LS"},
         "born": {"role": "shifted", "days": 30}, "seen": {"role": "shifted", "days": 5},
     }  # fmt: skip
     plan = Plan(epsilon=1, k=5, records_per_person=2, attributes=roles)
@@ -82,6 +85,6 @@ def test_people_have_the_same_pseudonyms_and_shifts(run_on_spark: RunOn, tmp_pat
     assert ours["seen"].dt.replace_time_zone(None).to_list() == theirs["seen"].to_list()
     with pytest.raises(DataError, match="up to 2 records by these pseudonyms"):
         run_on_spark(table, plan.replace(records_per_person=1), key=key)
-    late = table.with_columns(born=pl.lit(date(9999, 12, 31)), person=pl.lit("one"))
-    with pytest.raises(DataError, match="would leave the calendar|up to 40"):
-        run_on_spark(late, plan.replace(records_per_person=40), key=key)
+    late = table.with_columns(born=pl.lit(date(9999, 12, 31)))
+    with pytest.raises(DataError, match="would leave the calendar"):
+        run_on_spark(late.drop_nulls("person"), plan, key=key)

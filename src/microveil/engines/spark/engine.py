@@ -28,7 +28,8 @@ from microveil.core.mask import mask_singly, total_losses
 from microveil.core.mdav import block_size
 from microveil.core.noise import SystemWords, open_words
 from microveil.core.pooling import Pool
-from microveil.engines.base import Beside, Pooled, Released
+from microveil.engines.base import Pooled, Released
+from microveil.engines.beside import Beside
 from microveil.engines.detail_rows import cluster_rows, losses_of
 from microveil.engines.memory import no_finite_result, no_pseudonym, pooled_wrongly
 from microveil.engines.spark import hidden, join, pooling, workers
