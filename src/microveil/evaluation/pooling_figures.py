@@ -17,6 +17,10 @@ _ALIKE = (
 )  # fmt: skip
 
 
+_UNKNOWN = "joint clusters are not known without the detail"
+_DRAWN = "records that were drawn from a large table are no whole joint clusters"
+
+
 def pooling_figures(pair: Pair, count: Count) -> Items:
     """Count the records of joint clusters, and say what these have in common."""
     for group in pair.plan.pooled_groups if pair.plan else ():
@@ -27,7 +31,7 @@ def pooling_figures(pair: Pair, count: Count) -> Items:
             if name not in pair.attributes:
                 continue
             if labels is None or pair.positions is None:
-                yield NotComputed(_ALIKE, "joint clusters are not known without the detail", name)
+                yield NotComputed(_ALIKE, _UNKNOWN if pair.detail is None else _DRAWN, name)
             else:
                 yield from _alike_figures(pair, name, labels)
 

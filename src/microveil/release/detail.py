@@ -10,7 +10,6 @@ from typing import Any
 
 import polars as pl
 
-from microveil.core.grid import Integers
 from microveil.core.tables import UserTable
 from microveil.errors import FileError
 from microveil.formats import check_regular

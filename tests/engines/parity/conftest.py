@@ -19,9 +19,7 @@ from microveil.engines.spark.session import check_installed, open_session
 from microveil.release.release import Written
 
 ENGINES = ("memory", "columnwise", "spark")
-LACKS = {
-    "spark": ("derived attributes that depend on other records, as `x - AVG(x)`",),
-}
+LACKS: dict[str, tuple[str, ...]] = {"spark": ()}
 """What an engine does not do, as a table in docs/scale.md lists it."""
 
 

@@ -33,7 +33,7 @@ from microveil.engines.base import Pooled, Released
 from microveil.engines.beside import Beside
 from microveil.engines.detail_rows import cluster_rows, losses_of
 from microveil.engines.memory import no_finite_result, no_pseudonym, pooled_wrongly
-from microveil.engines.spark import hidden, join, pooling, ranking, workers
+from microveil.engines.spark import derived, hidden, join, pooling, ranking, workers
 from microveil.engines.spark.arrow import Batches
 from microveil.engines.spark.beside import BesideOnSpark, fingerprint, told_by
 from microveil.engines.spark.hadoop import Scratch
@@ -230,7 +230,7 @@ class SparkEngine(SparkTable):
         return reduce(DataFrame.union, [self._described[name] for name in attributes])
 
     def derive(self, derived: Mapping[str, Derived]) -> None:
-        """Recompute attributes when masked values are joined to their records."""
+        """Recompute attributes when masked values are joined to their records, or after that."""
         self._derived = dict(derived)
 
     def discard(self) -> None:
@@ -414,6 +414,7 @@ class SparkEngine(SparkTable):
         dealt = StructType([f for f in records.schema if f.name in ("key", "id")])
         for name in untouched:
             dealt.add(self._released_field(name))
+        first, *more = derived.in_steps({self.places[n]: d for n, d in self._derived.items()})
         zone = records.sparkSession.conf.get("spark.sql.session.timeZone")
         assembly = join.Assembly(
             records=to_arrow_schema(dealt, timezone=zone),
@@ -423,7 +424,7 @@ class SparkEngine(SparkTable):
                 for a in self._masked.values()
             },
             names={self.places[name]: name for name in attributes},
-            derived={self.places[name]: recipe for name, recipe in self._derived.items()},
+            derived=first,
         )
         deal = partial(
             hidden.deal_hidden, hiding=self._hiding, schema=assembly.records, buckets=self._buckets
@@ -433,6 +434,11 @@ class SparkEngine(SparkTable):
         together = buckets.mapInArrow(partial(join.assemble, assembly=assembly), released)
         written = self._scratch.write(together, "release")
         self._check_written(written)
+        for number, step in enumerate(more):
+            totals = derived.with_totals(step, written, {n: self.places[n] for n in attributes})
+            work = partial(derived.derive_more, names=assembly.names, derived=totals)
+            written = self._scratch.write(written.mapInArrow(work, released), f"derived{number}")
+            self._check_written(written)
         columns = [F.col(self.places[n]).alias(n, metadata={}) for n in attributes]
         return ReleasedOnSpark(
             written.select(*columns),
