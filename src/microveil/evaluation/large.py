@@ -73,7 +73,7 @@ def _of_spark(original: UserTable, release: UserTable, detail: Detail | str | Pa
 
     if isinstance(detail, str | Path):
         detail = read_detail(original.sparkSession, detail)
-    if detail is None or detail.plan is None:
+    if detail is None or detail.plan is None or detail.positions is None:
         raise DataError(
             "on Spark, which keeps no order of rows, only the private detail says which record is "
             "whose; write the release with detail=True (--detail) and give detail="

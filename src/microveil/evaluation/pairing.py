@@ -309,7 +309,7 @@ def positions_of(
 
 
 def _checked_positions(records: int, released: int, detail: Detail, plan: Plan | None) -> Integers:
-    positions = detail.positions
+    positions: Integers | None = detail.positions
     if positions is None:
         raise DataError(
             "the detail does not say where records stood; give one written on one machine"

@@ -80,10 +80,11 @@ class SparkStore:
 
     def write_detail(self, detail: Detail, place: str) -> None:
         """Write a directory, readable by its owner only."""
-        files, clusters = Files(self.spark, place), detail.clusters
+        files, clusters, rows = Files(self.spark, place), detail.clusters, detail.positions
         files.make_private(place)
         clusters.write.parquet(f"{place}/clusters")
-        detail.positions.write.parquet(f"{place}/rows")
+        if rows is not None:
+            rows.write.parquet(f"{place}/rows")
         for number, joint in enumerate(detail.joint.values()):
             joint.write.parquet(f"{place}/joint{number}")
         files.write_text(f"{place}/about.json", detail.about())
