@@ -9,8 +9,8 @@ import numpy as np
 import polars as pl
 import pytest
 
-from microveil import Plan, evaluate, protect, protect_file
-from microveil.evaluation import Evaluation, beside
+from microveil import DataError, Plan, evaluate, protect, protect_file
+from microveil.evaluation import Evaluation, also_known, beside
 from microveil.evaluation.result import LINKAGE
 from tests.conftest import Run
 
@@ -109,6 +109,8 @@ def test_without_the_detail_tables_are_compared_as_wholes(
     classes = protect(people(2_000), plan(), seed=1).data["region"].value_counts()["count"]
     assert found.value("risk.smallest_class", "region") == classes.min()
     assert any("1,000 of 2,000 records were drawn at random" in note for note in found.notes)
+    with pytest.raises(DataError, match="evaluate again with known and people"):
+        also_known(found, ["region"])
     small_memory.undo()
 
 

@@ -306,6 +306,11 @@ def also_known(
     0.333
     """
     pair, tried = evaluation.pair, {scenario.label for scenario in evaluation.scenarios}
+    if evaluation.drawn is not None:
+        raise DataError(
+            "people are looked for among all released records, which an evaluation of drawn ones "
+            "does not hold; evaluate again with known and people"
+        )
     if pair.positions is None:
         raise DataError(NOT_ALIGNED)
     new = [x for x in scenarios_of(pair, known, people) if x.label not in tried]

@@ -114,9 +114,13 @@ def _sample_of(linked: Linked) -> str:
     )
 
 
+def _times(times: float) -> str:
+    return f"{times:,.0f} times" if times >= 10 else f"{times:.3g} times"
+
+
 def _anew(times: float) -> str:
     return (
-        f"records, protected anew by the same plan with {times:,.3g} times the epsilon, which is "
+        f"records, protected anew by the same plan with {_times(times)} the epsilon, which is "
         "about the noise of the release in wider clusters and tends to find more people than there "
         "are to be found; the worst of up to five"
     )
@@ -247,7 +251,7 @@ def kept_linkage_figure(linked: Linked, names: Sequence[str]) -> Figure:
         linked.share,
         f"{percent(linked.share)} of records could be linked by someone who knows the masked "
         f"attributes and the kept columns ({', '.join(names)}) and {linked.does}: kept columns "
-        f"tell pooled records apart; higher is riskier{_sample_of(linked)}",
+        f"tell pooled records apart{_sample_of(linked)}; higher is riskier",
         linked.high if linked.attacked < linked.known else None,
     )
 
