@@ -21,6 +21,7 @@ from microveil import (
 )
 from microveil.engines.columnwise import ReleasedInFiles
 from microveil.evaluation import beside, glance, linkage
+from microveil.evaluation.known import EVERYTHING
 from microveil.evaluation import verdict as module
 from microveil.evaluation.grades import LOW_LINKAGE, grade_of, passes
 from microveil.evaluation.next_step import losses_of
@@ -113,10 +114,12 @@ def test_records_that_are_tried_have_the_noise_of_the_release(
 ) -> None:
     """The attack finds everybody in these 2,400 records; 300 by the same plan hide 98%."""
     monkeypatch.setattr(module, "_TRIAL", 300)
-    found = judged(table(2_400), plan(epsilon=0.01)).linkage
-    assert found.measure == "linkage.structure"
-    assert "with 8 times the epsilon" in found.reading
-    assert found.value > 0.9
+    people, random = table(2_400), np.random.default_rng(1)
+    look = glance.glance(people, protect(people, plan(epsilon=0.01), seed=1), random)
+    found = module.by_structure(look, EVERYTHING, random)
+    assert found is not None
+    assert (found.anew, found.attacked, found.known) == (8, 300, 2_400)
+    assert found.share > 0.9
 
 
 def test_a_sample_covers_the_figure_of_all(monkeypatch: pytest.MonkeyPatch) -> None:
