@@ -394,9 +394,11 @@ def certificate(
 @reads("original", "The original file, or the address of a database.")
 def evaluate(
     original: "Source",
-    protected: Annotated[Path, typer.Argument(help="The protected file.")],
+    protected: Annotated[
+        str, typer.Argument(help="The protected file, for Spark any place with Parquet.")
+    ],
     detail: Annotated[
-        Path | None, typer.Option(help="The private detail, which holds the order of rows.")
+        str | None, typer.Option(help="The private detail, which holds the order of rows.")
     ] = None,
     aligned: Annotated[
         bool, typer.Option("--aligned", help="The release was written with --keep-order.")
@@ -407,32 +409,42 @@ def evaluate(
     ] = None,
     known: Known = None,
     people: People = 1.0,
+    engine: Engine = "memory",
+    master: Master = None,
     json: Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")] = False,
     report: Report = None,
     overwrite: Overwrite = False,
 ) -> None:
     """Measure how useful and how risky a release is, against its original.
 
+    Of files larger than memory, and on Spark, records are drawn, and their people are looked for in
+    the whole release; every figure says so.
     Measures that compare records one by one need the private detail, or a release written with
     --keep-order; either is found if it lies beside the protected file. What is printed is a
     function of the data: keep it private.
     """
+    from microveil.cli.job import tables_on_spark
     from microveil.evaluation import evaluate
     from microveil.formats import write_text
     from microveil.release.release import order_beside
 
     _check_report(report, overwrite=overwrite, source=original.path)
-    if detail is None and not aligned:
-        detail, aligned = order_beside(protected)
-    files: dict[str, Any] = {"original": original, "release": original.of_release(protected),
-                             "detail": detail, "aligned": aligned}  # fmt: skip
-    outcome = evaluate(
-        **files,
-        target=target,
-        quasi_identifiers=quasi_identifier or (),
-        known=known or (),
-        people=people,
-    )
+    files: dict[str, Any]
+    if engine == "spark":
+        files = tables_on_spark(original, protected, detail, master)
+    else:
+        order, kept = (detail, aligned) if detail or aligned else order_beside(Path(protected))
+        files = {"original": original, "release": original.of_release(Path(protected)),
+                 "detail": order, "aligned": kept}  # fmt: skip
+    with _progress(quiet=False) as progress:
+        outcome = evaluate(
+            **files,
+            target=target,
+            quasi_identifiers=quasi_identifier or (),
+            known=known or (),
+            people=people,
+            progress=progress,
+        )
     if json:
         typer.echo(visible(dumps(outcome.to_dict(), indent=2, ensure_ascii=False)))
     else:

@@ -7,7 +7,7 @@ sees summaries only, so that every engine gives the same answers.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple, Protocol
+from typing import Any, Literal, Protocol
 
 import polars as pl
 
@@ -21,6 +21,7 @@ from microveil.core.coding import Coding
 from microveil.core.grid import Grid, Integers, Reals
 from microveil.core.pooling import Pool
 from microveil.core.tables import UserTable
+from microveil.engines.beside import Beside
 from microveil.plan.roles import Derived
 
 
@@ -135,19 +136,6 @@ class Table(Protocol):
         """Grid of the last decimal seen in a numeric column."""
 
 
-class Beside(NamedTuple):
-    """An original and its release as tables that Polars reads lazily.
-
-    `positions` say where each released record stood, `clusters` how many records of each attribute
-    are in clusters with and without sensitivity.
-    """
-
-    original: pl.LazyFrame
-    released: pl.LazyFrame
-    positions: Integers
-    clusters: pl.DataFrame
-
-
 class Released(Protocol):
     """A released table, where its engine keeps it."""
 
@@ -156,8 +144,12 @@ class Released(Protocol):
         """The table, of the kind and types that came in."""
 
     @property
-    def positions(self) -> Integers | None:
-        """Where each of its records stood in the table that came in; None if that is not known."""
+    def positions(self) -> Integers | UserTable:
+        """Where each of its records stood in the table that came in.
+
+        On Spark a table of records with fingerprints, `original` and `released`, of what they were
+        and what they are.
+        """
 
     @property
     def row_order(self) -> Literal["random", "as in the original"]:
@@ -166,11 +158,13 @@ class Released(Protocol):
     def shuffled(self, seed: int | None) -> "Released":
         """Return it with its records in random order."""
 
-    def arranged(self, *, keep_order: bool, seed: int | None) -> tuple[UserTable, Integers | None]:
+    def arranged(
+        self, *, keep_order: bool, seed: int | None
+    ) -> tuple[UserTable, Integers | UserTable]:
         """Return the table in its original or in random order, and where each record stood."""
 
     def beside_original(self) -> Beside | None:
-        """Return both tables, if the engine has kept the original where Polars can read it."""
+        """Return both tables, if the engine has kept the original."""
 
 
 class Engine(Table, Protocol):

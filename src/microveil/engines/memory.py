@@ -276,7 +276,7 @@ class MemoryEngine:
     def pseudonymise(self, attribute: str, pseudonym: Callable[[str], str]) -> int:
         """Replace every value, as text, by its pseudonym; return the most records of one value."""
         texts = self._texts(attribute)
-        self._keep_text(attribute, _each(texts, pseudonym, pl.String()))
+        self._keep_text(attribute, each_text(texts, pseudonym, pl.String()))
         counts = texts.drop_nulls().value_counts()["count"]
         return int(counts.max()) if len(counts) else 0  # type: ignore[arg-type]
 
@@ -285,33 +285,18 @@ class MemoryEngine:
         people, moments = self._texts(person), polars_of(self._column(attribute))
         unknown = int((people.is_null() & moments.is_not_null()).sum())
         if unknown:
-            raise DataError(
-                f"its dates move with the person, and {person!r} is missing in {unknown:,} records "
-                "that have a date; leave these out, or drop the attribute",
-                attribute=attribute,
-                setting="role",
-            )
-        moved, outside = shifted(moments, _each(people, days, pl.Int64()), self.columns[attribute])
+            raise no_person(attribute, person, unknown)
+        number = each_text(people, days, pl.Int64())
+        moved, outside = shifted(moments, number, self.columns[attribute])
         if outside:
-            raise DataError(
-                f"{outside:,} of its dates would leave the calendar when they are moved; a date "
-                "that stands for none, such as the last of the year 9999, would also tell how far "
-                "those of its person were moved: make such dates missing first",
-                attribute=attribute,
-                setting="role",
-            )
+            raise leaves_the_calendar(attribute, outside)
         self._keep(attribute, moved)
 
     def _texts(self, attribute: str) -> pl.Series:
         """Return the values of a column of text or whole numbers as text."""
         values, holds = category_values(self._column(attribute))
         if holds not in ("text", "whole numbers"):
-            raise DataError(
-                "a pseudonym is of text or whole numbers, found other values; convert it to text "
-                "first, the same in all tables",
-                attribute=attribute,
-                setting="role",
-            )
+            raise no_pseudonym(attribute)
         return values.cast(pl.String)
 
     def _keep_text(self, attribute: str, texts: pl.Series) -> None:
@@ -510,7 +495,9 @@ class ReleasedInMemory:
         return nw.maybe_reset_index(shuffled).to_native(), self.positions[order]
 
 
-def _each(texts: pl.Series, function: Callable[[str], str | int], dtype: pl.DataType) -> pl.Series:
+def each_text(
+    texts: pl.Series, function: Callable[[str], str | int], dtype: pl.DataType
+) -> pl.Series:
     """Call a function once for every text there is, and give every record its result."""
     known = texts.drop_nulls().unique()
     results = pl.Series([function(text) for text in known], dtype=dtype)
@@ -560,6 +547,37 @@ def _bits(column: nw.Series[Any]) -> Integers:
 def pooled_wrongly(attributes: Sequence[str], found: str) -> DataError:
     """Say that pooling did not come out as promised."""
     return DataError(f"pooling {', '.join(attributes)}: {found}; nothing was released")
+
+
+def no_pseudonym(attribute: str) -> DataError:
+    """Say that there are no pseudonyms for these values."""
+    return DataError(
+        "a pseudonym is of text or whole numbers, found other values; convert it to text "
+        "first, the same in all tables",
+        attribute=attribute,
+        setting="role",
+    )
+
+
+def no_person(attribute: str, person: str, unknown: int) -> DataError:
+    """Say that dates cannot move with people who are missing."""
+    return DataError(
+        f"its dates move with the person, and {person!r} is missing in {unknown:,} records "
+        "that have a date; leave these out, or drop the attribute",
+        attribute=attribute,
+        setting="role",
+    )
+
+
+def leaves_the_calendar(attribute: str, outside: int) -> DataError:
+    """Say that dates cannot be moved that far."""
+    return DataError(
+        f"{outside:,} of its dates would leave the calendar when they are moved; a date "
+        "that stands for none, such as the last of the year 9999, would also tell how far "
+        "those of its person were moved: make such dates missing first",
+        attribute=attribute,
+        setting="role",
+    )
 
 
 def no_finite_result(attribute: str, undefined: int, records: int) -> DataError:

@@ -85,6 +85,23 @@ class Pair:
         both = ~np.isnan(matched).any(axis=1) & ~np.isnan(self.released).any(axis=1)
         return matched[both], self.released[both]
 
+    def some(self, rows: Integers) -> "Pair":
+        """Take some records of two tables whose records are in one order, as of a sample."""
+        in_order = None if self.positions is None else np.arange(len(rows))
+        return replace(
+            self,
+            source=self.source[rows, :],
+            table=self.table[rows, :],
+            original=self.original[rows],
+            released=self.released[rows],
+            categorical=tuple(
+                replace(c, original=c.original[rows], released=c.released[rows])
+                for c in self.categorical
+            ),
+            positions=in_order,
+            order=in_order,
+        )
+
     def only(self, attributes: Sequence[str]) -> "Pair":
         """Leave out all other attributes."""
         kept = [a for a, name in enumerate(self.numeric) if name in attributes]
@@ -186,7 +203,7 @@ def pair_up(
             "compare a release with the table it was made from"
         )
     names, left_out = _attributes(source, opened, attributes, target)
-    positions = _positions(len(source), opened, aligned=aligned)
+    positions = positions_of(len(source), len(table), opened.detail, opened.plan, aligned=aligned)
     order = None if positions is None else np.argsort(positions, kind="stable")
     rows = slice(None) if order is None else order
     compared = [compare(name, source, table, opened.plan) for name in names]
@@ -231,16 +248,16 @@ def _open_release(
         detail = Detail.read(detail)
     source = source_of(release)
     if source is not None and source.path is not None:
-        certificate_beside(source.path)
-        if detail is not None:
-            _check_hash(source.path, detail)
+        check_belongs(source.path, detail)
     plan = detail.plan if detail else None
     table = load(release, verbatim=plan.verbatim if plan else ())  # nothing missing is written
     return _Opened(open_table(table.data), detail, plan)
 
 
-def _check_hash(path: Path, detail: Detail) -> None:
-    expected = detail.protected_sha256
+def check_belongs(path: Path, detail: Detail | None) -> None:
+    """Refuse a protected file beside the certificate, or with the detail, of another release."""
+    certificate_beside(path)
+    expected = None if detail is None else detail.protected_sha256
     if expected is not None and path.is_file() and sha256_of(path) != expected:
         raise FileError(
             f"{path}: not the file the detail was written with (its SHA-256 differs); "
@@ -272,10 +289,12 @@ def _attributes(
     return tuple(dict.fromkeys(chosen)), left_out
 
 
-def _positions(records: int, opened: _Opened, *, aligned: bool) -> Integers | None:
-    released = len(opened.table)
-    if opened.detail is not None:
-        return _checked_positions(records, released, opened.detail, opened.plan)
+def positions_of(
+    records: int, released: int, detail: Detail | None, plan: Plan | None, *, aligned: bool
+) -> Integers | None:
+    """Return where each released record stood in the original; None if that is not known."""
+    if detail is not None:
+        return _checked_positions(records, released, detail, plan)
     if aligned and released != records:
         raise DataError(
             f"aligned rows must be as many in both, found {records:,} records in the original "
@@ -290,7 +309,7 @@ def _positions(records: int, opened: _Opened, *, aligned: bool) -> Integers | No
 
 
 def _checked_positions(records: int, released: int, detail: Detail, plan: Plan | None) -> Integers:
-    positions = detail.positions
+    positions: Integers | None = detail.positions
     if positions is None:
         raise DataError(
             "the detail does not say where records stood; give one written on one machine"

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
     from rich.table import Table
 
+    from microveil.evaluation.next_step import Change
     from microveil.evaluation.pairing import Pair
     from microveil.plan.scenarios import Scenario
 
@@ -264,6 +265,10 @@ class Evaluation(Summarised):
         The two tables as they were compared, from which a report draws without reading them again.
     scenarios
         Intruders that were tried besides one who knows all masked attributes of everybody.
+    drawn
+        How many records were drawn from tables too large to be looked at as a whole; else None.
+    change
+        Where records were drawn, the one change that would help most.
     """
 
     records: int
@@ -274,6 +279,8 @@ class Evaluation(Summarised):
     notes: tuple[str, ...]
     pair: "Pair" = field(repr=False, compare=False)
     scenarios: "tuple[Scenario, ...]" = ()
+    drawn: int | None = None
+    change: "Change | None" = field(default=None, repr=False, compare=False)
 
     def value(self, measure: str, attribute: str | None = None) -> float:
         """Return one figure's value.
@@ -310,6 +317,7 @@ class Evaluation(Summarised):
         return {
             "records": self.records,
             "released": self.released,
+            "drawn": self.drawn,
             "attributes": list(self.attributes),
             "figures": [asdict(figure) for figure in self.figures],
             "not_computed": [asdict(missing) for missing in self.not_computed],

@@ -10,7 +10,6 @@ from typing import Any
 
 import polars as pl
 
-from microveil.core.grid import Integers
 from microveil.core.tables import UserTable
 from microveil.errors import FileError
 from microveil.formats import check_regular
@@ -39,7 +38,9 @@ class Detail:
         One row per attribute: epsilon per record, and the exact loss of this table when one
         record changes, with fixed clusters and re-clustered.
     positions
-        For every released record its position in the original table; None on Spark.
+        For every released record its position in the original table. On Spark, which keeps no
+        order of rows, a Spark DataFrame with the number of every record and fingerprints of what
+        it was, `original`, and what it is, `released`.
     joint
         For every group that was pooled, by the names of its attributes, the joint cluster of each
         record, in the order of the original; on Spark a Spark DataFrame of records by their number
@@ -50,7 +51,7 @@ class Detail:
 
     clusters: UserTable
     losses: pl.DataFrame
-    positions: Integers | None = None
+    positions: UserTable | None = None
     plan: Plan | None = None
     protected_sha256: str | None = None
     joint: Mapping[str, Any] = field(default_factory=dict)
@@ -79,13 +80,19 @@ class Detail:
                     table.sink_parquet(entry)
 
     @classmethod
-    def read(cls, path: str | Path) -> "Detail":
-        """Read a detail file."""
+    def read(cls, path: str | Path, scratch: Path | None = None) -> "Detail":
+        """Read a detail file; with a scratch directory clusters are unpacked there, and lazy."""
         try:
             check_regular(Path(path))
             with zipfile.ZipFile(path) as archive:
-                tables = (pl.read_parquet(archive.read(name)) for name in _TABLES)
-                clusters, losses, rows, groups = tables
+                clusters: UserTable
+                if scratch is None:
+                    clusters = pl.read_parquet(archive.read(_TABLES[0]))
+                else:
+                    clusters = pl.scan_parquet(archive.extract(_TABLES[0], scratch))
+                    clusters.collect_schema()
+                tables = (pl.read_parquet(archive.read(name)) for name in _TABLES[1:])
+                losses, rows, groups = tables
                 plan = Plan.from_toml(archive.read("plan.toml").decode())
                 protected_sha256 = json.loads(archive.read("about.json"))["protected_sha256"]
                 positions = rows["position"].to_numpy()

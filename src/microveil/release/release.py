@@ -4,6 +4,8 @@ import math
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+import numpy as np
+
 from microveil.charts.summary import Summarised, Summary
 from microveil.core.grid import Integers
 from microveil.core.tables import UserTable
@@ -129,9 +131,9 @@ class Release(Summarised):
                 self.spending.record(file)
         return Written(places.protected, places.certificate, places.detail, certificate)
 
-    def _meta_of(self, positions: Integers | None) -> TableMeta:
+    def _meta_of(self, positions: Integers | UserTable) -> TableMeta:
         """Take what the original file says of the released columns and records."""
-        if positions is None:
+        if not isinstance(positions, np.ndarray):  # on Spark
             return self.store.meta
         masked = {
             name: Domain(

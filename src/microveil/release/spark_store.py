@@ -1,12 +1,15 @@
 """Releases on any file system Spark writes to."""
 
+import json
 import secrets
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own custom
 
@@ -22,6 +25,7 @@ from microveil.errors import FileError
 from microveil.formats import TableMeta, digest_of_directory, remove_scratch
 from microveil.formats.machine import alone_in
 from microveil.formats.paths import OR_OVERWRITE
+from microveil.plan.plan import Plan
 from microveil.release.detail import Detail
 from microveil.release.store import Places
 
@@ -84,9 +88,11 @@ class SparkStore:
 
     def write_detail(self, detail: Detail, place: str) -> None:
         """Write a directory, readable by its owner only."""
-        files, clusters = files_of(self.spark, place), detail.clusters
+        files, clusters, rows = files_of(self.spark, place), detail.clusters, detail.positions
         files.make_private(place)
         clusters.write.parquet(f"{place}/clusters")
+        if rows is not None:
+            rows.write.parquet(f"{place}/rows")
         for number, joint in enumerate(detail.joint.values()):
             joint.write.parquet(f"{place}/joint{number}")
         files.write_text(f"{place}/about.json", detail.about())
@@ -98,6 +104,25 @@ class SparkStore:
         contents = self.spark.read.format("binaryFile").load(place)
         rows: list[Any] = contents.select("path", F.sha2("content", 256)).collect()
         return digest_of_directory({name.rpartition("/")[2]: digest for name, digest in rows})
+
+
+def read_detail(spark: SparkSession, path: str | Path) -> Detail:
+    """Read the directory of a private detail; its tables stay on the cluster."""
+    at = place(spark, path)
+    if not files_of(spark, f"{at}/about.json").exists(f"{at}/about.json"):
+        raise FileError(f"{path}: not a detail that Spark wrote; give the directory .detail")
+
+    def text(name: str) -> str:
+        read = spark.read.text(f"{at}/{name}", wholetext=True).collect()
+        return str(read[0][0]) if read else ""
+
+    return Detail(
+        clusters=spark.read.parquet(f"{at}/clusters"),
+        losses=pl.read_json(StringIO(text("losses.json"))),
+        positions=spark.read.parquet(f"{at}/rows"),
+        plan=Plan.from_toml(text("plan.toml")),
+        protected_sha256=json.loads(text("about.json"))["protected_sha256"],
+    )
 
 
 def _hidden(path: str, mark: str) -> str:

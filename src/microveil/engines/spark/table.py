@@ -42,14 +42,16 @@ COPIES_PER_CORE = 32
 class SparkTable:
     """A Spark table that a plan can be checked against.
 
-    The table is read once: it is written to the scratch directory, without identifiers and with a
-    number and a random key for every record, and everything after that reads this copy. The key
-    tells records apart, puts the release in random order, and decides between equal values.
+    The table is read once: it is written to the scratch directory, without identifiers (but those
+    that get pseudonyms) and with a number and a random key for every record, and everything after
+    that reads this copy. The key tells records apart, puts the release in random order, and decides
+    between equal values.
     """
 
     def __init__(self, frame: DataFrame, plan: Plan, scratch: Scratch, seed: int | None) -> None:
         self._frame = frame
-        self._staged = [*plan.confidential, *plan.names("kept")]
+        roles = (plan.confidential, plan.names("kept"), plan.names("pseudonym"), plan.shifted)
+        self._staged = [name for names in roles for name in names]
         self._scratch = scratch
         self._dropped: list[str] = []
         self._coding: dict[str, Coding] = {}
@@ -201,7 +203,7 @@ class SparkTable:
         self, attribute: str, categories: tuple[Category, ...] | None
     ) -> CategoryFacts:
         """Look at a column of categories; the driver learns their names and counts only."""
-        value, holds = self._category(attribute), _HOLDS.get(self._type(attribute), "other values")
+        value, holds = self._category(attribute), self.holds(attribute)
         nulls = self.table.agg(F.count_if(value.isNull())).collect()[0][0]
         if categories is None:
             seen = () if holds == "other values" else self._seen(attribute)
@@ -210,6 +212,10 @@ class SparkTable:
         if holds == _HOLDS_OF[type(categories[0])]:
             outside -= self.table.agg(F.count(_code(value, categories))).collect()[0][0]
         return CategoryFacts(nulls, holds, outside, 0, ())
+
+    def holds(self, attribute: str) -> Holds:
+        """Say what a column of categories or identifiers holds."""
+        return _HOLDS.get(self._type(attribute), "other values")
 
     def _type(self, attribute: str) -> str:
         return self.field(attribute).dataType.simpleString()
