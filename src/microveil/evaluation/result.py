@@ -75,8 +75,11 @@ MEASURES = {
         Measure("utility.sse_sst", "SSE/SST", "utility", "attribute", _high),
         Measure("utility.il1s", "IL1s per cell", "utility", "table", _high),
         Measure("utility.means", "difference in means", "utility", "attribute", abs),
+        Measure("utility.totals", "difference in totals", "utility", "attribute", abs),
         Measure("utility.variances", "difference in variances", "utility", "attribute", abs),
         Measure("utility.quantiles", "difference in quantiles", "utility", "attribute", abs),
+        Measure("utility.interval_overlap", "overlap of confidence intervals", "utility",
+                "attribute", _low),
         Measure("utility.pearson", "difference in Pearson correlations", "utility", "pair", abs),
         Measure("utility.spearman", "difference in Spearman correlations", "utility", "pair", abs),
         Measure("utility.unchanged", "share unchanged", "utility", "attribute", _low,
@@ -153,6 +156,8 @@ class Figure:
     high
         How high the value is to be taken where that is not the value itself: the upper end of the
         95% interval of a sample, or what is proved.
+    weighted
+        Whether it compares estimates by the plan's sampling weight.
     """
 
     measure: str
@@ -160,6 +165,7 @@ class Figure:
     value: float
     reading: str
     high: float | None = None
+    weighted: bool = False
 
     @property
     def at_most(self) -> float:
@@ -169,7 +175,8 @@ class Figure:
     @property
     def label(self) -> str:
         """What people read of its measure."""
-        return MEASURES[self.measure].label
+        weighted = ", weighted" if self.weighted else ""
+        return f"{MEASURES[self.measure].label}{weighted}"
 
 
 @dataclass(frozen=True)
@@ -317,10 +324,10 @@ class Evaluation(Summarised):
         }
 
     def to_frame(self) -> pl.DataFrame:
-        """Return the figures as a table: measure (its id), attribute, value, reading, high."""
+        """Return the figures as a table: measure (its id), attribute, value, reading, and so on."""
         schema = {
             "measure": pl.String, "attribute": pl.String, "value": pl.Float64,
-            "reading": pl.String, "high": pl.Float64,
+            "reading": pl.String, "high": pl.Float64, "weighted": pl.Boolean,
         }  # fmt: skip
         return pl.DataFrame([asdict(figure) for figure in self.figures], schema=schema)
 

@@ -200,7 +200,7 @@ def kept_figures(pair: Pair, *, sample: int | None, seed: int) -> Items:
     if pair.plan is None:
         yield NotComputed(_OF_KEPT, "the plan, which says what was kept, is not known")
         return
-    names = [name for name in pair.plan.names("kept") if name in pair.table.columns]
+    names = [name for name in pair.plan.kept if name in pair.table.columns]
     if names:
         classes = risk.quasi_identifier_classes(pair.table.to_native(), names)
         yield kept_figure(classes.unique, names)

@@ -201,7 +201,7 @@ def verdict(
 
 def _exposed(look: Glance) -> Iterator[Figure]:
     """Count what is published as it is: kept columns, and values without noise."""
-    kept = look.plan.names("kept")
+    kept = look.plan.kept
     if kept:
         yield kept_figure(look.unique(kept), kept)
     clusters = look.pair.clusters
@@ -213,7 +213,7 @@ def _exposed(look: Glance) -> Iterator[Figure]:
 
 def _attack_with_kept(look: Glance) -> Iterator[Figure]:
     """Look for people by kept columns too, which may tell apart records that are pooled."""
-    kept = look.plan.names("kept")
+    kept = look.plan.kept
     if kept:
         both = Scenario(known=(*look.pair.attributes, *kept))
         yield kept_linkage_figure(look.nearest(both), kept)

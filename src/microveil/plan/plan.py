@@ -44,6 +44,7 @@ from microveil.plan.roles import (
     Pseudonym,
     Shifted,
     Trim,
+    Weight,
 )
 from microveil.plan.scenarios import Scenario, ScenarioSettings, check_scenarios
 from microveil.plan.toml import inline, texts
@@ -51,7 +52,7 @@ from microveil.plan.toml import inline, texts
 if TYPE_CHECKING:
     import polars as pl
 
-AttributeRole = Confidential | Identifier | Kept | Derived | Pseudonym | Shifted
+AttributeRole = Confidential | Identifier | Kept | Derived | Weight | Pseudonym | Shifted
 AttributesGiven = Mapping[str, object]
 """Attributes as they may be given: roles, their names, or mappings.
 
@@ -226,8 +227,8 @@ class Plan(Summarised, Part):
     dates
         ``"day-first"`` or ``"month-first"``: how dates such as 03/02/2011 in a CSV file are read.
     attributes
-        For every column its role: `Confidential`, `Identifier`, `Kept`, `Derived`, `Pseudonym` or
-        `Shifted`, or the role's name alone.
+        For every column its role: `Confidential`, `Identifier`, `Kept`, `Derived`, `Weight`,
+        `Pseudonym` or `Shifted`, or the role's name alone.
 
     Examples
     --------
@@ -311,6 +312,17 @@ class Plan(Summarised, Part):
     def names(self, role: str) -> tuple[str, ...]:
         """Names of the attributes of one role, in plan order."""
         return tuple(name for name, a in self.attributes.items() if a.role == role)
+
+    @property
+    def kept(self) -> tuple[str, ...]:
+        """Names of the attributes that are published as they are, sampling weights included."""
+        return tuple(n for n, a in self.attributes.items() if a.role in ("kept", "weight"))
+
+    @property
+    def sampling_weights(self) -> tuple[str, ...]:
+        """Names of sampling weights, of which there is one at most in a plan that was checked."""
+        masked = [name for name, a in self.confidential.items() if a.sampling_weight]
+        return (*self.names("weight"), *masked)
 
     def read_from_data(self, attribute: str) -> frozenset[str]:
         """Return the settings of an attribute, its own or the plan's, that `from_data` marks."""

@@ -261,7 +261,7 @@ def certify(
         derived=tuple(
             DerivedAttribute(name=name, expression=d.expression) for name, d in plan.derived.items()
         ),
-        kept=plan.names("kept"),
+        kept=plan.kept,
         dropped=plan.names("identifier"),
         pseudonyms=plan.names("pseudonym"),
         shifted={name: attribute.days for name, attribute in plan.shifted.items()},
@@ -327,8 +327,8 @@ def _plain(bound: Bound | None) -> float | str | None:
 def _not_protected(resolved: ResolvedPlan) -> tuple[str, ...]:
     plan = resolved.plan
     items = ["The number of records."]
-    if plan.names("kept"):
-        items.append(f"Kept attributes, published as they are: {', '.join(plan.names('kept'))}.")
+    if plan.kept:
+        items.append(f"Kept attributes, published as they are: {', '.join(plan.kept)}.")
     items += _not_hidden_by_key(plan)
     pooled = [name for pool in resolved.pools for name in pool.names]
     alone = [m for m in resolved.attributes if m.name not in pooled]

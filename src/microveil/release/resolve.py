@@ -25,6 +25,7 @@ from microveil.release.resolve_numbers import (
     declared_domain,
     resolve_numbers,
 )
+from microveil.release.resolve_weight import check_sampling_weight, notes_on_weights
 
 _MOST_NAMES = 30
 _MOST_ALIKE = 5
@@ -73,6 +74,8 @@ def resolve(plan: Plan, engine: Table) -> ResolvedPlan:
         problems.raise_found()
     names = _usable(plan, engine, problems)
     _check_people(plan, engine, problems)
+    with problems:
+        check_sampling_weight(plan, engine)
     if plan.missing == "drop":
         engine.drop_missing([name for name in plan.confidential if name in engine.columns])
         _check_records(engine, " after dropping those with missing values")
@@ -94,6 +97,7 @@ def _resolved(
 ) -> ResolvedPlan:
     """Warn of what weakens the guarantee, and note it for the certificate."""
     notes += [*_notes_on_persons(plan, attributes), *_notes_on_agreement(plan, attributes)]
+    notes += notes_on_weights(plan)
     for told in _told(notes):
         warn(told, PrivacyWarning)
     if plan.from_data:

@@ -45,7 +45,7 @@ class SparkTable:
 
     def __init__(self, frame: DataFrame, plan: Plan, scratch: Scratch, seed: int | None) -> None:
         self._frame = frame
-        self._staged = [*plan.confidential, *plan.names("kept")]
+        self._staged = [*plan.confidential, *plan.kept]
         self._scratch = scratch
         self._dropped: list[str] = []
         self._coding: dict[str, Coding] = {}
