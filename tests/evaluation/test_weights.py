@@ -124,7 +124,9 @@ def test_equal_weights_are_none_and_their_scale_does_not_matter(
         lambda x, y, weights=None: utility.correlation_differences(x, y, "spearman", weights),
         lambda x, y, weights=None: utility.interval_overlap(x[:, 0], y[:, 0], weights),
     ):  # fmt: skip
-        assert measure(original, masked, equal) == pytest.approx(measure(original, masked), rel=1e-7, abs=1e-7)
+        assert measure(original, masked, equal) == pytest.approx(
+            measure(original, masked), rel=1e-7, abs=1e-7
+        )
         assert measure(original, masked, scaled) == pytest.approx(
             measure(original, masked, uneven), rel=1e-7, abs=1e-7
         )

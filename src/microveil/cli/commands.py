@@ -312,6 +312,8 @@ def protect(
     if stamp:
         _errors.print(stamp, end="")
     _say(show_release(certificate), quiet=quiet)
+    for rule in written.rules:
+        _say(str(rule), quiet=quiet)
     if done.verdict is not None:
         _say(show_verdict(done.verdict))
     _say(f"Protected   {written.protected}\nCertificate {written.certificate}", quiet=quiet)

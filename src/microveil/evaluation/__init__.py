@@ -31,6 +31,7 @@ from microveil.evaluation.risk_figures import (
     kept_figures,
     linkage_figures,
 )
+from microveil.evaluation.rule_figures import rule_figures
 from microveil.evaluation.utility import Scale
 from microveil.evaluation.utility_figures import (
     distribution_figures,
@@ -149,6 +150,7 @@ def evaluate(
         yield from kept_figures(pair, sample=linkage_sample, seed=seed)
         yield from combination_figures(pair)
         yield from pooling_figures(pair)
+        yield from rule_figures(pair)
         if not pair.attributes:
             return
         yield from distribution_figures(pair)

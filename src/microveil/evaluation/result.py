@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from microveil.plan.scenarios import Scenario
 
 Part = Literal["utility", "risk", "learning"]
-About = Literal["table", "attribute", "pair", "columns", "class", "scenario"]
+About = Literal["table", "attribute", "pair", "columns", "class", "scenario", "rule"]
 
 ABOUT: dict[About, str] = {
     "table": "the whole table",
@@ -28,6 +28,7 @@ ABOUT: dict[About, str] = {
     "columns": 'columns, given as "a, b"',
     "class": 'a class, given as "target = class"',
     "scenario": "the whole table, or a scenario, given by its name",
+    "rule": "a rule, as the plan has it",
 }
 """What figures are about, and how that is given to `Evaluation.value`."""
 
@@ -89,6 +90,8 @@ MEASURES = {
         Measure("utility.cramers_v", "difference in Cramér's V", "utility", "pair", abs),
         Measure("utility.pmse", "pMSE", "utility", "table", _high),
         Measure("utility.pmse_ratio", "pMSE ratio", "utility", "table", _high),
+        Measure("utility.rule_broken", "records that break a rule", "utility", "rule", _high),
+        Measure("utility.rule_changed", "records changed to keep a rule", "utility", "rule", _high),
         Measure("linkage.nearest", "linkage by nearest record", "risk", "scenario", _high),
         Measure("linkage.one_to_one", "linkage one to one", "risk", "scenario", _high),
         Measure("linkage.structure", "linkage by shared values", "risk", "scenario", _high),

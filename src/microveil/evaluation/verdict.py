@@ -31,6 +31,7 @@ from microveil.evaluation.risk_figures import kept_figure, kept_linkage_figure, 
 from microveil.plan.scenarios import Scenario
 from microveil.release.certificate import Certificate
 from microveil.release.release import Release
+from microveil.release.rules import RuleOutcome
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -65,6 +66,8 @@ class Verdict(Summarised):
         Pseudonyms, which link the records of a person.
     shifted
         Dates that moved with their people, whom no attack looked for by them.
+    rules
+        What became of each rule of the plan.
     """
 
     records: int
@@ -73,6 +76,7 @@ class Verdict(Summarised):
     change: Change | None
     linked_by: tuple[str, ...] = ()
     shifted: tuple[str, ...] = ()
+    rules: tuple[RuleOutcome, ...] = ()
 
     @property
     def passed(self) -> bool:
@@ -114,6 +118,12 @@ class Verdict(Summarised):
             yield "Pseudonyms", f"{', '.join(self.linked_by)}: {_LINKED}"
         if self.shifted:
             yield "Moved dates", f"{', '.join(self.shifted)}: {_MOVED}"
+        left = [f"{rule.rule} by {rule.released:,}" for rule in self.rules if rule.released]
+        if left:
+            yield (
+                "Rules",
+                f"still broken, since no masked values would keep them: {'; '.join(left)}",
+            )
         shares = [f for f in self.figures if f.measure == "risk.clusters_without_noise"]
         if any(figure.value for figure in shares):
             most = max(shares, key=lambda figure: figure.value)
@@ -196,7 +206,7 @@ def verdict(
     figures += _attack_with_kept(look) if passes(figures) else ()
     change = next_step(look, figures, scenarios, seed=int(random.integers(2**32)))
     names = look.plan.names("pseudonym"), look.plan.names("shifted")
-    return Verdict(look.records, len(look.chosen), tuple(figures), change, *names)
+    return Verdict(look.records, len(look.chosen), tuple(figures), change, *names, release.rules)
 
 
 def _exposed(look: Glance) -> Iterator[Figure]:

@@ -119,7 +119,10 @@ class PooledGroup(_Entry):
     parts: Annotated[int, Field(description="parts by median splits that MDAV ran over, each")]
     smallest_class: Annotated[
         int | None,
-        Field(description="records that share the rarest combination of averages; null: exchanged"),
+        Field(
+            description="records that share the rarest combination of averages, before rules; "
+            "null: exchanged"
+        ),
     ]
 
 
@@ -176,6 +179,9 @@ class Certificate(Summarised, _Entry):
         dict[str, int],
         Field(description="dates moved by one secret number of days per person, and the most days"),
     ] = {}
+    rules: Annotated[
+        tuple[str, ...], Field(description="what masked values were changed to keep")
+    ] = ()
     levels: tuple[Level, ...]
     not_protected: tuple[str, ...]
     notes: tuple[str, ...]
@@ -265,6 +271,7 @@ def certify(
         dropped=plan.names("identifier"),
         pseudonyms=plan.names("pseudonym"),
         shifted={name: attribute.days for name, attribute in plan.shifted.items()},
+        rules=plan.rules,
         levels=three_levels(resolved),
         not_protected=_not_protected(resolved),
         notes=resolved.notes,

@@ -28,10 +28,12 @@ from microveil.core.mask import mask_singly, total_losses
 from microveil.core.mdav import block_size
 from microveil.core.noise import SystemWords, open_words
 from microveil.core.pooling import Pool
+from microveil.core.rules import Rule, System
 from microveil.engines.base import Beside, Pooled, Released
 from microveil.engines.detail_rows import cluster_rows, losses_of
 from microveil.engines.memory import no_finite_result, pooled_wrongly
 from microveil.engines.spark import join, pooling, workers
+from microveil.engines.spark import rules as rules_on_spark
 from microveil.engines.spark.arrow import Batches
 from microveil.engines.spark.hadoop import Scratch
 from microveil.engines.spark.problems import unpacked
@@ -67,6 +69,7 @@ class SparkEngine(SparkTable):
         self._joint: dict[str, DataFrame] = {}
         self._described: dict[str, DataFrame] = {}
         self._derived: dict[str, Derived] = {}
+        self._systems: list[System] = []
 
     @property
     def threads(self) -> int:
@@ -183,6 +186,17 @@ class SparkEngine(SparkTable):
     def shift(self, attribute: str, person: str, days: Callable[[str], int]) -> None:
         """Refuse, as is done before any work."""
         raise NotImplementedError
+
+    def count_broken(self, rules: Sequence[Rule]) -> list[int | None]:
+        """Count the original records that break each rule; derived columns are not at hand."""
+        at_hand = [rule for rule in rules if rule.factors.keys() <= set(self._staged)]
+        counts = rules_on_spark.count_broken(self.table, at_hand, self._plain_number)
+        found = dict(zip((rule.text for rule in at_hand), counts, strict=True))
+        return [found.get(rule.text) for rule in rules]
+
+    def keep_rules(self, system: System) -> None:
+        """Keep rules when masked values are joined to their records, where nobody counts."""
+        self._systems.append(system)
 
     @property
     def joint_clusters(self) -> Mapping[str, DataFrame]:
@@ -388,6 +402,7 @@ class SparkEngine(SparkTable):
             },
             names={self.places[name]: name for name in attributes},
             derived={self.places[name]: recipe for name, recipe in self._derived.items()},
+            systems=tuple(self._systems),
         )
         deal = partial(join.deal_records, schema=assembly.records, buckets=self._buckets)
         dealt = reduce(DataFrame.union, self._dealt.values(), _map(records, deal, join.DEALT))
