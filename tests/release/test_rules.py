@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import polars as pl
 import pytest
 from hypothesis import given, settings
@@ -223,7 +222,8 @@ def test_missing_values_and_times_and_other_libraries() -> None:
         }
     )
     timed = Plan(
-        epsilon=0.5, k=4, missing="keep", anonymity=4, rules=["start < end", "end - start <= days", "day <= start"],
+        epsilon=0.5, k=4, missing="keep", anonymity=4,
+        rules=["start < end", "end - start <= days", "day <= start"],
         attributes={
             "start": Confidential(lower=datetime(2019, 1, 1), upper=datetime(2021, 1, 1)),
             "end": Confidential(lower=datetime(2019, 1, 1), upper=datetime(2021, 1, 1)),
@@ -232,10 +232,7 @@ def test_missing_values_and_times_and_other_libraries() -> None:
     )  # fmt: skip
     for data in (table, table.to_pandas(), table.to_arrow()):
         release = protect(data, timed, seed=5).data
-        released = (
-            pl.DataFrame(release) if isinstance(release, pd.DataFrame) else pl.DataFrame(release)
-        )
-        whole = released.drop_nulls()
+        whole = pl.DataFrame(release).drop_nulls()
         assert whole.height == 79
         assert (whole["start"] < whole["end"]).all()
         length = (whole["end"] - whole["start"]).dt.total_microseconds() / 86_400e6
