@@ -7,6 +7,7 @@ from microveil.evaluation.pairing import Pair
 from microveil.evaluation.result import Figure, Items, NotComputed, percent
 from microveil.plan.rules import parse
 from microveil.release.resolve_rules import typed
+from microveil.release.rules import RuleOutcome
 
 
 def rule_figures(pair: Pair) -> Items:
@@ -27,11 +28,11 @@ def _changes(pair: Pair) -> Items:
         if row["masked"] is None:
             yield NotComputed(("utility.rule_changed",), "it is not counted on Spark", row["rule"])
             continue
-        share = row["masked"] / row["records"]
+        share, outcome = row["masked"] / row["records"], RuleOutcome(**row)
         yield Figure(
             "utility.rule_changed",
             row["rule"],
             share,
             f"{percent(share)} of masked records broke it and were changed to keep it, by "
-            f"{row['moved']:.3g} on average; {row['original']:,} records of the original break it",
+            f"{outcome.how_far}; {outcome.original or 0:,} records of the original break it",
         )

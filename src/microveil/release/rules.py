@@ -1,7 +1,7 @@
 """Keep the rules of a plan in its release, and say what that took."""
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 
 import polars as pl
 
@@ -10,7 +10,7 @@ from microveil.release.resolve import ResolvedPlan
 
 _SCHEMA = {
     "rule": pl.String, "records": pl.Int64, "original": pl.Int64, "masked": pl.Int64,
-    "released": pl.Int64, "moved": pl.Float64,
+    "released": pl.Int64, "moved": pl.Float64, "in_days": pl.Boolean,
 }  # fmt: skip
 
 
@@ -29,6 +29,8 @@ class RuleOutcome:
         None where that is not counted, as on Spark.
     moved
         How far the masked records that broke it were moved, on average, to keep it.
+    in_days
+        Whether that is in days, and not in the unit of the columns.
     """
 
     rule: str
@@ -37,16 +39,23 @@ class RuleOutcome:
     masked: int | None = None
     released: int | None = None
     moved: float | None = None
+    in_days: bool = False
 
     def __str__(self) -> str:
         before = "" if self.original is None else f"{_records(self.original)} broke it"
         if self.masked is None:
             said = f"{before} in the original; " if before else ""
             return f"Rule {self.rule}: {said}masked records that did were changed to keep it."
-        changed = f", {self.masked:,} after masking" if self.masked else ""
-        moved = f" and were moved by {self.moved:.3g} on average" if self.masked else ""
+        changed = f" and {self.masked:,} after masking, which were moved by {self.how_far}"
         left = f"{self.released:,} could not be changed to keep it" if self.released else "none now"
-        return f"Rule {self.rule}: {before} in the original{changed}{moved}; {left}."
+        return (
+            f"Rule {self.rule}: {before} in the original{changed if self.masked else ''}; {left}."
+        )
+
+    @property
+    def how_far(self) -> str:
+        """Say how far records were moved."""
+        return f"{self.moved or 0.0:.3g}{' days' if self.in_days else ''} on average"
 
 
 def _records(count: int) -> str:
@@ -70,10 +79,12 @@ def keep_rules(
     told = {rule.text for system in resolved.systems for rule in system.rules}
     outcomes = []
     for rule, before in zip(resolved.rules, original, strict=True):
+        days = any(engine.columns[name].clock for name in rule.factors)
+        outcome = RuleOutcome(rule.text, engine.records, before, in_days=days)
         one = kept.get(rule.text)
         if one is not None:
-            counts = {"masked": one.before, "released": one.after, "moved": one.moved}
-        else:
-            counts = {} if rule.text in told else {"masked": 0, "released": 0, "moved": 0.0}
-        outcomes.append(RuleOutcome(rule.text, engine.records, before, **counts))  # type: ignore[arg-type]
+            outcome = replace(outcome, masked=one.before, released=one.after, moved=one.moved)
+        elif rule.text not in told:
+            outcome = replace(outcome, masked=0, released=0, moved=0.0)
+        outcomes.append(outcome)
     return tuple(outcomes)
