@@ -64,6 +64,7 @@ JOINT = Plan(
     anonymity=5,
     pooling="average",
     groups=[["age", "school"], ["job", "smokes"], {"attributes": ["code", "born"], "anonymity": 0}],
+    rules=["age >= 1"],
     attributes={**ATTRIBUTES, "job": Confidential(kind="nominal", taxonomy=JOBS)},
 )
 CATEGORICAL = ("school", "job", "smokes", "code")
