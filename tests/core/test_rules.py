@@ -1,7 +1,7 @@
 """Rules between columns: what breaks them, and the least change that keeps them."""
 
 from itertools import product
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import pytest
@@ -114,7 +114,7 @@ def test_real_records_are_changed_least(record: list[float], which: int) -> None
     constraints = [
         {
             "type": "eq" if each.sign == "==" else "ineq",
-            "fun": lambda x, each=each: -each.totals(dict(zip("abc", x, strict=True)))[0],
+            "fun": lambda x, each=each: -each.totals(dict(zip("abc", x, strict=True))),
         }
         for each in rules
     ]
@@ -135,6 +135,28 @@ def test_what_happens_to_a_record_follows_from_the_record_alone() -> None:
     for at in range(200):
         alone = keep(system, {name: column[at : at + 1] for name, column in values.items()})
         assert all(alone[name][0] == together[name][at] for name in "abc")
+
+
+def test_columns_without_ends() -> None:
+    most = np.finfo(np.float64).max
+    endless = tuple(Movable(name, -most, most, step=2.0**-20) for name in "abt")
+    for sign in get_args(Sign):
+        system = System((rule(sign, a=1, b=1, t=-1),), endless)
+        assert reference(system) is not None
+        kept = keep(system, columns(a=[5, 1e9], b=[3, 0.1], t=[1, -1e9]))
+        assert not system.broken(kept).any()
+
+
+def test_a_rule_that_a_record_cannot_keep_does_not_spoil_the_others() -> None:
+    random = np.random.default_rng(4)
+    rules = (rule("<=", a=1, limit=-1), rule("==", a=1, b=1, c=-1))
+    system = System(rules, (whole("a"), whole("b"), whole("c", 15)))
+    values = {name: random.integers(0, 11, 400).astype(float) for name in "abc"}
+    values["limit"] = np.where(np.arange(400) % 2, -1.0, 3.0)
+    kept = keep(system, values)
+    assert rules[0].broken(kept).tolist() == (values["limit"] < 0).tolist()
+    assert not rules[1].broken(kept).any()
+    assert kept["limit"].tolist() == values["limit"].tolist()
 
 
 def test_rules_that_no_record_can_keep_are_seen() -> None:

@@ -6,7 +6,7 @@ from the record alone: never from others, nor from anything that is not in it.
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from operator import mul
@@ -28,6 +28,7 @@ _ROUNDS = 30
 _SHORTEST_FIRST = 4
 _NUDGES = 4
 _MOST_OFFSETS = 3_200
+_FAR = 1e-6
 _AT_ONCE = 2**17
 _STARTS = 64
 
@@ -41,13 +42,17 @@ class Rule:
     constant: float
     sign: Sign
 
-    def totals(self, values: Mapping[str, Reals]) -> tuple[Reals, Reals]:
-        """Return Σ factor·column + constant of each record, and how far rounding may move it."""
+    def totals(self, values: Mapping[str, Reals]) -> Reals:
+        """Return Σ factor·column + constant of each record."""
         terms = [factor * values[name] for name, factor in self.factors.items()]
         total: Reals = np.sum(terms, axis=0) + self.constant
-        if self.is_exact:
-            return total, np.zeros_like(total)
-        return total, ROUNDING * (np.sum(np.abs(terms), axis=0) + abs(self.constant))
+        return total
+
+    def sizes(self, values: Mapping[str, Reals]) -> Reals:
+        """Return the sum of what is added up, each without its sign."""
+        terms = [np.abs(factor * values[name]) for name, factor in self.factors.items()]
+        size: Reals = np.sum(terms, axis=0) + abs(self.constant)
+        return size
 
     @property
     def is_exact(self) -> bool:
@@ -66,7 +71,8 @@ class Rule:
         array([False,  True, False])
         """
         with np.errstate(invalid="ignore"):
-            total, near = self.totals(values)
+            total = self.totals(values)
+            near = np.zeros_like(total) if self.is_exact else ROUNDING * self.sizes(values)
             if self.sign == "==":
                 found: Booleans = np.abs(total) > near
             else:
@@ -135,8 +141,9 @@ def keep(system: System, values: Mapping[str, Reals], instead: Values | None = N
     """Change the records that break a rule as little as possible, so that they keep all.
 
     The change of a record is least in the sum of squares, each column measured in its `unit`, but
-    for what rounding to the columns' steps asks for. Records for which no such values are found
-    take those of `instead`, or else stay broken.
+    for what rounding to the columns' steps asks for. A rule that a record cannot keep, beside the
+    values that stay as they are, is left broken and the others are kept. Records for which no
+    values are found take those of `instead`, if any are given.
 
     Guarantee
     ---------
@@ -147,28 +154,78 @@ def keep(system: System, values: Mapping[str, Reals], instead: Values | None = N
     kept = {name: column.copy() for name, column in values.items()}
     rows = np.flatnonzero(system.broken(values))
     for first in range(0, len(rows), _AT_ONCE):
-        few = rows[first : first + _AT_ONCE]
-        changed = _keep_all(system, {name: column[few] for name, column in values.items()}, instead)
-        for column in system.movable:
-            kept[column.name][few] = changed[column.name]
+        at_once = rows[first : first + _AT_ONCE]
+        for part, able in _possible(system, {n: column[at_once] for n, column in values.items()}):
+            few = at_once[part]
+            changed = _keep_all(able, {n: values[n][few] for n in able.names}, instead)
+            for column in able.movable:
+                kept[column.name][few] = changed[column.name]
     return kept
 
 
+def _possible(system: System, values: Values) -> Iterator[tuple[NDArray[np.int64], System]]:
+    """Part records by which rules they can keep each by itself, and leave out the others."""
+    lost = np.column_stack([_is_impossible(system, rule, values) for rule in system.rules])
+    patterns, which = np.unique(lost, axis=0, return_inverse=True)
+    for number, pattern in enumerate(patterns):
+        rules = tuple(r for r, gone in zip(system.rules, pattern, strict=True) if not gone)
+        named = {name for rule in rules for name in rule.factors}
+        movable = tuple(m for m in system.movable if m.name in named)
+        if movable:
+            yield np.flatnonzero(which.ravel() == number), System(rules, movable)
+
+
+def _is_impossible(system: System, rule: Rule, values: Values) -> Booleans:
+    """Return which records break a rule whatever their columns that may move are moved to."""
+    ends = {m.name: (m.lower, m.upper) for m in system.movable if m.name in rule.factors}
+    best, worst = dict(values), dict(values)
+    for name, (lower, upper) in ends.items():
+        low, high = (lower, upper) if rule.factors[name] > 0 else (upper, lower)
+        best[name] = np.where(np.isnan(values[name]), np.nan, low)
+        worst[name] = np.where(np.isnan(values[name]), np.nan, high)
+    with np.errstate(over="ignore", invalid="ignore"):
+        above: Booleans = rule.totals(best) > _FAR * rule.sizes(best)
+        below: Booleans = rule.totals(worst) < -_FAR * rule.sizes(worst)
+    return above | below if rule.sign == "==" else above
+
+
 def _keep_all(system: System, values: Values, instead: Values | None) -> Values:
-    near = _rounded(system, _project(system, values))
+    projected = _project(system, values)
+    near = _rounded(system, projected)
+    rows = np.flatnonzero(system.broken(near) & ~_is_out_of_reach(system, projected))
+    few = _settled(system, {name: column[rows] for name, column in near.items()})
     changed = {name: column.copy() for name, column in near.items()}
-    for turn in range(_ROUNDS):
-        if not system.broken(changed).any():
-            return changed
-        for rule in system.rules:
-            _repair(system, rule, changed, turn)
-    _search(system, near, changed)
+    for column in system.movable:
+        changed[column.name][rows] = few[column.name]
     lost = system.broken(changed)
-    if instead is not None:
-        for column in system.movable:
-            there = lost & ~np.isnan(values[column.name])
-            changed[column.name][there] = instead[column.name][0]
+    for column in system.movable if instead is not None else ():
+        there = lost & ~np.isnan(values[column.name])
+        changed[column.name][there] = instead[column.name][0]  # type: ignore[index]
     return changed
+
+
+def _is_out_of_reach(system: System, projected: Values) -> Booleans:
+    """Return for which records not even values that need not be rounded keep all rules."""
+    with np.errstate(invalid="ignore"):
+        beyond = [
+            (np.abs(total) if rule.sign == "==" else total) > _FAR * (1 + rule.sizes(projected))
+            for rule in system.rules
+            for total in [rule.totals(projected)]
+        ]
+    found: Booleans = np.logical_or.reduce(beyond)
+    return found
+
+
+def _settled(system: System, near: Values) -> Values:
+    """Make up for what rounding broke, with the least that helps."""
+    values = {name: column.copy() for name, column in near.items()}
+    _search(system, near, values)
+    for turn in range(_ROUNDS):
+        if not system.broken(values).any():
+            break
+        for rule in system.rules:
+            _repair(system, rule, values, turn)
+    return values
 
 
 def _rounded(system: System, values: Values) -> Values:
@@ -277,7 +334,7 @@ def _repair(system: System, rule: Rule, values: Values, turn: int) -> None:
         moves[turn % len(columns)] = -1.0
     outcomes = [few | {m.name: new} for new, m in zip(tried, columns, strict=True)]
     broken = np.array([sum(r.broken(o) for r in system.rules) for o in outcomes])
-    excess = np.array([np.abs(rule.totals(o)[0]) for o in outcomes])
+    excess = np.array([np.abs(rule.totals(o)) for o in outcomes])
     excess = np.where([rule.broken(o) for o in outcomes], excess, 0.0)
     chosen = np.lexsort((moves, excess, broken), axis=0)[0]
     for at, column in enumerate(columns):
@@ -287,8 +344,10 @@ def _repair(system: System, rule: Rule, values: Values, turn: int) -> None:
 def _tried(system: System, rule: Rule, column: Movable, values: Values) -> Reals:
     """Return a column moved so that a rule is kept, or as far towards it as its range allows."""
     factor, old = rule.factors[column.name], values[column.name]
-    gap = _gap(system, rule) if rule.sign == "<" else 0.0
-    move = -(rule.totals(values)[0] + gap) / factor
+    excess = rule.totals(values)
+    if rule.sign == "<":
+        excess = excess + np.maximum(_gap(system, rule), 2 * ROUNDING * rule.sizes(values))
+    move = -excess / factor
     new = column.rounded(_moved(column, old, move, rule.sign))
     new = np.where(np.isfinite(new), new, old)
     if column.coarseness or rule.sign == "==":
