@@ -35,6 +35,7 @@ if TYPE_CHECKING:
         Pseudonym,
         Scenario,
         Shifted,
+        Weight,
     )
     from microveil.release.certificate import Certificate
     from microveil.release.check import check
@@ -73,6 +74,7 @@ __all__ = [
     "Source",
     "UsefulnessWarning",
     "Verdict",
+    "Weight",
     "__version__",
     "audit",
     "check",
@@ -116,6 +118,7 @@ _HOMES = {
             "Pseudonym",
             "Scenario",
             "Shifted",
+            "Weight",
         ),
         "release.certificate": ("Certificate",),
         "release.check": ("check",),

@@ -137,7 +137,12 @@ def _check_plan(path: Path, data: "Source", *, quiet: bool) -> None:
 def risk(
     data: "Source",
     key: Annotated[list[str], typer.Option(help="A column that others may know of a person.")],
-    weight: Annotated[str | None, typer.Option(help="A column of sampling weights.")] = None,
+    weight: Annotated[
+        str | None, typer.Option(help="A column of sampling weights, by default the plan's.")
+    ] = None,
+    plan: Annotated[
+        Path | None, typer.Option(help="A plan in TOML, for its sampling weight.")
+    ] = None,
     household: Annotated[
         str | None, typer.Option(help="A column that says which records belong together.")
     ] = None,
@@ -159,7 +164,9 @@ def risk(
     """
     from microveil.evaluation.classical import risk
     from microveil.evaluation.classical_result import side_by_side
+    from microveil.plan.plan import Plan
 
+    made = None if plan is None else Plan.read(plan)
     tables = {"original": data} | ({} if release is None else {"release": data.of_release(release)})
     found = {
         name: risk(
@@ -169,6 +176,7 @@ def risk(
             household=household,
             sensitive=sensitive or (),
             sampling_fraction=sampling_fraction,
+            plan=made,
         )
         for name, table in tables.items()
     }
@@ -304,6 +312,8 @@ def protect(
     if stamp:
         _errors.print(stamp, end="")
     _say(show_release(certificate), quiet=quiet)
+    for rule in written.rules:
+        _say(str(rule), quiet=quiet)
     if done.verdict is not None:
         _say(show_verdict(done.verdict))
     _say(f"Protected   {written.protected}\nCertificate {written.certificate}", quiet=quiet)

@@ -109,7 +109,7 @@ class _InMemory:
     ) -> Done:
         table = self._table or load(self._data, **plan.reading)
         released = [name for name, a in plan.attributes.items() if a.role != "identifier"]
-        as_they_are = (*plan.names("kept"), *plan.shifted)
+        as_they_are = (*plan.kept, *plan.shifted)
         check_values(table.data, as_they_are, released, self._places.protected)
         release = protect(table, plan, ledger=ledger, key=key, seed=seed, progress=progress)
         with given_back_on_failure(release.spending):

@@ -20,6 +20,7 @@ from microveil.core.attribute import (
 from microveil.core.coding import Coding
 from microveil.core.grid import Grid, Integers, Reals
 from microveil.core.pooling import Pool
+from microveil.core.rules import Kept, Rule, System
 from microveil.core.tables import UserTable
 from microveil.engines.beside import Beside
 from microveil.plan.roles import Derived
@@ -206,6 +207,12 @@ class Engine(Table, Protocol):
     @property
     def joint_clusters(self) -> Mapping[str, Any]:
         """The joint cluster of each record, in record order, for every pool by its attributes."""
+
+    def count_broken(self, rules: Sequence[Rule]) -> list[int | None]:
+        """Count the original records that break each rule; None where that is not known."""
+
+    def keep_rules(self, system: System) -> list[Kept] | None:
+        """Change masked values so that rules are kept; say what that took, if it is known."""
 
     def derive(self, derived: Mapping[str, Derived]) -> None:
         """Recompute attributes, in this order, from masked ones.

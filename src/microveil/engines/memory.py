@@ -35,6 +35,7 @@ from microveil.core.pooling import (
     exchange,
     holds_the_same,
 )
+from microveil.core.rules import Kept, Rule, System, how_kept, keep, reference
 from microveil.core.tables import UserTable
 from microveil.engines.base import CategoryFacts, Column, Facts, Pooled, Released, TextFacts
 from microveil.engines.detail_rows import cluster_rows, loss_row
@@ -51,6 +52,7 @@ from microveil.engines.dtypes import (
     polars_of,
     shifted,
     with_decimals,
+    with_gaps,
 )
 from microveil.errors import DataError
 from microveil.plan.roles import Derived
@@ -385,6 +387,22 @@ class MemoryEngine:
         numbered = pl.DataFrame({str(place): column for place, column in enumerate(masked)})
         sizes = numbered.group_by(numbered.columns).len("records")["records"]
         return int(sizes.min())  # type: ignore[arg-type]
+
+    def count_broken(self, rules: Sequence[Rule]) -> list[int | None]:
+        """Count the original records that break each rule."""
+        return [
+            int(rule.broken({name: with_gaps(self._column(name)) for name in rule.factors}).sum())
+            for rule in rules
+        ]
+
+    def keep_rules(self, system: System) -> list[Kept]:
+        """Change masked values so that rules are kept; say what that took."""
+        values = {name: with_gaps(self._released(name)) for name in system.names}
+        kept = keep(system, values, None if system.fixed else reference(system))
+        for column in system.movable:
+            if not np.array_equal(values[column.name], kept[column.name], equal_nan=True):
+                self._keep_numbers(column.name, kept[column.name])
+        return how_kept(system, values, kept)
 
     @property
     def joint_clusters(self) -> Mapping[str, Integers]:

@@ -152,7 +152,7 @@ def _pooled(
 def _without_kept(look: Glance, linked: Figure, scenario: Scenario) -> Iterator[_Tried]:
     """Leave out a column that is known exactly."""
     for name in scenario.known or ():
-        if name not in look.plan.names("kept"):
+        if name not in look.plan.kept:
             continue
         others = tuple(other for other in scenario.known or () if other != name)
         after = _replaced(
@@ -165,7 +165,7 @@ def _without_kept(look: Glance, linked: Figure, scenario: Scenario) -> Iterator[
 
 def _with_kept_masked(look: Glance, linked: Figure, random: np.random.Generator) -> Change | None:
     """Mask the kept columns too, so that they are pooled with the others."""
-    kept = look.plan.names("kept")
+    kept = look.plan.kept
     masked = {name: Confidential(kind=_kind_of(look, name)) for name in kept}
     after = _replaced(look.plan, attributes={**look.plan.attributes, **masked})
     pair = None if after is None else look.trial(after, RECORDS, random)
@@ -185,7 +185,7 @@ def _kind_of(look: Glance, name: str) -> Literal["nominal"] | None:
 
 def _against_kept(look: Glance) -> Change | None:
     """Drop the kept column without which fewest records are unique."""
-    kept = look.plan.names("kept")
+    kept = look.plan.kept
     shares = {
         name: look.unique(others) if (others := [other for other in kept if other != name]) else 0.0
         for name in kept

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from microveil.plan.scenarios import Scenario
 
 Part = Literal["utility", "risk", "learning"]
-About = Literal["table", "attribute", "pair", "columns", "class", "scenario"]
+About = Literal["table", "attribute", "pair", "columns", "class", "scenario", "rule"]
 
 ABOUT: dict[About, str] = {
     "table": "the whole table",
@@ -29,6 +29,7 @@ ABOUT: dict[About, str] = {
     "columns": 'columns, given as "a, b"',
     "class": 'a class, given as "target = class"',
     "scenario": "the whole table, or a scenario, given by its name",
+    "rule": "a rule, as the plan has it",
 }
 """What figures are about, and how that is given to `Evaluation.value`."""
 
@@ -76,8 +77,11 @@ MEASURES = {
         Measure("utility.sse_sst", "SSE/SST", "utility", "attribute", _high),
         Measure("utility.il1s", "IL1s per cell", "utility", "table", _high),
         Measure("utility.means", "difference in means", "utility", "attribute", abs),
+        Measure("utility.totals", "difference in totals", "utility", "attribute", abs),
         Measure("utility.variances", "difference in variances", "utility", "attribute", abs),
         Measure("utility.quantiles", "difference in quantiles", "utility", "attribute", abs),
+        Measure("utility.interval_overlap", "overlap of confidence intervals", "utility",
+                "attribute", _low),
         Measure("utility.pearson", "difference in Pearson correlations", "utility", "pair", abs),
         Measure("utility.spearman", "difference in Spearman correlations", "utility", "pair", abs),
         Measure("utility.unchanged", "share unchanged", "utility", "attribute", _low,
@@ -87,6 +91,8 @@ MEASURES = {
         Measure("utility.cramers_v", "difference in Cramér's V", "utility", "pair", abs),
         Measure("utility.pmse", "pMSE", "utility", "table", _high),
         Measure("utility.pmse_ratio", "pMSE ratio", "utility", "table", _high),
+        Measure("utility.rule_broken", "records that break a rule", "utility", "rule", _high),
+        Measure("utility.rule_changed", "records changed to keep a rule", "utility", "rule", _high),
         Measure("linkage.nearest", "linkage by nearest record", "risk", "scenario", _high),
         Measure("linkage.one_to_one", "linkage one to one", "risk", "scenario", _high),
         Measure("linkage.structure", "linkage by shared values", "risk", "scenario", _high),
@@ -154,6 +160,8 @@ class Figure:
     high
         How high the value is to be taken where that is not the value itself: the upper end of the
         95% interval of a sample, or what is proved.
+    weighted
+        Whether it compares estimates by the plan's sampling weight.
     """
 
     measure: str
@@ -161,6 +169,7 @@ class Figure:
     value: float
     reading: str
     high: float | None = None
+    weighted: bool = False
 
     @property
     def at_most(self) -> float:
@@ -170,7 +179,8 @@ class Figure:
     @property
     def label(self) -> str:
         """What people read of its measure."""
-        return MEASURES[self.measure].label
+        weighted = ", weighted" if self.weighted else ""
+        return f"{MEASURES[self.measure].label}{weighted}"
 
 
 @dataclass(frozen=True)
@@ -325,10 +335,10 @@ class Evaluation(Summarised):
         }
 
     def to_frame(self) -> pl.DataFrame:
-        """Return the figures as a table: measure (its id), attribute, value, reading, high."""
+        """Return the figures as a table: measure (its id), attribute, value, reading, and so on."""
         schema = {
             "measure": pl.String, "attribute": pl.String, "value": pl.Float64,
-            "reading": pl.String, "high": pl.Float64,
+            "reading": pl.String, "high": pl.Float64, "weighted": pl.Boolean,
         }  # fmt: skip
         return pl.DataFrame([asdict(figure) for figure in self.figures], schema=schema)
 

@@ -222,7 +222,7 @@ def kept_figures(pair: Pair, count: Count, nearest: Callable[[Scenario], Linked]
     if pair.plan is None:
         yield NotComputed(_OF_KEPT, "the plan, which says what was kept, is not known")
         return
-    names = [name for name in pair.plan.names("kept") if name in pair.table.columns]
+    names = [name for name in pair.plan.kept if name in pair.table.columns]
     if names:
         yield kept_figure(count(names).unique, names)
     if names and pair.positions is not None and pair.attributes:

@@ -22,6 +22,7 @@ from microveil.evaluation.pairing import Pair
 from microveil.evaluation.result import LINKAGE, Figure, Items, NotComputed
 from microveil.evaluation.risk import Classes
 from microveil.evaluation.risk_figures import cluster_figures, disclosure_figures, linkage_figure
+from microveil.evaluation.rule_figures import rule_figures
 from microveil.evaluation.utility import Scale
 from microveil.evaluation.utility_figures import (
     distribution_figures,
@@ -56,6 +57,7 @@ class Measured:
         yield from distribution_figures(pair)
         yield from category_figures(pair)
         yield from propensity_figures(pair)
+        yield from rule_figures(pair)
         yield from cluster_figures(pair)
         if pair.positions is not None:
             yield from error_figures(pair, self.scale)

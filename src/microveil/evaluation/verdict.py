@@ -33,6 +33,7 @@ from microveil.evaluation.risk_figures import kept_figure, kept_linkage_figure, 
 from microveil.plan.scenarios import Scenario
 from microveil.release.certificate import Certificate
 from microveil.release.release import Release
+from microveil.release.rules import RuleOutcome
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -67,6 +68,8 @@ class Verdict(Summarised):
         Pseudonyms, which link the records of a person.
     shifted
         Dates that moved with their people, whom no attack looked for by them.
+    rules
+        What became of each rule of the plan.
     """
 
     records: int
@@ -75,6 +78,7 @@ class Verdict(Summarised):
     change: Change | None
     linked_by: tuple[str, ...] = ()
     shifted: tuple[str, ...] = ()
+    rules: tuple[RuleOutcome, ...] = ()
 
     @property
     def passed(self) -> bool:
@@ -116,6 +120,12 @@ class Verdict(Summarised):
             yield "Pseudonyms", f"{', '.join(self.linked_by)}: {_LINKED}"
         if self.shifted:
             yield "Moved dates", f"{', '.join(self.shifted)}: {_MOVED}"
+        left = [f"{rule.rule} by {rule.released:,}" for rule in self.rules if rule.released]
+        if left:
+            yield (
+                "Rules",
+                f"still broken, since no masked values would keep them: {'; '.join(left)}",
+            )
         shares = [f for f in self.figures if f.measure == "risk.clusters_without_noise"]
         if any(figure.value for figure in shares):
             most = max(shares, key=lambda figure: figure.value)
@@ -198,12 +208,12 @@ def verdict(
     figures += _attack_with_kept(look) if passes(figures) else ()
     change = next_step(look, figures, scenarios, seed=int(random.integers(2**32)))
     names = look.plan.names("pseudonym"), look.plan.names("shifted")
-    return Verdict(look.records, look.looked_at, tuple(figures), change, *names)
+    return Verdict(look.records, look.looked_at, tuple(figures), change, *names, release.rules)
 
 
 def _exposed(look: Glance) -> Iterator[Figure]:
     """Count what is published as it is: kept columns, and values without noise."""
-    kept = look.plan.names("kept")
+    kept = look.plan.kept
     if kept:
         yield kept_figure(look.unique(kept), kept)
     clusters = look.pair.clusters
@@ -215,7 +225,7 @@ def _exposed(look: Glance) -> Iterator[Figure]:
 
 def _attack_with_kept(look: Glance) -> Iterator[Figure]:
     """Look for people by kept columns too, which may tell apart records that are pooled."""
-    kept = look.plan.names("kept")
+    kept = look.plan.kept
     if kept:
         both = Scenario(known=(*look.pair.attributes, *kept))
         yield kept_linkage_figure(look.nearest(both), kept)

@@ -119,7 +119,10 @@ class PooledGroup(_Entry):
     parts: Annotated[int, Field(description="parts by median splits that MDAV ran over, each")]
     smallest_class: Annotated[
         int | None,
-        Field(description="records that share the rarest combination of averages; null: exchanged"),
+        Field(
+            description="records that share the rarest combination of averages, before rules; "
+            "null: exchanged"
+        ),
     ]
 
 
@@ -176,6 +179,9 @@ class Certificate(Summarised, _Entry):
         dict[str, int],
         Field(description="dates moved by one secret number of days per person, and the most days"),
     ] = {}
+    rules: Annotated[
+        tuple[str, ...], Field(description="what masked values were changed to keep")
+    ] = ()
     levels: tuple[Level, ...]
     not_protected: tuple[str, ...]
     notes: tuple[str, ...]
@@ -261,10 +267,11 @@ def certify(
         derived=tuple(
             DerivedAttribute(name=name, expression=d.expression) for name, d in plan.derived.items()
         ),
-        kept=plan.names("kept"),
+        kept=plan.kept,
         dropped=plan.names("identifier"),
         pseudonyms=plan.names("pseudonym"),
         shifted={name: attribute.days for name, attribute in plan.shifted.items()},
+        rules=plan.rules,
         levels=three_levels(resolved),
         not_protected=_not_protected(resolved),
         notes=resolved.notes,
@@ -327,8 +334,8 @@ def _plain(bound: Bound | None) -> float | str | None:
 def _not_protected(resolved: ResolvedPlan) -> tuple[str, ...]:
     plan = resolved.plan
     items = ["The number of records."]
-    if plan.names("kept"):
-        items.append(f"Kept attributes, published as they are: {', '.join(plan.names('kept'))}.")
+    if plan.kept:
+        items.append(f"Kept attributes, published as they are: {', '.join(plan.kept)}.")
     items += _not_hidden_by_key(plan)
     pooled = [name for pool in resolved.pools for name in pool.names]
     alone = [m for m in resolved.attributes if m.name not in pooled]

@@ -131,6 +131,7 @@ def facts_of(certificate: Certificate) -> dict[str, str]:
             for g in certificate.groups
         ),
         "derived": ", ".join(f"{d.name} = {d.expression}" for d in certificate.derived),
+        "rules": "; ".join(certificate.rules),
         "kept, unprotected": ", ".join(certificate.kept),
         "dropped": ", ".join(certificate.dropped),
         "pseudonyms": ", ".join(certificate.pseudonyms),

@@ -16,6 +16,7 @@ from microveil.formats import check_regular
 from microveil.plan.plan import Plan
 
 _TABLES = ("clusters.parquet", "losses.parquet", "rows.parquet", "joint.parquet")
+_RULES = "rules.parquet"
 _UNREADABLE = (
     OSError, KeyError, TypeError, ValueError, EOFError, zipfile.BadZipFile, zlib.error,
     RuntimeError,  # that it is encrypted
@@ -45,6 +46,9 @@ class Detail:
         For every group that was pooled, by the names of its attributes, the joint cluster of each
         record, in the order of the original; on Spark a Spark DataFrame of records by their number
         in the table, with block and joint cluster.
+    rules
+        What became of each rule of the plan: how many records broke it in the original, once they
+        were masked, and in the release; None if the plan has no rules.
     plan, protected_sha256
         Of a detail read from a file: what was done, and the protected file it belongs to.
     """
@@ -55,6 +59,7 @@ class Detail:
     plan: Plan | None = None
     protected_sha256: str | None = None
     joint: Mapping[str, Any] = field(default_factory=dict)
+    rules: pl.DataFrame | None = None
 
     def about(self) -> str:
         """Say as JSON what a detail is, and which protected file it belongs to."""
@@ -78,6 +83,9 @@ class Detail:
             for name, table in zip(_TABLES, tables, strict=True):
                 with archive.open(name, "w", force_zip64=True) as entry:
                     table.sink_parquet(entry)
+            if self.rules is not None:
+                with archive.open(_RULES, "w") as entry:
+                    self.rules.write_parquet(entry)
 
     @classmethod
     def read(cls, path: str | Path, scratch: Path | None = None) -> "Detail":
@@ -96,7 +104,9 @@ class Detail:
                 plan = Plan.from_toml(archive.read("plan.toml").decode())
                 protected_sha256 = json.loads(archive.read("about.json"))["protected_sha256"]
                 positions = rows["position"].to_numpy()
+                has_rules = _RULES in archive.namelist()
+                rules = pl.read_parquet(archive.read(_RULES)) if has_rules else None
         except _UNREADABLE:
             raise FileError(f"{path}: not a detail file that can be read") from None
         joint = {group.name: group.to_numpy() for group in groups}
-        return cls(clusters, losses, positions, plan, protected_sha256, joint)
+        return cls(clusters, losses, positions, plan, protected_sha256, joint, rules)

@@ -248,7 +248,7 @@ def _promise(pool: Pool) -> str:
 def _pointers(resolved: ResolvedPlan) -> str:
     """Name the columns that can point to a row although others are pooled."""
     pooled = {name for pool in resolved.pools for name in pool.names}
-    kept = resolved.plan.names("kept")
+    kept = resolved.plan.kept
     masked = [m.name for m in resolved.attributes if m.name not in pooled]
     moved = tuple(resolved.plan.shifted)
     can = [*([f"{', '.join(kept)} (kept)"] if kept else []),

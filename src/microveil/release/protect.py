@@ -1,4 +1,4 @@
-"""The straight line: resolve → mask every attribute → pool → derive → finish, on any engine."""
+"""The straight line: resolve → mask every attribute → pool → keep rules → derive → finish."""
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -20,6 +20,7 @@ from microveil.release.key import Key, key_of
 from microveil.release.ledger import reserved
 from microveil.release.release import Release
 from microveil.release.resolve import ResolvedPlan
+from microveil.release.rules import as_table, keep_rules
 from microveil.release.shares import warn_of_small_shares
 from microveil.release.store import LocalStore, Store
 
@@ -167,9 +168,11 @@ def run_resolved(
     They are made with one that is thrown away.
     """
     plan, key = resolved.plan, key or Key.throwaway()
+    broken = engine.count_broken(resolved.rules)
     _hide_people(engine, plan, key)
     losses = _mask(engine, resolved, seed, progress)
     pooled = _pool(engine, resolved, seed, progress)
+    rules = keep_rules(engine, resolved, broken)
     engine.derive({name: plan.derived[name] for name in plan.derivation_order})
     rows = engine.finish(resolved.columns)
     certificate = certify(resolved, pooled, records=engine.records, seeded=seed is not None)
@@ -182,7 +185,9 @@ def run_resolved(
             rows.positions,
             plan,
             joint=dict(engine.joint_clusters),
+            rules=as_table(rules) if rules else None,
         ),
+        rules=rules,
         plan=plan,
         store=store,
         seed=seed,

@@ -18,6 +18,7 @@ from microveil.release.certificate import Certificate, ProtectedFile
 from microveil.release.detail import Detail
 from microveil.release.key import Key
 from microveil.release.ledger import Spending
+from microveil.release.rules import RuleOutcome
 from microveil.release.store import Places, Store, places_of
 
 
@@ -26,6 +27,7 @@ class Written(Places):
     """Where a release was written to, and its certificate, which names the protected file."""
 
     certified: Certificate = field(repr=False)
+    rules: tuple[RuleOutcome, ...] = field(default=(), repr=False)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -44,6 +46,8 @@ class Release(Summarised):
         Private: clusters, sensitivities, scales.
     plan
         What was done.
+    rules
+        Private: what became of each rule of the plan.
     """
 
     rows: Released = field(repr=False)
@@ -54,6 +58,7 @@ class Release(Summarised):
     seed: int | None = field(default=None, repr=False)
     spending: Spending | None = field(default=None, repr=False)
     key: Key | None = field(default=None, repr=False)
+    rules: tuple[RuleOutcome, ...] = field(default=(), repr=False)
 
     def _summary(self) -> Summary:
         from microveil.release.certificate_text import summary
@@ -129,7 +134,7 @@ class Release(Summarised):
             self.store.write_text(certificate.to_json(), public)
             if self.spending is not None:
                 self.spending.record(file)
-        return Written(places.protected, places.certificate, places.detail, certificate)
+        return Written(places.protected, places.certificate, places.detail, certificate, self.rules)
 
     def _meta_of(self, positions: Integers | UserTable) -> TableMeta:
         """Take what the original file says of the released columns and records."""

@@ -13,11 +13,13 @@ from microveil.core.attribute import (
 )
 from microveil.core.methods import METHODS, methods_that
 from microveil.core.pooling import Pool
+from microveil.core.rules import Rule, System
 from microveil.engines.base import Facts, Table
 from microveil.errors import DataError, PrivacyWarning, Problems, few, warn
 from microveil.plan.groups import Group
 from microveil.plan.plan import Plan
 from microveil.plan.roles import did_you_mean
+from microveil.plan.rules import parse, pooled_together
 from microveil.release.resolve_categories import resolve_categories
 from microveil.release.resolve_numbers import (
     check_numeric,
@@ -25,9 +27,17 @@ from microveil.release.resolve_numbers import (
     declared_domain,
     resolve_numbers,
 )
+from microveil.release.resolve_rules import resolve_rules, typed
+from microveil.release.resolve_weight import check_sampling_weight, notes_on_weights
 
 _MOST_NAMES = 30
 _MOST_ALIKE = 5
+_KEPT_RULES = (
+    "masked values that broke a rule were changed as little as needed to keep it: record by "
+    "record, from the record's masked values and those published as they are, and from nothing "
+    "else. That is post-processing, and what is said of epsilon and of pooling holds as it stands. "
+    "A record can still break a rule where no masked values within the domains would keep it"
+)
 
 
 @dataclass(frozen=True)
@@ -38,6 +48,8 @@ class ResolvedPlan:
     attributes: tuple[AttributeSettings, ...]
     columns: tuple[str, ...]
     notes: tuple[str, ...]
+    rules: tuple[Rule, ...] = ()
+    systems: tuple[System, ...] = ()
 
     @property
     def numeric(self) -> tuple[NumericSettings, ...]:
@@ -73,6 +85,8 @@ def resolve(plan: Plan, engine: Table) -> ResolvedPlan:
         problems.raise_found()
     names = _usable(plan, engine, problems)
     _check_people(plan, engine, problems)
+    with problems:
+        check_sampling_weight(plan, engine)
     if plan.missing == "drop":
         engine.drop_missing([name for name in plan.confidential if name in engine.columns])
         _check_records(engine, " after dropping those with missing values")
@@ -94,12 +108,17 @@ def _resolved(
 ) -> ResolvedPlan:
     """Warn of what weakens the guarantee, and note it for the certificate."""
     notes += [*_notes_on_persons(plan, attributes), *_notes_on_agreement(plan, attributes)]
+    notes += notes_on_weights(plan)
     for told in _told(notes):
         warn(told, PrivacyWarning)
     if plan.from_data:
         notes.append(f"taken from the data when the plan was made: {', '.join(plan.from_data)}")
+    numeric = [settings for settings in attributes if isinstance(settings, NumericSettings)]
+    systems = resolve_rules(plan, numeric, engine.columns)
+    notes += [_KEPT_RULES] if systems else []
     released = tuple(n for n in engine.columns if plan.attributes[n].role != "identifier")
-    return ResolvedPlan(plan, attributes, released, tuple(notes))
+    rules = tuple(typed(parse(text), engine.columns) for text in plan.rules)
+    return ResolvedPlan(plan, attributes, released, tuple(notes), rules, systems)
 
 
 def _told(notes: list[str]) -> list[str]:
@@ -167,7 +186,7 @@ def _shares(plan: Plan) -> dict[str, float]:
 
 
 def _pool(plan: Plan, group: Group, by_name: Mapping[str, AttributeSettings]) -> Pool:
-    together = {name: names for names in plan.together for name in names}
+    together = {name: names for names in pooled_together(plan) for name in names}
     blocks = dict.fromkeys(together.get(name, (name,)) for name in group.attributes)
     return Pool(
         attributes=tuple(by_name[name] for name in group.attributes),

@@ -352,6 +352,23 @@ def test_the_order_of_records_is_not_told(run_on: RunOn) -> None:
     assert (by_position == by_position.shift(1)).sum() < 30
 
 
+def test_rules_are_kept_and_weights_stay_as_they_are(run_on: RunOn) -> None:
+    table = pl.DataFrame(
+        {"a": RANDOM.integers(0, 500, 200), "b": RANDOM.integers(0, 500, 200),
+         "w": RANDOM.integers(1, 9, 200) / 2}
+    ).with_columns(t=pl.col("a") + pl.col("b"))  # fmt: skip
+    roles = {"a": DOMAIN, "b": DOMAIN, "t": DOMAIN, "w": "weight"}
+    rules = ["a + b == t", "w <= a"]
+    with pytest.warns(PrivacyWarning, match="sampling weights"):
+        outcome = run_on(table, Plan(epsilon=1, k=5, anonymity=5, rules=rules, attributes=roles))
+    data = outcome.data
+    assert (data["a"] + data["b"] == data["t"]).all()
+    assert (data["w"] <= data["a"]).all()
+    assert data["w"].sort().equals(table["w"].sort())
+    assert outcome.certificate.rules == tuple(rules)
+    assert outcome.certificate.groups[0].together == (("a", "b", "t"),)
+
+
 def test_positions_tell_where_each_record_stood(run_on: RunOn) -> None:
     table = pl.DataFrame({"x": [*range(60), None], "n": np.arange(61) + 7})
     plan = Plan(epsilon=1, k=4, missing="drop", attributes={"x": DOMAIN, "n": "kept"})

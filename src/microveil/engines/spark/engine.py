@@ -29,11 +29,13 @@ from microveil.core.mask import mask_singly, total_losses
 from microveil.core.mdav import block_size
 from microveil.core.noise import SystemWords, open_words
 from microveil.core.pooling import Pool
+from microveil.core.rules import Rule, System
 from microveil.engines.base import Pooled, Released
 from microveil.engines.beside import Beside
 from microveil.engines.detail_rows import cluster_rows, losses_of
 from microveil.engines.memory import no_finite_result, no_pseudonym, pooled_wrongly
 from microveil.engines.spark import derived, hidden, join, pooling, ranking, workers
+from microveil.engines.spark import rules as rules_on_spark
 from microveil.engines.spark.arrow import Batches
 from microveil.engines.spark.beside import BesideOnSpark, fingerprint, told_by
 from microveil.engines.spark.files import Scratch
@@ -73,6 +75,7 @@ class SparkEngine(SparkTable):
         self._described: dict[str, DataFrame] = {}
         self._derived: dict[str, Derived] = {}
         self._hiding = hidden.Hiding()
+        self._systems: list[System] = []
         self._sampling = Lock()
 
     @property
@@ -197,6 +200,17 @@ class SparkEngine(SparkTable):
         shift = hidden.Shift(self.places[person], days, self.columns[attribute])
         hidden.check_shift(self.table, place, shift, (attribute, person))
         self._hiding.shifts[place] = shift
+
+    def count_broken(self, rules: Sequence[Rule]) -> list[int | None]:
+        """Count the original records that break each rule; derived columns are not at hand."""
+        at_hand = [rule for rule in rules if rule.factors.keys() <= set(self._staged)]
+        counts = rules_on_spark.count_broken(self.table, at_hand, self._plain_number)
+        found = dict(zip((rule.text for rule in at_hand), counts, strict=True))
+        return [found.get(rule.text) for rule in rules]
+
+    def keep_rules(self, system: System) -> None:
+        """Keep rules when masked values are joined to their records, where nobody counts."""
+        self._systems.append(system)
 
     @property
     def joint_clusters(self) -> Mapping[str, DataFrame]:
@@ -422,6 +436,7 @@ class SparkEngine(SparkTable):
             },
             names={self.places[name]: name for name in attributes},
             derived=first,
+            systems=tuple(self._systems),
         )
         deal = partial(
             hidden.deal_hidden, hiding=self._hiding, schema=assembly.records, buckets=self._buckets

@@ -50,7 +50,7 @@ class SparkTable:
 
     def __init__(self, frame: DataFrame, plan: Plan, scratch: Scratch, seed: int | None) -> None:
         self._frame = frame
-        roles = (plan.confidential, plan.names("kept"), plan.names("pseudonym"), plan.shifted)
+        roles = (plan.confidential, plan.kept, plan.names("pseudonym"), plan.shifted)
         self._staged = [name for names in roles for name in names]
         self._scratch = scratch
         self._dropped: list[str] = []
@@ -154,7 +154,7 @@ class SparkTable:
         ).collect()[0]
         return TextFacts(nulls=counts.nulls, not_numbers=counts.texts)
 
-    def _number(self, attribute: str) -> Expression:
+    def _plain_number(self, attribute: str) -> Expression:
         """Return a column as doubles: dates as days, times as microseconds."""
         place, column = self.places[attribute], self.columns[attribute]
         value = F.col(place)
@@ -164,8 +164,11 @@ class SparkTable:
             value = F.unix_micros(value)
         elif column.clock == "datetime":
             value = F.expr(f"timestampdiff(MICROSECOND, TIMESTAMP_NTZ '1970-01-01', {place})")
-        number = value.cast("double")
-        coding = self._coding.get(attribute)
+        return value.cast("double")
+
+    def _number(self, attribute: str) -> Expression:
+        """Return a column as doubles, coded as the plan says."""
+        number, coding = self._plain_number(attribute), self._coding.get(attribute)
         return number if coding is None else _coded(number, coding)
 
     def facts(self, domains: Mapping[str, tuple[float, float]]) -> dict[str, Facts]:
