@@ -23,8 +23,9 @@ Present = NDArray[np.bool_]
 class Pool:
     """A group of attributes whose masked values are pooled in the same joint clusters.
 
-    `anonymity` is the least number of records in a joint cluster. `blocks` are the attributes that
-    are exchanged together; an attribute that is exchanged by itself is a block of one.
+    `anonymity` is the least number of records, or of units, in a joint cluster. `blocks` are the
+    attributes that are exchanged together; an attribute that is exchanged by itself is a block of
+    one.
     """
 
     attributes: tuple[AttributeSettings, ...]
@@ -36,6 +37,11 @@ class Pool:
     def names(self) -> tuple[str, ...]:
         """Names of the attributes."""
         return tuple(attribute.name for attribute in self.attributes)
+
+    @property
+    def per_unit(self) -> bool:
+        """Whether units are pooled, since its attributes have one value for each of them."""
+        return self.attributes[0].per_unit
 
     @property
     def follows_masked_values(self) -> bool:

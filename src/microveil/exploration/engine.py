@@ -8,7 +8,8 @@ from microveil.core.grid import Grid, Integers
 from microveil.core.pooling import Pool
 from microveil.core.tables import UserTable
 from microveil.engines.base import CategoryFacts, Facts
-from microveil.engines.memory import MemoryEngine, Order
+from microveil.engines.memory import MemoryEngine
+from microveil.engines.strata import Order
 
 T = TypeVar("T")
 

@@ -47,6 +47,7 @@ from microveil.plan.roles import (
 )
 from microveil.plan.scenarios import Scenario, ScenarioSettings, check_scenarios
 from microveil.plan.toml import inline, texts
+from microveil.plan.units import by_level, check_units
 
 if TYPE_CHECKING:
     import polars as pl
@@ -120,6 +121,8 @@ class PlanOptions(TypedDict, total=False):
     post: Post
     missing: Missing
     records_per_person: int
+    unit: str | None
+    within: Sequence[str]
     domain_from_data: bool
     from_data: Sequence[str]
     ledger: str | Path | None
@@ -207,7 +210,16 @@ class Plan(Summarised, Part):
         ``"error"``; ``"keep"``: nulls stay null and the others are clustered without them;
         ``"drop"``: records with a null in a confidential attribute are left out.
     records_per_person
-        The most records one person has. Each record's budget is epsilon divided by it.
+        The most records one person, or with `unit` one unit, has, known without the data. Each
+        record's budget is epsilon divided by it.
+    unit
+        The column that says which records are of one unit: a household of several persons, or a
+        patient of several visits. It is an identifier, or a pseudonym. Epsilon is then that of a
+        unit: an attribute that has ``per_unit = true`` is masked once for each, and equal in all
+        its records; the budget of any other is divided by `records_per_person`.
+    within
+        Columns, kept or dropped, whose values are strata. Clusters and joint clusters never have
+        records of two of them, and the guarantee is about tables that agree on the strata.
     domain_from_data
         Read undeclared domains from the data. For DP and DP-UM this voids the claim, so it must be
         said here; it warns and is written on the certificate.
@@ -260,6 +272,8 @@ class Plan(Summarised, Part):
     post: Post = "auto"
     missing: Missing = "error"
     records_per_person: int = 1
+    unit: str | None = None
+    within: Annotated[tuple[str, ...], Field(strict=False)] = ()
     domain_from_data: bool = False
     from_data: Annotated[tuple[str, ...], Field(strict=False)] = ()
     ledger: Annotated[str | None, BeforeValidator(_path_as_text)] = None
@@ -280,7 +294,7 @@ class Plan(Summarised, Part):
     @model_validator(mode="after")
     def _check(self) -> Self:
         problems = Problems()
-        for check in (check_plan, check_scenarios):
+        for check in (check_plan, check_units, check_scenarios):
             with problems:
                 check(self)
         problems.raise_found()
@@ -307,6 +321,15 @@ class Plan(Summarised, Part):
     def shifted(self) -> Mapping[str, Shifted]:
         """The dates and times that move by a number of days per person."""
         return _Frozen({n: a for n, a in self.attributes.items() if isinstance(a, Shifted)})
+
+    @property
+    def per_unit(self) -> tuple[str, ...]:
+        """Names of the attributes that have one value for each unit."""
+        return tuple(name for name, a in self.confidential.items() if a.per_unit)
+
+    def persons_of(self, attribute: str) -> int:
+        """Return the most values of an attribute that one person, or one unit, has."""
+        return 1 if self.confidential[attribute].per_unit else self.records_per_person
 
     def names(self, role: str) -> tuple[str, ...]:
         """Names of the attributes of one role, in plan order."""
@@ -370,7 +393,7 @@ class Plan(Summarised, Part):
         """The groups of attributes that are pooled, with anonymity and pooling of each."""
         named = {name for group in self.groups for name in group.attributes}
         others = tuple(name for name in self.confidential if name not in named)
-        groups = (*self.groups, Group(attributes=others)) if others else self.groups
+        groups = (*self.groups, *by_level(self, others))
         whole = [
             Group(
                 attributes=group.attributes,

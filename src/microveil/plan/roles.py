@@ -88,6 +88,7 @@ class ConfidentialSettings(TypedDict, total=False):
     decimals: int | None
     resolution: float | Literal["data"] | None
     unit: Unit | None
+    per_unit: bool
 
 
 class Confidential(Part):
@@ -128,6 +129,9 @@ class Confidential(Part):
         warns, and the certificate says so.
     unit
         Of times: what masked values are rounded to; by default whole seconds, and days for dates.
+    per_unit
+        Whether all records of a unit, as the plan's `unit` says, have the same value. It is masked
+        once for each unit, and equal in all its records.
     """
 
     role: Literal["confidential"] = "confidential"
@@ -149,6 +153,7 @@ class Confidential(Part):
     decimals: int | None = None
     resolution: float | Literal["data"] | None = None
     unit: Unit | None = None
+    per_unit: bool = False
 
     def __init__(self, **settings: Unpack[ConfidentialSettings]) -> None:
         super().__init__(**settings)

@@ -302,8 +302,8 @@ def _entry(settings: AttributeSettings, plan: Plan) -> MaskedAttribute:
         "round_to": declared.round_to,
         "level": declared.level,
         "domain": settings.domain_source,
-        "level_1_bound": level_1_bound(settings, plan.records_per_person),
-        "level_2_bound": level_2_bound(settings, plan.records_per_person),
+        "level_1_bound": level_1_bound(settings),
+        "level_2_bound": level_2_bound(settings),
     }
     if isinstance(settings, CategorySettings):
         declared_ones = len(settings.categories) if settings.domain_source == "declared" else None

@@ -41,14 +41,14 @@ def claim_is_void(settings: AttributeSettings) -> bool:
     return read or settings.grid_source == "data" or settings.type_from_data
 
 
-def level_1_bound(settings: AttributeSettings, records_per_person: int) -> float | None:
+def level_1_bound(settings: AttributeSettings) -> float | None:
     """Bound an attribute's loss with fixed clusters, without looking at the data."""
     if claim_is_void(settings) or _covers_reclustering_only(settings):
         return None
-    return None if _shares_clusters(settings, records_per_person) else settings.epsilon
+    return None if _shares_clusters(settings) else settings.epsilon
 
 
-def level_2_bound(settings: AttributeSettings, records_per_person: int) -> float | None:
+def level_2_bound(settings: AttributeSettings) -> float | None:
     """Bound an attribute's re-clustered loss, without looking at the data."""
     if claim_is_void(settings) or settings.chosen_from_data:
         return None
@@ -56,7 +56,7 @@ def level_2_bound(settings: AttributeSettings, records_per_person: int) -> float
         return settings.epsilon
     if isinstance(settings, CategorySettings):
         return settings.epsilon * (settings.most_changing if settings.method.clustered else 1)
-    if _shares_clusters(settings, records_per_person):
+    if _shares_clusters(settings):
         return None
     return reclustered_bound(
         settings.method, settings.epsilon, clusters=settings.clusters, records=settings.records
@@ -111,7 +111,7 @@ def _unbounded(resolved: ResolvedPlan) -> str:
         "the noise follows a record that passes from cluster to cluster (level 2), not one that "
         "keeps its cluster whatever its value": _covers_reclustering_only,
         f"a person may have {persons} records, and in a cluster that two of them share the noise "
-        "covers one": lambda m: _shares_clusters(m, persons),
+        "covers one": _shares_clusters,
         "what was read from the data can tell two tables apart, so no differential privacy is "
         "claimed": claim_is_void,
     }
@@ -121,7 +121,7 @@ def _unbounded(resolved: ResolvedPlan) -> str:
 
 def _re_clustered(resolved: ResolvedPlan) -> Level:
     plan, clustered = resolved.plan, any(m.method.clustered for m in resolved.attributes)
-    bounds = {m.name: level_2_bound(m, plan.records_per_person) for m in resolved.attributes}
+    bounds = {m.name: level_2_bound(m) for m in resolved.attributes}
     known = [bound for bound in bounds.values() if bound is not None]
     total = sum(known) if len(known) == len(bounds) else None
     enforced = total is not None and (GUARANTEES[plan.guarantee].level == 2 or not clustered)
@@ -325,9 +325,9 @@ def _exceptions(resolved: ResolvedPlan) -> str:
     return text
 
 
-def _shares_clusters(settings: AttributeSettings, records_per_person: int) -> bool:
+def _shares_clusters(settings: AttributeSettings) -> bool:
     """Whether several records of a person in one cluster void the bound."""
-    if isinstance(settings, CategorySettings) or records_per_person == 1:
+    if isinstance(settings, CategorySettings) or settings.persons == 1:
         return False
     return not settings.method.covers_shared_clusters
 

@@ -200,3 +200,43 @@ def part(records: Integers, along: Reals, lower: int, cut: float) -> tuple[Integ
             above[up] = records[i]
             up += 1
     return below, above
+
+
+@_compiled
+def _nearest_place(points, record, label, units, has_unit, in_cluster):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
+    """Find the nearest record of a cluster without the unit, whose own the cluster does not have.
+
+    The two arrays, of clusters and of units, are false throughout, and are left so.
+    """
+    for other in range(len(label)):
+        if units[other] == units[record]:
+            has_unit[label[other]] = True
+        if label[other] == label[record]:
+            in_cluster[units[other]] = True
+    best, nearest = -1, np.inf
+    for other in range(len(label)):
+        if not has_unit[label[other]] and not in_cluster[units[other]]:
+            distance = np.sum((points[record] - points[other]) ** 2)
+            if distance < nearest:
+                best, nearest = other, distance
+    has_unit[:], in_cluster[:] = False, False
+    return best
+
+
+@_compiled
+def part_units(points: Reals, label: Integers, units: Integers, twice: Integers) -> int:
+    """Let records change places with others; return how many could not.
+
+    `twice` are those that share a cluster with another of their unit, all but one of each unit. No
+    exchange puts two of a unit together, so there are fewer of them after each.
+    """
+    has_unit = np.zeros(label.max() + 1, np.bool_)
+    in_cluster = np.zeros(units.max() + 1, np.bool_)
+    left = 0
+    for record in twice:
+        best = _nearest_place(points, record, label, units, has_unit, in_cluster)
+        if best < 0:
+            left += 1
+        else:
+            label[record], label[best] = label[best], label[record]
+    return left

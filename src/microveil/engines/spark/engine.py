@@ -475,6 +475,13 @@ def _check(frame: DataFrame, plan: Plan) -> None:
     """Refuse what is out of reach, before any work is done."""
     if ".connect." in type(frame).__module__:
         raise DataError("Spark Connect is not supported; use a session on the cluster itself")
+    for setting in ("unit", "within"):
+        if getattr(plan, setting):
+            raise PlanError(
+                "units and strata are not for Spark yet; change the plan, or protect a table in "
+                "memory, or a Parquet file a column at a time",
+                setting=setting,
+            )
     for name in (*plan.names("pseudonym"), *plan.shifted):
         raise PlanError(
             "pseudonyms and shifted dates are not for Spark yet; change the plan, or protect a "
