@@ -51,11 +51,13 @@ class Layout:
         """The most records of one unit."""
         return 1 if self.unit is None else int(np.bincount(self.unit).max())
 
-    def differing(self, column: pl.Series) -> int:
-        """Count the units whose records do not have the same value."""
+    def differs(self, column: pl.Series) -> NDArray[np.bool_]:
+        """Return of each unit whether its records do not have the same value."""
         assert self.unit is not None  # noqa: S101 - asked where there are units
         same = column.eq_missing(column.gather(self.first[self.unit])).to_numpy()
-        return len(np.unique(self.unit[~same]))
+        differs = np.zeros(len(self.first), dtype=np.bool_)
+        differs[self.unit[~same]] = True
+        return differs
 
 
 def numbered(columns: Sequence[pl.Series]) -> Integers:

@@ -159,8 +159,11 @@ class MemoryEngine:
         return UnitFacts(
             missing=self._column(plan.unit).null_count(),
             largest=self._layout.largest_unit,
-            differing={n: self._layout.differing(polars_of(self._column(n))) for n in same},
+            differing={name: self._differing(name) for name in same},
         )
+
+    def _differing(self, attribute: str) -> int:
+        return int(np.count_nonzero(self._layout.differs(polars_of(self._column(attribute)))))
 
     def _numbered(self, names: Sequence[str]) -> Integers | None:
         return numbered([polars_of(self._column(name)) for name in names]) if names else None

@@ -31,6 +31,7 @@ from microveil.evaluation.risk_figures import (
     kept_figures,
     linkage_figures,
 )
+from microveil.evaluation.unit_figures import stratum_figures, unit_figures
 from microveil.evaluation.utility import Scale
 from microveil.evaluation.utility_figures import (
     distribution_figures,
@@ -153,6 +154,8 @@ def evaluate(
             return
         yield from distribution_figures(pair)
         yield from category_figures(pair)
+        yield from unit_figures(pair)
+        yield from stratum_figures(pair)
         yield from propensity_figures(pair)
         yield from cluster_figures(pair)
         if pair.positions is None:

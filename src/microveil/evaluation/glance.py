@@ -4,6 +4,7 @@ Nothing else need be in memory, so that a table of any size is looked at in seco
 """
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -106,12 +107,11 @@ class Glance:
         rows = np.sort(random.choice(self.chosen, number, replace=False))
         table = _rows(self.original, self.positions[rows])
         whole = Table(table, TableMeta(inferred=self.inferred))
-        try:
-            with noted():
-                release = protect(whole, plan, seed=int(random.integers(2**32)))
-            return _pair(table, release)
-        except MicroveilError:
-            return None
+        seed = int(random.integers(2**32))
+        for tried in (plan, plan.replace(within=())):  # of so few records strata may be too small
+            with suppress(MicroveilError), noted():
+                return _pair(table, protect(whole, tried, seed=seed))
+        return None
 
 
 def glance(original: UserTable, release: Release, random: np.random.Generator) -> Glance:

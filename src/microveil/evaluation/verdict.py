@@ -28,6 +28,7 @@ from microveil.evaluation.linkage import Linked
 from microveil.evaluation.next_step import Change, losses_of, next_step
 from microveil.evaluation.result import Figure, percent
 from microveil.evaluation.risk_figures import kept_figure, kept_linkage_figure, linkage_figure
+from microveil.evaluation.unit_figures import stratum_figures, unit_figures
 from microveil.plan.scenarios import Scenario
 from microveil.release.certificate import Certificate
 from microveil.release.release import Release
@@ -120,6 +121,9 @@ class Verdict(Summarised):
             mean = sum(figure.value for figure in shares) / len(shares)
             text = f"{percent(mean)} of masked values are without it, whatever ε is"
             yield "Noise", f"{text}; most in {most.attribute}, {percent(most.value)}."
+        for figure in self.figures:
+            if figure.measure == "utility.unit_consistency":
+                yield "Units", f"{figure.reading}."
         lost = self.usefulness
         said = dict.fromkeys([*how_far(self.figures), *lost.sentences[:1]])
         yield "Usefulness", " ".join([f"{lost.answer}.", *said])
@@ -190,13 +194,20 @@ def verdict(
     if not look.pair.attributes:
         raise DataError("no masked attribute varies, so nobody can be looked for")
     scenarios = scenarios_of(look.pair, known, people)
-    figures = [*losses_of(look.pair), *_exposed(look)]
+    figures = [*losses_of(look.pair), *_kept_together(look), *_exposed(look)]
     for scenario in (EVERYTHING, *scenarios):
         figures += _attacks(look, scenario, random)
     figures += _attack_with_kept(look) if passes(figures) else ()
     change = next_step(look, figures, scenarios, seed=int(random.integers(2**32)))
     names = look.plan.names("pseudonym"), look.plan.names("shifted")
     return Verdict(look.records, len(look.chosen), tuple(figures), change, *names)
+
+
+def _kept_together(look: Glance) -> Iterator[Figure]:
+    """Measure whether units still agree, and totals by stratum."""
+    for item in (*unit_figures(look.pair), *stratum_figures(look.pair)):
+        if isinstance(item, Figure):
+            yield item
 
 
 def _exposed(look: Glance) -> Iterator[Figure]:

@@ -131,7 +131,8 @@ def _expect(
         point, _ = tried[place]
         best[point.epsilon] = min(best.get(point.epsilon, point), point, key=_by_expected)
     for point in best.values():
-        variants = pooled(base, point.plan, engine.records, limits)
+        fewest = min(engine.stratum_sizes(n, present=False).min() for n in base.confidential)
+        variants = pooled(base, point.plan, int(fewest), limits)
         tried += [_expected(engine, plan) for plan in variants]
     return tried
 

@@ -20,6 +20,7 @@ ENGINES = ("memory", "columnwise", "spark")
 LACKS = {
     "spark": (
         "pseudonyms and shifted dates",
+        "units and strata",
         "positions of records in the private detail",
         "derived attributes that depend on other records, as `x - AVG(x)`",
     ),
