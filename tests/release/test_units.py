@@ -1,5 +1,6 @@
 """Units: one value for all records of a household or patient, whose ε it is."""
 
+from dataclasses import replace
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -13,8 +14,11 @@ from hypothesis import strategies as st
 from microveil import Confidential, DataError, Plan, PlanError, audit, evaluate, protect, verdict
 from microveil.core.choices import GuaranteeName, MethodName
 from microveil.core.methods import METHODS
+from microveil.engines.memory import ReleasedInMemory
 from microveil.engines.spark.engine import _check as check_on_spark
 from microveil.errors import noted
+from microveil.evaluation.pairing import pair_up
+from microveil.evaluation.unit_linkage import UnitsLinked, link_units
 from microveil.exploration import explore
 from tests.release.brute import centroids_of
 
@@ -280,3 +284,31 @@ def _refused_or_bounded(method: MethodName, guarantee: GuaranteeName) -> None:
         return
     levels = protect(PEOPLE, plan).certificate.levels
     assert levels[0 if guarantee == "fixed-clusters" else 1].epsilon == pytest.approx(3)
+
+
+def test_households_are_found_by_all_their_members_where_a_pseudonym_tells_who_they_are() -> None:
+    table = households(300)
+    found = {}
+    for role, pooling in (("pseudonym", "exchange"), ("identifier", "average")):
+        roles = {**ROLES, "home": role}
+        plan = PLAN.replace(epsilon=3000, anonymity=10, pooling=pooling, attributes=roles)
+        told = verdict(table, protect(table, plan, seed=1), seed=1)
+        (figure,) = (f for f in told.figures if f.measure == "risk.linkage_of_units")
+        found[role] = figure.value, told.passed, told.change
+    assert found["pseudonym"][:2] == (pytest.approx(0.35, abs=0.2), False)
+    assert found["identifier"][:2] == (pytest.approx(0.03, abs=0.03), True)
+    change = found["pseudonym"][2]
+    assert change is not None
+    assert change.what == 'make home an identifier and set pooling = "average" and anonymity = 10'
+
+
+def test_the_attack_on_units_by_hand() -> None:
+    """Four households of two; only the first two, whose members changed places, are confused."""
+    table = pl.DataFrame({"home": [0, 0, 1, 1, 2, 2, 3, 3], "age": [1, 2, 11, 12, 51, 52, 91, 92]})
+    roles = {"home": "pseudonym", "age": Confidential(lower=0, upper=100, method="DP")}
+    plan = Plan(epsilon=1, unit="home", records_per_person=2, attributes=roles)
+    release = protect(table, plan, seed=1)
+    data = release.data.with_columns(age=pl.Series([11, 12, 1, 2, 51, 52, 91, 92]))
+    pair = pair_up(table, replace(release, rows=ReleasedInMemory(data, np.arange(8))),
+                   detail=None, aligned=False, attributes=None, target=None)  # fmt: skip
+    assert link_units(pair) == UnitsLinked(share=0.5, chance=0.25, units=4, by=("home",))

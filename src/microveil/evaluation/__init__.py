@@ -32,6 +32,7 @@ from microveil.evaluation.risk_figures import (
     linkage_figures,
 )
 from microveil.evaluation.unit_figures import stratum_figures, unit_figures
+from microveil.evaluation.unit_linkage import link_units, linked_units_figure
 from microveil.evaluation.utility import Scale
 from microveil.evaluation.utility_figures import (
     distribution_figures,
@@ -169,6 +170,7 @@ def evaluate(
                 yield from linkage_figures(
                     given, sample=linkage_sample, seed=seed, scenario=scenario
                 )
+            yield from (linked_units_figure(x) for x in [link_units(pair)] if x)
             yield from disclosure_figures(pair, rank_percent=rank_percent, deviations=deviations)
         if target is None:
             yield NotComputed(F_MEASURES, "no target was named")

@@ -14,7 +14,8 @@ import polars as pl
 
 from microveil.core.grid import Integers, Reals
 from microveil.core.tables import UserTable
-from microveil.engines.dtypes import category_values, column_of, numbers
+from microveil.engines.dtypes import category_values, column_of, numbers, polars_of
+from microveil.engines.layout import numbered
 from microveil.engines.memory import open_table
 from microveil.errors import DataError, MicroveilError, noted
 from microveil.evaluation import linkage, risk
@@ -104,7 +105,11 @@ class Glance:
     def trial(self, plan: Plan, records: int, random: np.random.Generator) -> Pair | None:
         """Protect some records by a plan; None if that cannot be done with so few."""
         number = min(records, len(self.chosen))
-        rows = np.sort(random.choice(self.chosen, number, replace=False))
+        rows = (
+            np.sort(random.choice(self.chosen, number, replace=False))
+            if plan.unit is None
+            else self.whole_units(number, random)
+        )
         table = _rows(self.original, self.positions[rows])
         whole = Table(table, TableMeta(inferred=self.inferred))
         seed = int(random.integers(2**32))
@@ -112,6 +117,23 @@ class Glance:
             with suppress(MicroveilError), noted():
                 return _pair(table, protect(whole, tried, seed=seed))
         return None
+
+    def whole_units(self, records: int, random: np.random.Generator) -> Integers:
+        """Choose released records, about so many, of units that are there with all of theirs."""
+        names = [self.plan.unit] if self.plan.unit else []
+        column = open_table(_rows(self.original, self.positions, names))[names[0]]
+        unit = numbered([polars_of(column)])
+        order = random.permutation(int(unit.max()) + 1)
+        before = np.cumsum(np.bincount(unit)[order]) - np.bincount(unit)[order]
+        return np.flatnonzero(np.isin(unit, order[before < records]))
+
+    def of_units(self, records: int, random: np.random.Generator) -> Pair:
+        """Return all records beside the original ones, or about so many of whole units."""
+        if self.is_whole:
+            return self.pair
+        rows = self.whole_units(records, random)
+        few = Detail(self.pair.clusters, pl.DataFrame(), np.arange(len(rows)), self.plan)
+        return _pair(_rows(self.original, self.positions[rows]), _rows(self.released, rows), few)
 
 
 def glance(original: UserTable, release: Release, random: np.random.Generator) -> Glance:

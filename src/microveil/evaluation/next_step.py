@@ -27,6 +27,7 @@ from microveil.evaluation.grades import (
 from microveil.evaluation.known import EVERYTHING, what_is_known
 from microveil.evaluation.pairing import Pair
 from microveil.evaluation.result import LINKAGE, Evaluation, Figure, percent
+from microveil.evaluation.unit_linkage import link_units
 from microveil.evaluation.utility_figures import distribution_figures, error_figures
 from microveil.plan.plan import RECOMMENDED, Plan
 from microveil.plan.roles import Confidential
@@ -87,6 +88,8 @@ def next_step(
     random = np.random.default_rng(seed)
     linked, kept = worst_linkage(figures), worst(figures, "risk.unique_kept")
     if linked is not None and grade_of(linked) != "good":
+        if linked.measure == "risk.linkage_of_units":
+            return _with_units_hidden(look, linked, random)
         if linked.measure not in LINKAGE:
             return _with_kept_masked(look, linked, random)
         named = {scenario.label: scenario for scenario in scenarios}
@@ -173,6 +176,26 @@ def _with_kept_masked(look: Glance, linked: Figure, random: np.random.Generator)
     return Change(
         f"mask what is kept ({', '.join(kept)}), so that it is pooled too",
         f"linkage by someone who knows it {percent(linked.value)} → about {percent(share)}",
+        after,
+    )
+
+
+def _with_units_hidden(look: Glance, linked: Figure, random: np.random.Generator) -> Change | None:
+    """Do not tell which records are of one unit: no pseudonym, and averages that many share."""
+    plan = look.plan
+    number = max(ENOUGH, plan.anonymity)
+    after = _replaced(
+        plan, pooling="average", anonymity=number, groups=(), together=(),
+        attributes={**plan.attributes, str(plan.unit): "identifier"},
+    )  # fmt: skip
+    pair = None if after is None or after == plan else look.trial(after, RECORDS, random)
+    found = None if pair is None else link_units(pair)
+    if found is None or found.share >= linked.value:
+        return None
+    dropped = f"make {plan.unit} an identifier and " if plan.names("pseudonym") else ""
+    return Change(
+        f'{dropped}set pooling = "average" and anonymity = {number}',
+        f"linkage of whole units {percent(linked.value)} → about {percent(found.share)}",
         after,
     )
 

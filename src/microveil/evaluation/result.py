@@ -101,6 +101,7 @@ MEASURES = {
                 _high),
         Measure("risk.linkage_with_kept", "linkage with kept columns known", "risk", "columns",
                 _high),
+        Measure("risk.linkage_of_units", "linkage of whole units", "risk", "table", _high),
         Measure("risk.smallest_class", "smallest class", "risk", "columns", _low),
         Measure("risk.smallest_joint_class", "smallest joint class", "risk", "columns", _low),
         Measure("risk.joint_distinct_least", "fewest values in a joint cluster", "risk",

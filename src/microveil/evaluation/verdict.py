@@ -29,6 +29,7 @@ from microveil.evaluation.next_step import Change, losses_of, next_step
 from microveil.evaluation.result import Figure, percent
 from microveil.evaluation.risk_figures import kept_figure, kept_linkage_figure, linkage_figure
 from microveil.evaluation.unit_figures import stratum_figures, unit_figures
+from microveil.evaluation.unit_linkage import link_units, linked_units_figure
 from microveil.plan.scenarios import Scenario
 from microveil.release.certificate import Certificate
 from microveil.release.release import Release
@@ -40,6 +41,7 @@ STRUCTURE = 1_200
 """Records up to which the attack by shared values is made on the release itself."""
 
 _TRIAL = 1_000
+_OF_UNITS = 200_000
 _LINKED = (
     "these tell which records are one person's, here and wherever the same key was used. The "
     "attacks look at records one by one; someone who knows several of a person finds more."
@@ -198,6 +200,7 @@ def verdict(
     for scenario in (EVERYTHING, *scenarios):
         figures += _attacks(look, scenario, random)
     figures += _attack_with_kept(look) if passes(figures) else ()
+    figures += _attack_on_units(look, random) if passes(figures) else ()
     change = next_step(look, figures, scenarios, seed=int(random.integers(2**32)))
     names = look.plan.names("pseudonym"), look.plan.names("shifted")
     return Verdict(look.records, len(look.chosen), tuple(figures), change, *names)
@@ -228,6 +231,14 @@ def _attack_with_kept(look: Glance) -> Iterator[Figure]:
     if kept:
         both = Scenario(known=(*look.pair.attributes, *kept))
         yield kept_linkage_figure(look.nearest(both), kept)
+
+
+def _attack_on_units(look: Glance, random: np.random.Generator) -> Iterator[Figure]:
+    """Look for units by all of their records at once."""
+    if look.plan.unit is not None:
+        linked = link_units(look.of_units(_OF_UNITS, random))
+        if linked is not None:
+            yield linked_units_figure(linked)
 
 
 def _attacks(look: Glance, scenario: Scenario, random: np.random.Generator) -> Iterator[Figure]:
