@@ -19,17 +19,16 @@ def cluster_points(
     ties: WordSource,
     *,
     strata: Integers | None = None,
-    units: Integers | None = None,
 ) -> tuple[Integers, int]:
     """Cluster records by MDAV; return each one's cluster, and the number of blocks that took.
 
-    No cluster has records of two strata, or two records of one unit.
+    No cluster has records of two strata.
 
     MDAV breaks ties by position, here by that in a random order, so that equal records are not
     clustered with their neighbours in the table.
     """
     order = random_order(len(points), ties)
-    return joint_clusters(points, k, order, strata=strata, units=units)
+    return joint_clusters(points, k, order, strata=strata)
 
 
 def points_of(

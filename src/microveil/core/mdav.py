@@ -124,13 +124,10 @@ def joint_clusters(
     most: int | None = None,
     *,
     strata: Integers | None = None,
-    units: Integers | None = None,
 ) -> tuple[Integers, int]:
     """Partition records by MDAV, past `most` records within blocks of at most that many.
 
     With `strata`, the stratum of every record, no block and no cluster has records of two of them.
-    With `units`, the unit of every record, no cluster has two records of one unit: `parted` puts
-    them into other clusters, the nearest there are.
 
     By default `most` follows from the number of attributes, as `block_size` says.
 
@@ -158,13 +155,8 @@ def joint_clusters(
     order = np.arange(len(points)) if order is None else order
     most = max(block_size(points.shape[1]) if most is None else most, 2 * k)
     blocks = [b for part in by_stratum(order, strata) for b in cut_blocks(points, part, most)]
-
-    def partition_of(records: Integers) -> Integers:
-        partition = mdav(points[records], k)
-        return partition if units is None else parted(points[records], partition, units[records])
-
     with ThreadPoolExecutor(os.cpu_count()) as threads:
-        partitions = threads.map(partition_of, blocks)
+        partitions = threads.map(lambda records: mdav(points[records], k), blocks)
         label, clusters = np.empty(len(points), dtype=np.int64), 0
         for records, partition in zip(blocks, partitions, strict=True):
             label[records] = partition + clusters
@@ -186,38 +178,6 @@ def by_stratum(order: Integers, strata: Integers | None) -> list[Integers]:
     sizes = np.bincount(own)
     parts = np.split(order[np.argsort(own, kind="stable")], np.cumsum(sizes)[:-1])
     return [part for part in parts if len(part)]
-
-
-def parted(points: Reals, label: Integers, units: Integers) -> Integers:
-    """Let no cluster have two records of one unit: these change places with the nearest that can.
-
-    A record can take another one's place if neither cluster then has two of a unit on its account.
-
-    Raises
-    ------
-    DataError
-        If there are too few units for clusters of different ones.
-
-    Examples
-    --------
-    >>> points, units = np.array([[0.0], [1.0], [2.0], [3.0]]), np.array([7, 7, 8, 8])
-    >>> parted(points, np.array([0, 0, 1, 1]), units)
-    array([0, 1, 0, 1])
-    """
-    from microveil.core.kernels import mdav as kernels
-
-    label, own = label.copy(), np.unique(units, return_inverse=True)[1].astype(np.int64)
-    where = label * (int(own.max()) + 1) + own
-    order = np.argsort(where, kind="stable")
-    twice = order[1:][np.diff(where[order]) == 0]
-    left = kernels.part_units(np.ascontiguousarray(points, np.float64), label, own, twice)
-    if left:
-        raise DataError(
-            f"joint clusters of different units could not be formed: {left:,} records are left "
-            "that share one with another record of their unit; choose a smaller anonymity",
-            setting="anonymity",
-        )
-    return label
 
 
 def _check(points: Reals, k: int) -> None:

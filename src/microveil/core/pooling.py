@@ -39,9 +39,11 @@ class Pool:
         return tuple(attribute.name for attribute in self.attributes)
 
     @property
-    def per_unit(self) -> bool:
-        """Whether units are pooled, since its attributes have one value for each of them."""
-        return self.attributes[0].per_unit
+    def levels(self) -> tuple[tuple[AttributeSettings, ...], ...]:
+        """Its attributes that have one value per unit, and the others, where there are any."""
+        units = tuple(a for a in self.attributes if a.per_unit)
+        others = tuple(a for a in self.attributes if not a.per_unit)
+        return tuple(level for level in (units, others) if level)
 
     @property
     def follows_masked_values(self) -> bool:

@@ -146,8 +146,12 @@ class Table(Protocol):
     def counted(self, attribute: str) -> int:
         """Count the records, or the units if the attribute has one value for each of them."""
 
-    def stratum_sizes(self, attribute: str, *, present: bool = True) -> Integers:
-        """Count the values of an attribute, or also those that are missing, in each stratum."""
+    def stratum_sizes(self, attribute: str) -> Integers:
+        """Count the values of an attribute in each stratum."""
+
+    @property
+    def pooled_sizes(self) -> Integers:
+        """Count what is pooled in each stratum: units, or records where there are none."""
 
     def facts(self, domains: Mapping[str, tuple[float, float]]) -> dict[str, Facts]:
         """Look at numeric columns once each; `outside` counts values not in their domain."""

@@ -24,6 +24,7 @@ from microveil.core.coding import Coding
 from microveil.core.expected import expected_errors, expected_squares
 from microveil.core.grid import Grid, Integers, Reals, grid_of_observed
 from microveil.core.joint import cluster_points, points_of
+from microveil.core.joint_units import JointLabels, cluster_units
 from microveil.core.mask import Description, mask_singly, publish
 from microveil.core.noise import WordSource, open_words, random_order
 from microveil.core.pooling import (
@@ -155,7 +156,7 @@ class MemoryEngine:
         )
         if not plan.unit:
             return UnitFacts()
-        same = (*plan.per_unit, *(plan.within if plan.per_unit else ()))
+        same = (*plan.per_unit, *(plan.within if plan.per_unit or plan.pooled_groups else ()))
         return UnitFacts(
             missing=self._column(plan.unit).null_count(),
             largest=self._layout.largest_unit,
@@ -173,12 +174,17 @@ class MemoryEngine:
         rows = self._layout.counting(attribute)
         return self.records if rows is None else len(rows)
 
-    def stratum_sizes(self, attribute: str, *, present: bool = True) -> Integers:
-        """Count the values of an attribute, or also those that are missing, in each stratum."""
-        strata = self._layout.strata_of(attribute)
-        if strata is None:
-            strata = np.zeros(self.counted(attribute), dtype=np.int64)
-        return np.bincount(strata[self.present(attribute)] if present else strata)
+    def stratum_sizes(self, attribute: str) -> Integers:
+        """Count the values of an attribute in each stratum."""
+        present, strata = self.present(attribute), self._layout.strata_of(attribute)
+        return np.bincount(strata[present]) if strata is not None else np.array([present.sum()])
+
+    @property
+    def pooled_sizes(self) -> Integers:
+        """Count what is pooled in each stratum: units, or records where there are none."""
+        layout = self._layout
+        rows = np.arange(self.records) if layout.unit is None else layout.first
+        return np.bincount(np.zeros_like(rows) if layout.stratum is None else layout.stratum[rows])
 
     def text_facts(self, attribute: str) -> TextFacts:
         """Look at a column that does not hold numbers."""
@@ -384,24 +390,27 @@ class MemoryEngine:
 
         Missing values are pooled as well.
         """
-        name = ", ".join(pool.names)
-        label, parts = self.cluster_jointly(pool, seed, masked=pool.follows_masked_values)
-        self._joint[name], clusters = self._layout.spread(pool.names[0], label), clusters_of(label)
-        if clusters.smallest < pool.anonymity:
-            raise pooled_wrongly(pool.names, f"a joint cluster has {clusters.smallest} records")
-        words = open_words(seed, f"pooling {name}")
+        labels, parts = self.cluster_jointly(pool, seed, masked=pool.follows_masked_values)
+        clusters = {}
+        for level in pool.levels:
+            label, names = labels.of(level[0]), ", ".join(a.name for a in level)
+            self._joint[names] = self._layout.spread(level[0].name, label)
+            clusters[level[0].per_unit] = found = clusters_of(label)
+            if found.smallest < pool.anonymity:
+                raise pooled_wrongly(pool.names, f"a joint cluster has {found.smallest} records")
+        words = open_words(seed, f"pooling {', '.join(pool.names)}")
         if pool.pooling == "average":
             return Pooled(parts, self._average(pool, clusters, words))
         for block in pool.blocks:
-            self._exchange(block, clusters, words)
+            self._exchange(block, clusters[block[0].per_unit], words)
         return Pooled(parts, None)
 
     def cluster_jointly(
         self, pool: Pool, seed: int | None, *, masked: bool
-    ) -> tuple[Integers, int]:
-        """Cluster records on original or masked values; return labels and the number of parts.
+    ) -> tuple[JointLabels, int]:
+        """Cluster records, or units, on original or masked values.
 
-        Units are clustered where the attributes have one value for each of them.
+        Returns the labels and the number of parts.
         """
 
         def read(attribute: AttributeSettings) -> tuple[NDArray[Any], NDArray[np.bool_]]:
@@ -411,12 +420,16 @@ class MemoryEngine:
             return self.units(attribute), present
 
         ties = open_words(seed, f"joint {', '.join(pool.names)}")
-        first, layout = pool.names[0], self._layout
-        points = points_of(pool.attributes, self.counted(first), read)
-        apart = None if pool.per_unit or layout.largest_unit == 1 else layout.unit
-        return cluster_points(
-            points, pool.anonymity, ties, strata=layout.strata_of(first), units=apart
-        )
+        layout, k = self._layout, pool.anonymity
+        if layout.unit is None:
+            points = points_of(pool.attributes, self.records, read)
+            label, parts = cluster_points(points, k, ties, strata=layout.stratum)
+            return JointLabels(label), parts
+        units, records = ([a for a in pool.attributes if a.per_unit == x] for x in (True, False))
+        own = points_of(units, len(layout.first), read)
+        members = points_of(records, self.records, read)
+        strata = None if layout.stratum is None else layout.stratum[layout.first]
+        return cluster_units(own, members, layout.unit, k, ties, strata)
 
     def _exchange(
         self, block: Sequence[AttributeSettings], clusters: JointClusters, words: WordSource
@@ -430,8 +443,9 @@ class MemoryEngine:
             if not holds_the_same(before, self._released_bits(attribute.name), clusters):
                 raise pooled_wrongly([attribute.name], "a masked value left its joint cluster")
 
-    def _average(self, pool: Pool, clusters: JointClusters, words: WordSource) -> int:
+    def _average(self, pool: Pool, by_level: dict[bool, JointClusters], words: WordSource) -> int:
         for attribute in pool.attributes:
+            clusters = by_level[attribute.per_unit]
             values, present = self._masked_units(attribute), self.present(attribute.name)
             if isinstance(attribute, CategorySettings):
                 ordinal = attribute.kind == "ordinal"
@@ -460,8 +474,8 @@ class MemoryEngine:
         return everyone
 
     def _smallest_class(self, attributes: tuple[str, ...]) -> int:
-        """Count the records, or units, of the rarest combination of masked values."""
-        masked = [self._released_counting(name).to_polars() for name in attributes]
+        """Count the records of the rarest combination of masked values."""
+        masked = [self._released(name).to_polars() for name in attributes]
         numbered = pl.DataFrame({str(place): column for place, column in enumerate(masked)})
         sizes = numbered.group_by(numbered.columns).len("records")["records"]
         return int(sizes.min())  # type: ignore[arg-type]

@@ -93,10 +93,11 @@ def squares_added(pools: Sequence[Pool], engine: MemoryEngine) -> dict[str, floa
     """Return the squares that pooling adds to each numeric attribute, in grid units."""
     added = {}
     for pool in pools:
-        label, _ = engine.cluster_jointly(pool, seed=0, masked=False)
+        labels, _ = engine.cluster_jointly(pool, seed=0, masked=False)
         for attribute in pool.attributes:
             if isinstance(attribute, NumericSettings):
-                units, here = engine.units(attribute), label[engine.present(attribute.name)]
+                units, present = engine.units(attribute), engine.present(attribute.name)
+                here = labels.of(attribute)[present]
                 times = 2 if pool.pooling == "exchange" else 1
                 added[attribute.name] = times * _squares_within(units - units.mean(), here)
     return added

@@ -61,8 +61,8 @@ def scenarios_of(
 
 def proved(plan: Plan | None, scenario: Scenario) -> int | None:
     """Return a number if pooling proves that nobody is found with a better chance than 1 in it."""
-    if plan is None or plan.names("pseudonym") or plan.per_unit:
-        return None  # records of a person, or of a unit, can be told together
+    if plan is None or plan.names("pseudonym") or plan.unit:
+        return None  # records of a person can be told together, or units by their size
     names = set(plan.confidential if scenario.known is None else scenario.known)
     names -= set(plan.within)  # the same for all records of a joint cluster
     groups = (group for group in plan.pooled_groups if names <= set(group.attributes))

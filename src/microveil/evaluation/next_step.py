@@ -89,7 +89,7 @@ def next_step(
     linked, kept = worst_linkage(figures), worst(figures, "risk.unique_kept")
     if linked is not None and grade_of(linked) != "good":
         if linked.measure == "risk.linkage_of_units":
-            return _with_units_hidden(look, linked, random)
+            return _with_units_pooled(look, linked, random)
         if linked.measure not in LINKAGE:
             return _with_kept_masked(look, linked, random)
         named = {scenario.label: scenario for scenario in scenarios}
@@ -180,21 +180,18 @@ def _with_kept_masked(look: Glance, linked: Figure, random: np.random.Generator)
     )
 
 
-def _with_units_hidden(look: Glance, linked: Figure, random: np.random.Generator) -> Change | None:
-    """Do not tell which records are of one unit: no pseudonym, and averages that many share."""
+def _with_units_pooled(look: Glance, linked: Figure, random: np.random.Generator) -> Change | None:
+    """Pool units in one group, or in larger joint clusters."""
     plan = look.plan
-    number = max(ENOUGH, plan.anonymity)
-    after = _replaced(
-        plan, pooling="average", anonymity=number, groups=(), together=(),
-        attributes={**plan.attributes, str(plan.unit): "identifier"},
-    )  # fmt: skip
-    pair = None if after is None or after == plan else look.trial(after, RECORDS, random)
+    whole = plan.anonymity >= ENOUGH and not plan.groups
+    number = 2 * plan.anonymity if whole else ENOUGH
+    after = _replaced(plan, anonymity=number, groups=())
+    pair = None if after is None else look.trial(after, RECORDS, random)
     found = None if pair is None else link_units(pair)
     if found is None or found.share >= linked.value:
         return None
-    dropped = f"make {plan.unit} an identifier and " if plan.names("pseudonym") else ""
     return Change(
-        f'{dropped}set pooling = "average" and anonymity = {number}',
+        f"{'remove groups and ' if plan.groups else ''}set anonymity = {number}",
         f"linkage of whole units {percent(linked.value)} → about {percent(found.share)}",
         after,
     )

@@ -47,7 +47,7 @@ from microveil.plan.roles import (
 )
 from microveil.plan.scenarios import Scenario, ScenarioSettings, check_scenarios
 from microveil.plan.toml import inline, texts
-from microveil.plan.units import by_level, check_units
+from microveil.plan.units import check_units
 
 if TYPE_CHECKING:
     import polars as pl
@@ -393,7 +393,7 @@ class Plan(Summarised, Part):
         """The groups of attributes that are pooled, with anonymity and pooling of each."""
         named = {name for group in self.groups for name in group.attributes}
         others = tuple(name for name in self.confidential if name not in named)
-        groups = (*self.groups, *by_level(self, others))
+        groups = (*self.groups, Group(attributes=others)) if others else self.groups
         whole = [
             Group(
                 attributes=group.attributes,

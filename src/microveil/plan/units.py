@@ -1,11 +1,9 @@
 """Units and strata of a plan: which records belong together, and what may be asked of them."""
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from microveil.core.methods import METHODS, methods_that
 from microveil.errors import PlanError, Problems
-from microveil.plan.groups import Group
 from microveil.plan.roles import did_you_mean
 
 if TYPE_CHECKING:
@@ -15,19 +13,10 @@ _HIDDEN = ("identifier", "pseudonym")
 _STRATA = ("kept", "identifier")
 
 
-def by_level(plan: "Plan", attributes: Sequence[str]) -> tuple[Group, ...]:
-    """Group attributes that are in no other group: those of units apart from those of records."""
-    levels = [
-        tuple(name for name in attributes if plan.confidential[name].per_unit == per_unit)
-        for per_unit in (True, False)
-    ]
-    return tuple(Group(attributes=level) for level in levels if level)
-
-
 def check_units(plan: "Plan") -> None:
     """Refuse units and strata that could not be kept, with everything that is wrong."""
     problems = Problems()
-    for check in (_check_unit, _check_within, _check_levels):
+    for check in (_check_unit, _check_within, _check_together):
         with problems:
             check(plan)
     for name in plan.confidential:
@@ -77,17 +66,15 @@ def _check_named(plan: "Plan", name: str, setting: str) -> None:
         raise PlanError(f"{setting}: no attribute {name!r}{close}", setting=setting)
 
 
-def _check_levels(plan: "Plan") -> None:
-    """Refuse to pool values of units with values of records."""
-    lists = [("groups", group.attributes) for group in plan.groups]
-    lists += [("together", names) for names in plan.together]
-    for setting, names in lists:
+def _check_together(plan: "Plan") -> None:
+    """Refuse to exchange values of units together with values of records."""
+    for names in plan.together:
         levels = {plan.confidential[name].per_unit for name in names if name in plan.confidential}
         if len(levels) > 1:
             raise PlanError(
-                f"{', '.join(names)}: attributes with one value per unit are pooled by unit, and "
-                "others by record; make two lists of them",
-                setting=setting,
+                f"{', '.join(names)}: values of units change places with those of other units, and "
+                "values of records with those of other records; make two lists of them",
+                setting="together",
             )
 
 

@@ -113,9 +113,9 @@ class PooledGroup(_Entry):
     anonymity: Annotated[
         int, Field(description="every joint cluster has as many records, or units, or more")
     ]
-    per_unit: Annotated[bool, Field(description="whether units were pooled, and not records")] = (
-        False
-    )
+    of_units: Annotated[
+        bool, Field(description="whether joint clusters are of units, and not of records")
+    ] = False
     pooling: Pooling
     together: Annotated[
         tuple[tuple[str, ...], ...], Field(description="attributes exchanged together")
@@ -276,7 +276,7 @@ def certify(
         within=plan.within,
         missing=plan.missing,
         attributes=attributes,
-        groups=tuple(map(_group, resolved.pools, pooled)),
+        groups=tuple(_group(p, came, plan) for p, came in zip(resolved.pools, pooled, strict=True)),
         derived=tuple(
             DerivedAttribute(name=name, expression=d.expression) for name, d in plan.derived.items()
         ),
@@ -291,11 +291,11 @@ def certify(
     )
 
 
-def _group(pool: Pool, pooled: Pooled) -> PooledGroup:
+def _group(pool: Pool, pooled: Pooled, plan: Plan) -> PooledGroup:
     return PooledGroup(
         attributes=pool.names,
         anonymity=pool.anonymity,
-        per_unit=pool.per_unit,
+        of_units=plan.unit is not None,
         pooling=pool.pooling,
         together=tuple(tuple(a.name for a in block) for block in pool.blocks if len(block) > 1),
         distances="masked values" if pool.follows_masked_values else "original values",

@@ -101,11 +101,10 @@ def how_hidden(certificate: Certificate) -> str:
         return ""
     least = min(group.anonymity for group in certificate.groups)
     known = " by the attributes of one group" if len(certificate.groups) > 1 else ""
-    if certificate.pseudonyms:
+    if set(certificate.pseudonyms) - {certificate.unit}:
         known += " on its own, without the records that pseudonyms link to it,"
-    elif any(attribute.per_unit for attribute in certificate.attributes):
-        known += " on its own, without other records of its unit,"
-    return f", but a person's row is picked{known} with a chance of at most 1 in {least}"
+    row = f"a unit of a size that {least} have" if certificate.unit else "a person's row"
+    return f", but {row} is picked{known} with a chance of at most 1 in {least}"
 
 
 def show_stamp(certificate: Certificate) -> RenderableType | None:
@@ -136,7 +135,7 @@ def facts_of(certificate: Certificate) -> dict[str, str]:
         "missing values": certificate.missing,
         "pooled": "; ".join(
             f"{', '.join(g.attributes)} ({g.pooling} in joint clusters of {g.anonymity}"
-            f"{' units' if g.per_unit else ''} or more)"
+            f"{' units' if g.of_units else ''} or more)"
             for g in certificate.groups
         ),
         "derived": ", ".join(f"{d.name} = {d.expression}" for d in certificate.derived),

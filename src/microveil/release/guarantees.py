@@ -233,11 +233,11 @@ def _theorem(resolved: ResolvedPlan) -> str:
 
 
 def _promise(pool: Pool, plan: Plan) -> str:
-    names, (of, who, whose) = ", ".join(pool.names), pooled_by(pool, plan)
+    names, (of, picked, condition) = ", ".join(pool.names), pooled_by(pool, plan)
     if pool.pooling == "average":
         done = (
             "averaged",
-            f", so that every combination is shared by {pool.anonymity} {who} or more",
+            f", so that every combination is shared by {pool.anonymity} rows or more",
         )
     else:
         blocks = [names_of(block) for block in pool.blocks if len(block) > 1]
@@ -245,7 +245,7 @@ def _promise(pool: Pool, plan: Plan) -> str:
     return (
         f" Masked values of {names} were {done[0]} within joint clusters of {pool.anonymity} "
         f"{of}{done[1]}. Whatever anyone knows of these attributes of everybody, the chance of "
-        f"{whose} by them is at most 1/{pool.anonymity}."
+        f"{picked} is at most 1/{pool.anonymity}{condition}."
     )
 
 

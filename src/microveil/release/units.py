@@ -4,7 +4,6 @@ from microveil.core.attribute import AttributeSettings
 from microveil.core.grid import Integers
 from microveil.engines.base import Table
 from microveil.errors import DataError, Problems
-from microveil.plan.groups import Group
 from microveil.plan.plan import Plan
 
 
@@ -43,8 +42,8 @@ def _check_same(plan: Plan, name: str, units: int) -> None:
         return
     if name in plan.within:
         raise DataError(
-            f"{units:,} units have records in several strata, so that attributes with one value "
-            "per unit have no stratum; take it out of within, or correct the data",
+            f"{units:,} units have records in several strata, and what is masked once per unit, or "
+            "pooled by unit, needs units of one; take it out of within, or correct the data",
             attribute=name,
             setting="within",
         )
@@ -73,29 +72,20 @@ def check_strata(plan: Plan, settings: AttributeSettings, engine: Table) -> None
 
 
 def check_anonymity(plan: Plan, engine: Table) -> None:
-    """Refuse an anonymity that the table, or a stratum, has too few records for."""
-    problems = Problems()
-    for group in plan.pooled_groups:
-        with problems:
-            _check_group(plan, group, engine)
-    problems.raise_found()
-
-
-def _check_group(plan: Plan, group: Group, engine: Table) -> None:
-    name, anonymity = group.attributes[0], group.anonymity or 0
-    counted = _counted(per_unit=name in plan.per_unit)
-    found = engine.counted(name)
-    if anonymity > found:
+    """Refuse an anonymity that the table, or a stratum, has too few records or units for."""
+    most = max((group.anonymity or 0 for group in plan.pooled_groups), default=0)
+    sizes, counted = engine.pooled_sizes, _counted(per_unit=plan.unit is not None)
+    if most > sizes.sum():
         raise DataError(
-            f"anonymity must be at most the number of {counted}, found {found:,} {counted} for "
-            f"anonymity = {anonymity:,}; choose a smaller one",
+            f"anonymity must be at most the number of {counted}, found {sizes.sum():,} {counted} "
+            f"for anonymity = {most:,}; choose a smaller one",
             setting="anonymity",
         )
-    few = _too_few(engine.stratum_sizes(name, present=False), anonymity) if plan.within else ""
+    few = _too_few(sizes, most)
     if few:
         raise DataError(
-            f"{few} with fewer than anonymity = {anonymity:,} {counted}; every stratum needs "
-            f"{anonymity:,} or more: put strata together, or choose a smaller anonymity",
+            f"{few} with fewer than anonymity = {most:,} {counted}; every stratum needs {most:,} "
+            "or more: put strata together, or choose a smaller anonymity",
             setting="anonymity",
         )
 

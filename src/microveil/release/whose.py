@@ -26,44 +26,35 @@ def provided(plan: Plan) -> str:
 
 
 def pooled_by(pool: Pool, plan: Plan) -> tuple[str, str, str]:
-    """Say of what joint clusters are, what shares their averages, and what nobody picks."""
-    if pool.per_unit:
-        return "units or more", "units", "telling which of the released units a unit is"
-    if plan.unit is not None:
-        return (
-            "records or more, each of another unit",
-            "rows",
-            "picking a row of a person or a unit",
-        )
-    return "records or more", "rows", "picking a person's row"
+    """Say of what joint clusters are, what nobody picks, and on what condition."""
+    if plan.unit is None:
+        return "records or more", "picking a person's row by them", ""
+    mixed = any(not attribute.per_unit for attribute in pool.attributes)
+    ranked = ", those of records among records of the same rank in their units" if mixed else ""
+    return (
+        f"units or more{ranked}",
+        "telling by them which of the released units a unit is, or which row one of its records "
+        "is,",
+        ", even for someone who can tell which rows are of one unit, provided that "
+        f"{pool.anonymity} units or more{' of its stratum' if plan.within else ''} have as many "
+        "records as it has",
+    )
 
 
 def linked_records(plan: Plan) -> str:
-    """Say by what records of a person or a unit can be told together."""
-    names = ", ".join(plan.names("pseudonym"))
+    """Say by what records of a person can be told together."""
+    names = [name for name in plan.names("pseudonym") if name != plan.unit]
     if names:
-        return _by_pseudonyms(names) + _by_size(plan)
-    if not plan.per_unit:
+        return (
+            f" It is about one record on its own: by the pseudonyms in {', '.join(names)} anyone "
+            "can tell which records are of one person, here and in other tables made with the same "
+            "key, and someone who knows several of a person's records can narrow them down "
+            "together."
+        )
+    if plan.unit not in plan.names("pseudonym"):
         return ""
     return (
-        " It is about one record on its own: rows that agree in "
-        f"{', '.join(plan.per_unit)} are often of one unit, and someone who knows several of a "
-        "unit's records can narrow them down together." + _by_size(plan)
-    )
-
-
-def _by_pseudonyms(names: str) -> str:
-    return (
-        f" It is about one record on its own: by the pseudonyms in {names} anyone can tell which "
-        "records are of one person, here and in other tables made with the same key, and someone "
-        "who knows several of a person's records can narrow them down together."
-    )
-
-
-def _by_size(plan: Plan) -> str:
-    if plan.unit is None:
-        return ""
-    return (
-        " How many records a unit has is not hidden, and a unit of a size that few have can be "
-        "found by it."
+        f" It is about this table on its own: by the pseudonyms in {plan.unit} anyone can tell "
+        "which units are the same in other tables made with the same key, and someone who knows "
+        "both can narrow them down together."
     )

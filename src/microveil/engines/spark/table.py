@@ -106,8 +106,13 @@ class SparkTable:
         """Count the records."""
         return self.records
 
-    def stratum_sizes(self, attribute: str, *, present: bool = True) -> Integers:  # noqa: ARG002
-        """Count the records: there are no strata here."""
+    def stratum_sizes(self, attribute: str) -> Integers:  # noqa: ARG002 - there are no strata here
+        """Count the records."""
+        return self.pooled_sizes
+
+    @property
+    def pooled_sizes(self) -> Integers:
+        """Count the records."""
         return np.array([self.records])
 
     def drop_missing(self, attributes: Sequence[str]) -> None:
