@@ -11,7 +11,6 @@ from dataclasses import dataclass
 
 import numpy as np
 import polars as pl
-from scipy.spatial import cKDTree
 
 from microveil.core.grid import Integers, Reals
 from microveil.engines.dtypes import polars_of
@@ -108,6 +107,8 @@ def _picked(known: Reals, units: pl.DataFrame, rows: Reals, groups: pl.DataFrame
 
 def _nearest(known: Reals, units: pl.DataFrame, rows: Reals, groups: pl.DataFrame) -> Integers:
     """Return the nearest group of the same kind for every unit; −1 if there is none."""
+    from scipy.spatial import cKDTree
+
     picked = np.full(len(known), -1)
     places = groups.with_row_index("place").group_by(groups.columns).agg("place")
     sought = units.with_row_index("unit").group_by(units.columns).agg("unit")

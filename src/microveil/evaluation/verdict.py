@@ -196,7 +196,7 @@ def verdict(
     if not look.pair.attributes:
         raise DataError("no masked attribute varies, so nobody can be looked for")
     scenarios = scenarios_of(look.pair, known, people)
-    figures = [*losses_of(look.pair), *_kept_together(look), *_exposed(look)]
+    figures = [*losses_of(look.pair), *_kept_together(look, random), *_exposed(look)]
     for scenario in (EVERYTHING, *scenarios):
         figures += _attacks(look, scenario, random)
     figures += _attack_with_kept(look) if passes(figures) else ()
@@ -206,9 +206,10 @@ def verdict(
     return Verdict(look.records, len(look.chosen), tuple(figures), change, *names)
 
 
-def _kept_together(look: Glance) -> Iterator[Figure]:
+def _kept_together(look: Glance, random: np.random.Generator) -> Iterator[Figure]:
     """Measure whether units still agree, and totals by stratum."""
-    for item in (*unit_figures(look.pair), *stratum_figures(look.pair)):
+    pair = look.pair if look.plan.unit is None else look.of_units(_OF_UNITS, random)
+    for item in (*unit_figures(pair), *stratum_figures(pair)):
         if isinstance(item, Figure):
             yield item
 
