@@ -591,14 +591,23 @@ def demo(
     output: Annotated[
         Path, typer.Option("--output", "-o", help="The directory to write to.")
     ] = Path("microveil-demo"),
-    epsilon: Annotated[float, typer.Option(help="Privacy budget of a person.")] = 1.0,
+    epsilon: Annotated[
+        float | None,
+        typer.Option(help="Privacy budget of a person, by default 1; of a household 8."),
+    ] = None,
+    survey: Annotated[
+        bool,
+        typer.Option("--survey", help="Take a survey of 30,000 persons in 12,000 households."),
+    ] = False,
     overwrite: Overwrite = False,
 ) -> None:
     """Protect a bundled sample of made-up people and show it before and after."""
     from microveil.cli.demo import run_demo
 
     with _progress(quiet=False) as progress:
-        parts = run_demo(output, epsilon=epsilon, overwrite=overwrite, progress=progress)
+        parts = run_demo(
+            output, epsilon=epsilon, households=survey, overwrite=overwrite, progress=progress
+        )
     for part in parts:
         _say(part)
 
