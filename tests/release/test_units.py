@@ -10,8 +10,19 @@ import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sklearn.tree import DecisionTreeClassifier
 
-from microveil import Confidential, DataError, Plan, PlanError, audit, evaluate, protect, verdict
+from microveil import (
+    Confidential,
+    DataError,
+    Plan,
+    PlanError,
+    ProtectedEstimator,
+    audit,
+    evaluate,
+    protect,
+    verdict,
+)
 from microveil.core.choices import GuaranteeName, MethodName, Pooling
 from microveil.core.joint_units import cluster_units
 from microveil.core.methods import METHODS
@@ -25,6 +36,7 @@ from microveil.evaluation.pairing import Pair, pair_up
 from microveil.evaluation.result import Figure
 from microveil.evaluation.unit_linkage import UnitsLinked, link_units
 from microveil.exploration import explore
+from microveil.release.ledger import Ledger, declare
 from microveil.release.release import Release
 from tests.release.brute import centroids_of
 
@@ -365,3 +377,31 @@ def test_the_attack_on_units_by_hand() -> None:
     data = release.data.with_columns(age=pl.Series([11, 12, 1, 2, 51, 52, 91, 92]))
     pair = beside(table, replace(release, rows=ReleasedInMemory(data, np.arange(8))))
     assert link_units(pair) == UnitsLinked(share=0.5, chance=0.25, units=4, by=("home",))
+
+
+def test_the_ledger_says_whose_epsilon_it_is(tmp_path: Path) -> None:
+    path = tmp_path / "people.ledger.json"
+    declare(path, 10.0)
+    protect(PEOPLE, PLAN, ledger=path)
+    (entry,) = Ledger.read(path).releases
+    assert (entry.unit, entry.epsilon) == ("home", 3)
+
+
+def test_visits_of_a_patient_with_attributes_that_change_and_some_that_do_not() -> None:
+    """A panel: what never changes is equal in all visits; who stays away longest is one of many."""
+    visits = households(60, 3).rename({"home": "patient", "income": "born", "age": "pressure"})
+    roles = {"patient": "pseudonym", "born": INCOME, "dwelling": "identifier", "pressure": AGE}
+    plan = PLAN.replace(unit="patient", attributes=roles, anonymity=4)
+    released = protect(visits, plan, seed=1).data
+    by_patient = released.group_by("patient").agg(pl.col("born").n_unique(), pl.len())
+    assert by_patient["born"].max() == 1
+    assert sorted(by_patient["len"]) == sorted(visits.group_by("patient").len()["len"])
+
+
+def test_a_model_is_trained_on_values_of_units() -> None:
+    model = ProtectedEstimator(DecisionTreeClassifier(), PLAN.replace(attributes={
+        **ROLES, "dwelling": "identifier"}), random_state=1)  # fmt: skip
+    model.fit(PEOPLE, PEOPLE["dwelling"].to_list())
+    assert model.certificate_.unit == "home"
+    with pytest.raises(PlanError, match="unit: no attribute 'home'"):
+        model.fit(PEOPLE.drop("home"), PEOPLE["dwelling"].to_list())

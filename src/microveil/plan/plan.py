@@ -214,9 +214,10 @@ class Plan(Summarised, Part):
         record's budget is epsilon divided by it.
     unit
         The column that says which records are of one unit: a household of several persons, or a
-        patient of several visits. It is an identifier, or a pseudonym. Epsilon is then that of a
-        unit: an attribute that has ``per_unit = true`` is masked once for each, and equal in all
-        its records; the budget of any other is divided by `records_per_person`.
+        patient of several visits. All records of a person must be in one. It is an identifier, or a
+        pseudonym. Epsilon is then that of a unit, and so covers its persons: an attribute that has
+        ``per_unit = true`` is masked once for each, and equal in all its records; the budget of any
+        other is divided by `records_per_person`. Values are pooled by unit.
     within
         Columns, kept or dropped, whose values are strata. Clusters and joint clusters never have
         records of two of them, and the guarantee is about tables that agree on the strata.
