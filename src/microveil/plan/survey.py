@@ -82,7 +82,7 @@ def survey_plan(**settings: object) -> Plan:
         "dwelling": Confidential(per_unit=True, kind="nominal", categories=DWELLINGS),
         "rooms": Confidential(per_unit=True, method="iDP-CBLS", k=5, lower=1, upper=12),
         "household_income": Confidential(per_unit=True, method="iDP-CBLS", k=5),
-        "age": Confidential(lower=0, upper=100, k=100),
+        "age": Confidential(kind="integer", lower=0, upper=100, k=100),
         "sex": Confidential(kind="nominal", categories=["female", "male"]),
         "education": Confidential(
             kind="ordinal", categories=["none", "primary", "secondary", "tertiary"]
