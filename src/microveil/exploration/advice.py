@@ -132,8 +132,9 @@ def _hidden(point: Point) -> list[str]:
         return []
     several = len(point.plan.pooled_groups) > 1
     known = "the attributes of one group" if several else "the confidential attributes"
+    whose = "a person's" if point.plan.unit is None else "a unit's"
     return [
-        f"Nobody picks {'a person' if point.plan.unit is None else 'a unit'}'s row by {known} with a better chance than 1 in "
+        f"Nobody picks {whose} row by {known} with a better chance than 1 in "
         f"{point.anonymity} (level 3)."
     ]
 
