@@ -116,7 +116,10 @@ def _controls(proposed: Plan, identity: str) -> dict[str, Any]:
     )
     pooled = _pooling(proposed, key)
     persons = st.number_input(
-        "Most records one person has", min_value=1, value=1, key=key("persons")
+        "Most records one person has",
+        min_value=1,
+        value=proposed.records_per_person,
+        key=key("persons"),
     )
     read = st.checkbox(
         "Read domains that are not declared from the data (voids a claim of differential privacy)",

@@ -226,7 +226,14 @@ def protect(
         Missing | None, typer.Option(help="Missing values: by default an error.")
     ] = None,
     records_per_person: Annotated[
-        int | None, typer.Option(help="The most records one person has, by default 1.")
+        int | None, typer.Option(help="The most records one person or unit has, by default 1.")
+    ] = None,
+    unit: Annotated[
+        str | None,
+        typer.Option(help="A dropped column that says which records are of one unit."),
+    ] = None,
+    within: Annotated[
+        list[str] | None, typer.Option(help="A column of strata that clusters do not cross.")
     ] = None,
     domain_from_data: Annotated[
         bool, typer.Option("--domain-from-data", help="Read undeclared domains from the data.")
@@ -286,7 +293,8 @@ def protect(
         "epsilon": epsilon, "method": method, "k": parse_k(k), "partition": partition,
         "trim": trim, "post": post, "anonymity": anonymity, "pooling": pooling,
         "guarantee": guarantee, "missing": missing,
-        "records_per_person": records_per_person, "domain_from_data": domain_from_data or None,
+        "records_per_person": records_per_person, "unit": unit, "within": within or None,
+        "domain_from_data": domain_from_data or None,
         "na": data.na or None, "dates": data.dates,
     }  # fmt: skip
     settings = {name: value for name, value in settings.items() if value is not None}
@@ -605,14 +613,23 @@ def demo(
     output: Annotated[
         Path, typer.Option("--output", "-o", help="The directory to write to.")
     ] = Path("microveil-demo"),
-    epsilon: Annotated[float, typer.Option(help="Privacy budget of a person.")] = 1.0,
+    epsilon: Annotated[
+        float | None,
+        typer.Option(help="Privacy budget of a person, by default 1; of a household 8."),
+    ] = None,
+    survey: Annotated[
+        bool,
+        typer.Option("--survey", help="Take a survey of 30,000 persons in 12,000 households."),
+    ] = False,
     overwrite: Overwrite = False,
 ) -> None:
     """Protect a bundled sample of made-up people and show it before and after."""
     from microveil.cli.demo import run_demo
 
     with _progress(quiet=False) as progress:
-        parts = run_demo(output, epsilon=epsilon, overwrite=overwrite, progress=progress)
+        parts = run_demo(
+            output, epsilon=epsilon, households=survey, overwrite=overwrite, progress=progress
+        )
     for part in parts:
         _say(part)
 

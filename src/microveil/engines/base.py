@@ -6,7 +6,7 @@ sees summaries only, so that every engine gives the same answers.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
 import polars as pl
@@ -23,6 +23,7 @@ from microveil.core.pooling import Pool
 from microveil.core.rules import Kept, Rule, System
 from microveil.core.tables import UserTable
 from microveil.engines.beside import Beside
+from microveil.plan.plan import Plan
 from microveil.plan.roles import Derived
 
 
@@ -96,6 +97,19 @@ class CategoryFacts:
     seen: tuple[Category, ...]
 
 
+@dataclass(frozen=True)
+class UnitFacts:
+    """What checking a plan needs to know of units.
+
+    `missing` counts records of no unit, `largest` the records of the largest one. `differing`
+    counts the units whose records differ in what should be the same in all of them.
+    """
+
+    missing: int = 0
+    largest: int = 1
+    differing: Mapping[str, int] = field(default_factory=dict)
+
+
 class Table(Protocol):
     """A table that a plan can be checked against."""
 
@@ -124,6 +138,22 @@ class Table(Protocol):
 
     def drop_missing(self, attributes: Sequence[str]) -> None:
         """Leave out the records with a null in any of these attributes."""
+
+    def arrange(self, plan: Plan) -> UnitFacts:
+        """Look at which records are of one unit and of one stratum, if the plan names them.
+
+        From then on an attribute that has one value for each unit counts once for each.
+        """
+
+    def counted(self, attribute: str) -> int:
+        """Count the records, or the units if the attribute has one value for each of them."""
+
+    def stratum_sizes(self, attribute: str) -> Integers:
+        """Count the values of an attribute in each stratum."""
+
+    @property
+    def pooled_sizes(self) -> Integers:
+        """Count what is pooled in each stratum: units, or records where there are none."""
 
     def facts(self, domains: Mapping[str, tuple[float, float]]) -> dict[str, Facts]:
         """Look at numeric columns once each; `outside` counts values not in their domain."""

@@ -51,8 +51,13 @@ class Beside(Protocol):
     def inferred(self) -> bool:
         """Whether the values decided on the types of the original's columns."""
 
-    def draw(self, number: int, random: np.random.Generator) -> tuple[UserTable, UserTable]:
-        """Draw released records at random: what they were, and what they are, in one order."""
+    def draw(
+        self, number: int, random: np.random.Generator, unit: str | None = None
+    ) -> tuple[UserTable, UserTable]:
+        """Draw released records at random: what they were, and what they are, in one order.
+
+        If `unit` is a column of the original, whole units are drawn, of about so many records.
+        """
 
     def fold(self, fold: Fold) -> Any:  # noqa: ANN401
         """Look at all released records, and return the state at the end."""

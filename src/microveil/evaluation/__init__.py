@@ -46,6 +46,7 @@ from microveil.evaluation.sampled import (
     figures_of_sample,
     notes_on,
 )
+from microveil.evaluation.unit_linkage import unit_linkage_figures
 from microveil.evaluation.utility import Scale
 from microveil.plan.scenarios import Scenario
 from microveil.release.detail import Detail
@@ -194,6 +195,7 @@ def _evaluate_whole(
         attacks=chain(
             linkage_figures(pair, **drawn),
             *(linkage_figures(given, scenario=scenario, **drawn) for scenario in scenarios),
+            unit_linkage_figures(pair),
         ),
     )
     found = [*given.left_out, *left_out, *figures]
@@ -218,7 +220,8 @@ def _evaluate_sample(
 ) -> Evaluation:
     """Measure records that were drawn, and look for their people in the whole release."""
     beside, random = large.beside, np.random.default_rng(asked.seed)
-    original, released = beside.draw(SAMPLED, random)
+    unit = None if large.plan is None else large.plan.unit
+    original, released = beside.draw(SAMPLED, random, unit)
     few = None if large.detail is None else of_drawn(large.detail, beside, len(released))
     given = pair_up(
         original, released, detail=few, aligned=large.aligned and few is None,
@@ -237,7 +240,7 @@ def _evaluate_sample(
         count=partial(classes_of, beside),
         nearest=attacks.nearest,
         values=figures_of_sample(pair, asked.measured, beside.records, random),
-        attacks=chain(*map(attacks.figures, (EVERYTHING, *scenarios))),
+        attacks=chain(*map(attacks.figures, (EVERYTHING, *scenarios)), unit_linkage_figures(pair)),
     )
     found = [*given.left_out, *left_out, *figures]
     computed = in_order(item for item in found if isinstance(item, Figure))

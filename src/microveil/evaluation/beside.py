@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+import narwhals as nw
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
@@ -12,6 +13,8 @@ from numpy.typing import NDArray
 from microveil.core.grid import Integers
 from microveil.core.tables import UserTable
 from microveil.engines.beside import ClassSizes, Fold
+from microveil.engines.dtypes import column_of, polars_of
+from microveil.engines.layout import numbered
 from microveil.engines.memory import open_table
 from microveil.evaluation.risk import quasi_identifier_classes
 from microveil.release.protect import Progress
@@ -57,12 +60,19 @@ class BesideHere:
         """Number of released records."""
         return _height(self.released)
 
-    def draw(self, number: int, random: np.random.Generator) -> tuple[UserTable, UserTable]:
+    def draw(
+        self, number: int, random: np.random.Generator, unit: str | None = None
+    ) -> tuple[UserTable, UserTable]:
         """Draw released records; if which is whose is not known, draw from both tables."""
-        chosen = _choose(self.records, number, random)
         if self.positions is None:
             were = _choose(self.originals, number, random)
+            chosen = _choose(self.records, number, random)
+        elif unit is None or self.records <= number or unit not in _names(self.original):
+            chosen = _choose(self.records, number, random)
+            were = self.positions[chosen]
         else:
+            column = column_of(open_table(_all(self.original, unit)), unit)
+            chosen = rows_of_units(column[self.positions], number, random)
             were = self.positions[chosen]
         return _rows(self.original, were), _rows(self.released, chosen)
 
@@ -104,6 +114,26 @@ def counted(clusters: pl.LazyFrame) -> pl.DataFrame:
     nothing = pl.when(pl.col("largest").is_not_null()).then(0.0)
     whole = found.with_columns(smallest=nothing, sensitivity=pl.col("scale"))
     return whole.drop("about").collect(engine="streaming")
+
+
+def rows_of_units(unit: "nw.Series[Any]", number: int, random: np.random.Generator) -> Integers:
+    """Draw records, about so many, of units that are there with all of theirs."""
+    owner = numbered([polars_of(unit)])
+    sizes = np.bincount(owner)
+    order = random.permutation(len(sizes))
+    before = np.cumsum(sizes[order]) - sizes[order]
+    return np.flatnonzero(np.isin(owner, order[before < number]))
+
+
+def _names(table: UserTable) -> list[str]:
+    if isinstance(table, pl.LazyFrame):
+        return table.collect_schema().names()
+    return list(open_table(table).columns)
+
+
+def _all(table: UserTable, name: str) -> UserTable:
+    """Read one column."""
+    return _columns(table, [name]).collect() if isinstance(table, pl.LazyFrame) else table
 
 
 def _height(table: UserTable) -> int:

@@ -4,6 +4,7 @@ Nothing else need be in memory, so that a table of any size is looked at in seco
 """
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -17,7 +18,7 @@ from microveil.engines.beside import Beside
 from microveil.engines.dtypes import category_values, column_of, numbers
 from microveil.engines.memory import open_table
 from microveil.errors import DataError, MicroveilError, noted
-from microveil.evaluation.beside import BesideHere
+from microveil.evaluation.beside import BesideHere, rows_of_units
 from microveil.evaluation.known import EVERYTHING, Kind
 from microveil.evaluation.linkage import CandidateSearch, Linked, NearestSearch
 from microveil.evaluation.pairing import Pair, pair_up, without_constants
@@ -127,15 +128,28 @@ class Glance:
     def trial(self, plan: Plan, records: int, random: np.random.Generator) -> Pair | None:
         """Protect some records by a plan; None if that cannot be done with so few."""
         number = min(records, self.looked_at)
-        rows = np.sort(random.choice(self.looked_at, number, replace=False))
-        table = open_table(self.original)[rows, :].to_native()
+        frame = open_table(self.original)
+        rows = (
+            np.sort(random.choice(self.looked_at, number, replace=False))
+            if plan.unit is None
+            else rows_of_units(column_of(frame, plan.unit), number, random)
+        )
+        table = frame[rows, :].to_native()
         whole = Table(table, TableMeta(inferred=self.beside.inferred))
-        try:
-            with noted():
-                release = protect(whole, plan, seed=int(random.integers(2**32)))
-            return _pair(table, release)
-        except MicroveilError:
-            return None
+        seed = int(random.integers(2**32))
+        for tried in (plan, plan.replace(within=())):  # of so few records strata may be too small
+            with suppress(MicroveilError), noted():
+                return _pair(table, protect(whole, tried, seed=seed))
+        return None
+
+    def of_units(self, records: int, random: np.random.Generator) -> Pair:
+        """Return all records beside the original ones, or about so many of whole units."""
+        if self.is_whole:
+            return self.pair
+        original, released = self.beside.draw(records, random, self.plan.unit)
+        drawn = len(open_table(released))
+        few = Detail(self.pair.clusters, pl.DataFrame(), np.arange(drawn), self.plan)
+        return _pair(original, released, few)
 
 
 @dataclass(frozen=True, eq=False)
@@ -187,7 +201,7 @@ def look_at(
     beside: Beside, number: int, random: np.random.Generator, plan: Plan, detail: Detail
 ) -> Glance:
     """Draw so many records and compare them."""
-    original, released = beside.draw(number, random)
+    original, released = beside.draw(number, random, plan.unit)
     few = of_drawn(detail, beside, len(open_table(released)))
     return Glance(beside, plan, original, released, _pair(original, released, few))
 
@@ -229,7 +243,7 @@ def glance_again(pair: Pair, random: np.random.Generator) -> Glance | None:
     positions = np.empty(len(pair.order), dtype=np.int64)
     positions[pair.order] = pair.positions
     beside = BesideHere(pair.source.to_native(), pair.table.to_native(), positions)
-    original, released = beside.draw(RECORDS, random)
+    original, released = beside.draw(RECORDS, random, pair.plan.unit)
     return Glance(beside, pair.plan, original, released, without_constants(pair)[0])
 
 

@@ -27,6 +27,7 @@ from microveil.evaluation.grades import (
 from microveil.evaluation.known import EVERYTHING, what_is_known
 from microveil.evaluation.pairing import Pair
 from microveil.evaluation.result import LINKAGE, Evaluation, Figure, percent
+from microveil.evaluation.unit_linkage import link_units
 from microveil.evaluation.utility_figures import distribution_figures, error_figures
 from microveil.plan.plan import RECOMMENDED, Plan
 from microveil.plan.roles import Confidential
@@ -87,6 +88,8 @@ def next_step(
     random = np.random.default_rng(seed)
     linked, kept = worst_linkage(figures), worst(figures, "risk.unique_kept")
     if linked is not None and grade_of(linked) != "good":
+        if linked.measure == "risk.linkage_of_units":
+            return _with_units_pooled(look, linked, random)
         if linked.measure not in LINKAGE:
             return _with_kept_masked(look, linked, random)
         named = {scenario.label: scenario for scenario in scenarios}
@@ -175,6 +178,23 @@ def _with_kept_masked(look: Glance, linked: Figure, random: np.random.Generator)
     return Change(
         f"mask what is kept ({', '.join(kept)}), so that it is pooled too",
         f"linkage by someone who knows it {percent(linked.value)} → about {percent(share)}",
+        after,
+    )
+
+
+def _with_units_pooled(look: Glance, linked: Figure, random: np.random.Generator) -> Change | None:
+    """Pool units in one group, or in larger joint clusters."""
+    plan = look.plan
+    whole = plan.anonymity >= ENOUGH and not plan.groups
+    number = 2 * plan.anonymity if whole else ENOUGH
+    after = _replaced(plan, anonymity=number, groups=())
+    pair = None if after is None else look.trial(after, RECORDS, random)
+    found = None if pair is None else link_units(pair)
+    if found is None or found.share >= linked.value:
+        return None
+    return Change(
+        f"{'remove groups and ' if plan.groups else ''}set anonymity = {number}",
+        f"linkage of whole units {percent(linked.value)} → about {percent(found.share)}",
         after,
     )
 

@@ -25,15 +25,21 @@ def pooling_figures(pair: Pair, count: Count) -> Items:
     """Count the records of joint clusters, and say what these have in common."""
     for group in pair.plan.pooled_groups if pair.plan else ():
         yield from _class_figures(pair, group, count)
-        joint = {} if pair.detail is None else pair.detail.joint
-        labels = joint.get(", ".join(group.attributes))
         for name in group.attributes:
             if name not in pair.attributes:
                 continue
+            labels = _labels(pair, group, name)
             if labels is None or pair.positions is None:
                 yield NotComputed(_ALIKE, _UNKNOWN if pair.detail is None else _DRAWN, name)
             else:
                 yield from _alike_figures(pair, name, labels)
+
+
+def _labels(pair: Pair, group: Group, name: str) -> Integers | None:
+    """Return the joint clusters in which an attribute of a group was pooled, if they are known."""
+    per_unit = pair.plan.per_unit if pair.plan else ()
+    level = [other for other in group.attributes if (other in per_unit) == (name in per_unit)]
+    return None if pair.detail is None else pair.detail.joint.get(", ".join(level))
 
 
 def _class_figures(pair: Pair, group: Group, count: Count) -> Items:

@@ -23,6 +23,7 @@ from microveil.evaluation.result import LINKAGE, Figure, Items, NotComputed
 from microveil.evaluation.risk import Classes
 from microveil.evaluation.risk_figures import cluster_figures, disclosure_figures, linkage_figure
 from microveil.evaluation.rule_figures import rule_figures
+from microveil.evaluation.unit_figures import stratum_figures, unit_figures
 from microveil.evaluation.utility import Scale
 from microveil.evaluation.utility_figures import (
     distribution_figures,
@@ -57,6 +58,8 @@ class Measured:
         yield from distribution_figures(pair)
         yield from category_figures(pair)
         yield from propensity_figures(pair)
+        yield from unit_figures(pair)
+        yield from stratum_figures(pair)
         yield from rule_figures(pair)
         yield from cluster_figures(pair)
         if pair.positions is not None:

@@ -30,6 +30,8 @@ from microveil.evaluation.next_step import Change, losses_of, next_step
 from microveil.evaluation.pairing import Pair
 from microveil.evaluation.result import Figure, percent
 from microveil.evaluation.risk_figures import kept_figure, kept_linkage_figure, linkage_figure
+from microveil.evaluation.unit_figures import stratum_figures, unit_figures
+from microveil.evaluation.unit_linkage import unit_linkage_figures
 from microveil.plan.scenarios import Scenario
 from microveil.release.certificate import Certificate
 from microveil.release.release import Release
@@ -42,6 +44,7 @@ STRUCTURE = 1_200
 """Records up to which the attack by shared values is made on the release itself."""
 
 _TRIAL, _TRIALS = 1_000, 5
+_OF_UNITS = 200_000
 _LINKED = (
     "these tell which records are one person's, here and wherever the same key was used. The "
     "attacks look at records one by one; someone who knows several of a person finds more."
@@ -132,6 +135,9 @@ class Verdict(Summarised):
             mean = sum(figure.value for figure in shares) / len(shares)
             text = f"{percent(mean)} of masked values are without it, whatever ε is"
             yield "Noise", f"{text}; most in {most.attribute}, {percent(most.value)}."
+        for figure in self.figures:
+            if figure.measure == "utility.unit_consistency":
+                yield "Units", f"{figure.reading}."
         lost = self.usefulness
         said = dict.fromkeys([*how_far(self.figures), *lost.sentences[:1]])
         yield "Usefulness", " ".join([f"{lost.answer}.", *said])
@@ -202,13 +208,22 @@ def verdict(
     if not look.pair.attributes:
         raise DataError("no masked attribute varies, so nobody can be looked for")
     scenarios = scenarios_of(look.pair, known, people)
-    figures = [*losses_of(look.pair), *_exposed(look)]
+    figures = [*losses_of(look.pair), *_kept_together(look, random), *_exposed(look)]
     for scenario in (EVERYTHING, *scenarios):
         figures += _attacks(look, scenario, random)
     figures += _attack_with_kept(look) if passes(figures) else ()
+    figures += _attack_on_units(look, random) if passes(figures) else ()
     change = next_step(look, figures, scenarios, seed=int(random.integers(2**32)))
     names = look.plan.names("pseudonym"), look.plan.names("shifted")
     return Verdict(look.records, look.looked_at, tuple(figures), change, *names, release.rules)
+
+
+def _kept_together(look: Glance, random: np.random.Generator) -> Iterator[Figure]:
+    """Measure whether units still agree, and totals by stratum."""
+    pair = look.pair if look.plan.unit is None else look.of_units(_OF_UNITS, random)
+    for item in (*unit_figures(pair), *stratum_figures(pair)):
+        if isinstance(item, Figure):
+            yield item
 
 
 def _exposed(look: Glance) -> Iterator[Figure]:
@@ -229,6 +244,14 @@ def _attack_with_kept(look: Glance) -> Iterator[Figure]:
     if kept:
         both = Scenario(known=(*look.pair.attributes, *kept))
         yield kept_linkage_figure(look.nearest(both), kept)
+
+
+def _attack_on_units(look: Glance, random: np.random.Generator) -> Iterator[Figure]:
+    """Look for units by all of their records at once."""
+    if look.plan.unit is not None:
+        for item in unit_linkage_figures(look.of_units(_OF_UNITS, random)):
+            if isinstance(item, Figure):
+                yield item
 
 
 def _attacks(look: Glance, scenario: Scenario, random: np.random.Generator) -> Iterator[Figure]:

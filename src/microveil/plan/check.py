@@ -253,7 +253,7 @@ def _check_trim(plan: "Plan", name: str) -> None:
 
 
 def _check_persons(plan: "Plan", name: str) -> None:
-    method, records = _method(plan, name), plan.records_per_person
+    method, records = _method(plan, name), plan.persons_of(name)
     if plan.guarantee == "fixed-clusters" or records == 1:
         return
     if not method.promise.covers_persons_reclustered:

@@ -359,7 +359,8 @@ def _key(look: Look, why: str) -> Proposal:
         return _categories(seen, "codes by its name")
     most = int(look.values.value_counts()["count"].max())  # type: ignore[arg-type]
     repeated = (
-        f"up to {most} records share one: if it is a person's, set records_per_person = {most}"
+        f"up to {most} records share one: if it is a person's or a household's, set unit to it and "
+        f"records_per_person = {most}"
     )
     return _dropped(why, look, repeated if most > 1 else "")
 

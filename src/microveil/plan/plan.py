@@ -49,6 +49,7 @@ from microveil.plan.roles import (
 from microveil.plan.rules import check_rules, parse
 from microveil.plan.scenarios import Scenario, ScenarioSettings, check_scenarios
 from microveil.plan.toml import inline, texts
+from microveil.plan.units import check_units
 
 if TYPE_CHECKING:
     import polars as pl
@@ -122,6 +123,8 @@ class PlanOptions(TypedDict, total=False):
     post: Post
     missing: Missing
     records_per_person: int
+    unit: str | None
+    within: Sequence[str]
     domain_from_data: bool
     from_data: Sequence[str]
     ledger: str | Path | None
@@ -210,7 +213,17 @@ class Plan(Summarised, Part):
         ``"error"``; ``"keep"``: nulls stay null and the others are clustered without them;
         ``"drop"``: records with a null in a confidential attribute are left out.
     records_per_person
-        The most records one person has. Each record's budget is epsilon divided by it.
+        The most records one person, or with `unit` one unit, has, known without the data. Each
+        record's budget is epsilon divided by it.
+    unit
+        The column that says which records are of one unit: a household of several persons, or a
+        patient of several visits. All records of a person must be in one. It is an identifier, or a
+        pseudonym. Epsilon is then that of a unit, and so covers its persons: an attribute that has
+        ``per_unit = true`` is masked once for each, and equal in all its records; the budget of any
+        other is divided by `records_per_person`. Values are pooled by unit.
+    within
+        Columns, kept or dropped, whose values are strata. Clusters and joint clusters never have
+        records of two of them, and the guarantee is about tables that agree on the strata.
     domain_from_data
         Read undeclared domains from the data. For DP and DP-UM this voids the claim, so it must be
         said here; it warns and is written on the certificate.
@@ -269,6 +282,8 @@ class Plan(Summarised, Part):
     post: Post = "auto"
     missing: Missing = "error"
     records_per_person: int = 1
+    unit: str | None = None
+    within: Annotated[tuple[str, ...], Field(strict=False)] = ()
     domain_from_data: bool = False
     from_data: Annotated[tuple[str, ...], Field(strict=False)] = ()
     ledger: Annotated[str | None, BeforeValidator(_path_as_text)] = None
@@ -290,7 +305,7 @@ class Plan(Summarised, Part):
     @model_validator(mode="after")
     def _check(self) -> Self:
         problems = Problems()
-        for check in (check_plan, check_scenarios, check_rules):
+        for check in (check_plan, check_units, check_scenarios, check_rules):
             with problems:
                 check(self)
         problems.raise_found()
@@ -317,6 +332,15 @@ class Plan(Summarised, Part):
     def shifted(self) -> Mapping[str, Shifted]:
         """The dates and times that move by a number of days per person."""
         return _Frozen({n: a for n, a in self.attributes.items() if isinstance(a, Shifted)})
+
+    @property
+    def per_unit(self) -> tuple[str, ...]:
+        """Names of the attributes that have one value for each unit."""
+        return tuple(name for name, a in self.confidential.items() if a.per_unit)
+
+    def persons_of(self, attribute: str) -> int:
+        """Return the most values of an attribute that one person, or one unit, has."""
+        return 1 if self.confidential[attribute].per_unit else self.records_per_person
 
     def names(self, role: str) -> tuple[str, ...]:
         """Names of the attributes of one role, in plan order."""

@@ -89,6 +89,7 @@ class ConfidentialSettings(TypedDict, total=False):
     resolution: float | Literal["data"] | None
     unit: Unit | None
     sampling_weight: bool
+    per_unit: bool
 
 
 class Confidential(Part):
@@ -132,6 +133,9 @@ class Confidential(Part):
     sampling_weight
         It is the sampling weight, masked: `evaluate` weighs estimates of the release by its masked
         values. It needs a lower above 0, so that they stay positive.
+    per_unit
+        Whether all records of a unit, as the plan's `unit` says, have the same value. It is masked
+        once for each unit, and equal in all its records.
     """
 
     role: Literal["confidential"] = "confidential"
@@ -154,6 +158,7 @@ class Confidential(Part):
     resolution: float | Literal["data"] | None = None
     unit: Unit | None = None
     sampling_weight: bool = False
+    per_unit: bool = False
 
     def __init__(self, **settings: Unpack[ConfidentialSettings]) -> None:
         super().__init__(**settings)

@@ -17,7 +17,7 @@ def summary(plan: "Plan") -> Summary:
     masked = len(plan.confidential)
     title = (
         f"Plan: {masked:,} of {len(plan.attributes):,} attributes are masked with {plan.method} at "
-        f"ε = {plan.epsilon:g} per person"
+        f"ε = {plan.epsilon:g} per {'person' if plan.unit is None else 'unit'}"
     )
     rows = [
         (name, attribute.role, _written(settings_of(attribute)))

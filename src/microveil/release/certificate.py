@@ -88,6 +88,9 @@ class MaskedAttribute(_Entry):
     level: Annotated[
         int | None, Field(description="of the taxonomy, to whose groups categories were recoded")
     ] = None
+    per_unit: Annotated[
+        bool, Field(description="masked once for each unit, and equal in all its records")
+    ] = False
     categories: Annotated[int | None, Field(description="how many are declared; null if none are")]
     unit: Annotated[Unit | None, Field(description="of dates and times")]
     domain: DomainSource
@@ -107,7 +110,12 @@ class PooledGroup(_Entry):
     """Attributes whose masked values were pooled in joint clusters, formed by MDAV."""
 
     attributes: tuple[str, ...]
-    anonymity: Annotated[int, Field(description="every joint cluster has as many records or more")]
+    anonymity: Annotated[
+        int, Field(description="every joint cluster has as many records, or units, or more")
+    ]
+    of_units: Annotated[
+        bool, Field(description="whether joint clusters are of units, and not of records")
+    ] = False
     pooling: Pooling
     together: Annotated[
         tuple[tuple[str, ...], ...], Field(description="attributes exchanged together")
@@ -165,7 +173,16 @@ class Certificate(Summarised, _Entry):
     records: int
     epsilon: float
     guarantee: GuaranteeName
-    records_per_person: int
+    records_per_person: Annotated[
+        int, Field(description="the most records of one person, or of one unit")
+    ]
+    unit: Annotated[
+        str | None,
+        Field(description="the column of units, whose epsilon it is; null: of persons"),
+    ] = None
+    within: Annotated[
+        tuple[str, ...], Field(description="strata, which clusters and joint clusters do not cross")
+    ] = ()
     missing: Missing
     attributes: tuple[MaskedAttribute, ...]
     groups: tuple[PooledGroup, ...]
@@ -261,9 +278,11 @@ def certify(
         epsilon=plan.epsilon,
         guarantee=plan.guarantee,
         records_per_person=plan.records_per_person,
+        unit=plan.unit,
+        within=plan.within,
         missing=plan.missing,
         attributes=attributes,
-        groups=tuple(map(_group, resolved.pools, pooled)),
+        groups=tuple(_group(p, came, plan) for p, came in zip(resolved.pools, pooled, strict=True)),
         derived=tuple(
             DerivedAttribute(name=name, expression=d.expression) for name, d in plan.derived.items()
         ),
@@ -279,10 +298,11 @@ def certify(
     )
 
 
-def _group(pool: Pool, pooled: Pooled) -> PooledGroup:
+def _group(pool: Pool, pooled: Pooled, plan: Plan) -> PooledGroup:
     return PooledGroup(
         attributes=pool.names,
         anonymity=pool.anonymity,
+        of_units=plan.unit is not None,
         pooling=pool.pooling,
         together=tuple(tuple(a.name for a in block) for block in pool.blocks if len(block) > 1),
         distances="masked values" if pool.follows_masked_values else "original values",
@@ -301,6 +321,7 @@ def _entry(settings: AttributeSettings, plan: Plan) -> MaskedAttribute:
         "k_from_data": settings.k_from_data,
         "partition": settings.partition if method.clustered else None,
         "post": settings.post,
+        "per_unit": settings.per_unit,
         "epsilon": settings.epsilon,
         "lower": _plain(declared.lower),
         "upper": _plain(declared.upper),
@@ -309,8 +330,8 @@ def _entry(settings: AttributeSettings, plan: Plan) -> MaskedAttribute:
         "round_to": declared.round_to,
         "level": declared.level,
         "domain": settings.domain_source,
-        "level_1_bound": level_1_bound(settings, plan.records_per_person),
-        "level_2_bound": level_2_bound(settings, plan.records_per_person),
+        "level_1_bound": level_1_bound(settings),
+        "level_2_bound": level_2_bound(settings),
     }
     if isinstance(settings, CategorySettings):
         declared_ones = len(settings.categories) if settings.domain_source == "declared" else None
@@ -336,7 +357,7 @@ def _not_protected(resolved: ResolvedPlan) -> tuple[str, ...]:
     items = ["The number of records."]
     if plan.kept:
         items.append(f"Kept attributes, published as they are: {', '.join(plan.kept)}.")
-    items += _not_hidden_by_key(plan)
+    items += [*_not_hidden_of_units(plan), *_not_hidden_by_key(plan)]
     pooled = [name for pool in resolved.pools for name in pool.names]
     alone = [m for m in resolved.attributes if m.name not in pooled]
     if plan.missing == "keep" and len(pooled) < len(resolved.attributes):
@@ -371,6 +392,22 @@ def _not_protected(resolved: ResolvedPlan) -> tuple[str, ...]:
             f"are published as they are: {', '.join(unchanged)}."
         )
     return tuple(items)
+
+
+def _not_hidden_of_units(plan: Plan) -> list[str]:
+    """Say what clusters within strata, and values that a unit's records share, give away."""
+    dropped, items = [name for name in plan.within if name in plan.names("identifier")], []
+    if dropped:
+        items.append(
+            "That records which share a masked value, or a joint cluster, are of one stratum: "
+            f"{', '.join(dropped)}."
+        )
+    if plan.per_unit:
+        items.append(
+            "Which records are of one unit, so far as they alone agree in "
+            f"{', '.join(plan.per_unit)}, and how many records a unit has."
+        )
+    return items
 
 
 def _not_hidden_by_key(plan: Plan) -> list[str]:

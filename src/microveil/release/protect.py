@@ -200,7 +200,7 @@ def _hide_people(engine: Engine, plan: Plan, key: Key) -> None:
     people = plan.names("pseudonym")
     for name in people:
         most = engine.pseudonymise(name, key.pseudonym)
-        if len(people) == 1 and most > plan.records_per_person:
+        if len(people) == 1 and plan.unit is None and most > plan.records_per_person:
             raise DataError(
                 f"epsilon is that of a person, who has up to {most:,} records by these pseudonyms, "
                 f"got records_per_person = {plan.records_per_person:,}; set it to {most:,} or more",

@@ -29,6 +29,7 @@ from microveil.release.resolve_numbers import (
 )
 from microveil.release.resolve_rules import resolve_rules, typed
 from microveil.release.resolve_weight import check_sampling_weight, notes_on_weights
+from microveil.release.units import check_anonymity, check_strata, check_units
 
 _MOST_NAMES = 30
 _MOST_ALIKE = 5
@@ -90,15 +91,18 @@ def resolve(plan: Plan, engine: Table) -> ResolvedPlan:
     if plan.missing == "drop":
         engine.drop_missing([name for name in plan.confidential if name in engine.columns])
         _check_records(engine, " after dropping those with missing values")
+    with problems:
+        check_units(plan, engine)
     shares = _shares(plan)
     facts = engine.facts(_domains(plan, engine, names))
     attributes = []
     for name in names:
         with problems:
             settings = _resolve_attribute(plan, name, shares[name], engine, facts.get(name), notes)
+            check_strata(plan, settings, engine)
             attributes.append(settings)
     with problems:
-        _check_anonymity(plan, engine.records)
+        check_anonymity(plan, engine)
     problems.raise_found()
     return _resolved(plan, tuple(attributes), engine, notes)
 
@@ -107,7 +111,7 @@ def _resolved(
     plan: Plan, attributes: tuple[AttributeSettings, ...], engine: Table, notes: list[str]
 ) -> ResolvedPlan:
     """Warn of what weakens the guarantee, and note it for the certificate."""
-    notes += [*_notes_on_persons(plan, attributes), *_notes_on_agreement(plan, attributes)]
+    notes += [*_notes_on_persons(attributes), *_notes_on_agreement(plan, attributes)]
     notes += notes_on_weights(plan)
     for told in _told(notes):
         warn(told, PrivacyWarning)
@@ -196,16 +200,6 @@ def _pool(plan: Plan, group: Group, by_name: Mapping[str, AttributeSettings]) ->
     )
 
 
-def _check_anonymity(plan: Plan, records: int) -> None:
-    most = max((group.anonymity or 0 for group in plan.pooled_groups), default=0)
-    if most > records:
-        raise DataError(
-            f"anonymity must be at most the number of records, found {records:,} records for "
-            f"anonymity = {most:,}; choose a smaller one",
-            setting="anonymity",
-        )
-
-
 def _check_columns(plan: Plan, engine: Table) -> None:
     if not engine.columns:
         raise DataError("the table has no columns")
@@ -270,23 +264,23 @@ def _resolve_attribute(
         "k_chosen": wanted == "auto",
         "k_from_data": wanted == "auto" or "k" in plan.read_from_data(name),
         "epsilon": share,
-        "epsilon_per_record": share / plan.records_per_person,
+        "epsilon_per_record": share / plan.persons_of(name),
+        "persons": plan.persons_of(name),
+        "per_unit": plan.confidential[name].per_unit,
     }
     if facts is None:
         return resolve_categories(plan, name, common, engine, notes)
     return resolve_numbers(plan, name, common, engine, facts, notes)
 
 
-def _notes_on_persons(plan: Plan, attributes: tuple[AttributeSettings, ...]) -> list[str]:
-    if plan.records_per_person == 1:
-        return []
+def _notes_on_persons(attributes: tuple[AttributeSettings, ...]) -> list[str]:
     others = methods_that(lambda other: other.clustered and other.covers_shared_clusters)
     return [
         f"attribute {m.name!r}: {m.method.name} covers one record per cluster, so a person with "
-        f"{plan.records_per_person} records is covered only while no two of them share a cluster; "
+        f"{m.persons} records is covered only while no two of them share a cluster; "
         f"use {others} where that cannot be ruled out"
         for m in attributes
-        if isinstance(m, NumericSettings) and not m.method.covers_shared_clusters
+        if isinstance(m, NumericSettings) and m.persons > 1 and not m.method.covers_shared_clusters
     ]
 
 

@@ -19,7 +19,7 @@ from microveil.engines.spark.session import check_installed, open_session
 from microveil.release.release import Written
 
 ENGINES = ("memory", "columnwise", "spark")
-LACKS: dict[str, tuple[str, ...]] = {"spark": ()}
+LACKS: dict[str, tuple[str, ...]] = {"spark": ("units and strata",)}
 """What an engine does not do, as a table in docs/scale.md lists it."""
 
 

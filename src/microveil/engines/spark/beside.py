@@ -92,7 +92,12 @@ class BesideOnSpark:
         """Number of released records."""
         return self.released.count()
 
-    def draw(self, number: int, random: np.random.Generator) -> tuple[pl.DataFrame, pl.DataFrame]:
+    def draw(
+        self,
+        number: int,
+        random: np.random.Generator,
+        unit: str | None = None,  # noqa: ARG002 - which Spark refuses
+    ) -> tuple[pl.DataFrame, pl.DataFrame]:
         """Draw released records at random: what they were, and what they are, in one order.
 
         Pseudonyms, moved dates and derived attributes, which records are not told by, are left out.

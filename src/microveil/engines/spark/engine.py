@@ -41,6 +41,7 @@ from microveil.engines.spark.beside import BesideOnSpark, fingerprint, told_by
 from microveil.engines.spark.files import Scratch
 from microveil.engines.spark.problems import unpacked
 from microveil.engines.spark.table import SparkTable
+from microveil.errors import PlanError
 from microveil.plan.plan import Plan
 from microveil.plan.roles import Derived
 
@@ -65,6 +66,7 @@ class SparkEngine(SparkTable):
     """A Spark table whose attributes can be masked."""
 
     def __init__(self, frame: DataFrame, plan: Plan, seed: int | None) -> None:
+        _check(plan)
         open_words(seed, "")
         super().__init__(frame, plan, Scratch(frame.sparkSession), seed)
         self._seed, self._plan = seed, plan
@@ -533,6 +535,17 @@ class ReleasedOnSpark:
     ) -> tuple[DataFrame, DataFrame]:
         """Return the table in its original order, or in that of random keys, and who is who."""
         return (self.in_order if keep_order else self.data), self.positions
+
+
+def _check(plan: Plan) -> None:
+    """Refuse what is out of reach, before any work is done."""
+    for setting in ("unit", "within"):
+        if getattr(plan, setting):
+            raise PlanError(
+                "units and strata are not for Spark yet; change the plan, or protect a table in "
+                "memory, or a Parquet file a column at a time",
+                setting=setting,
+            )
 
 
 class _Clusters(Protocol):

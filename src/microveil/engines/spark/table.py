@@ -20,7 +20,7 @@ from microveil.core.attribute import (
 from microveil.core.coding import Coding
 from microveil.core.grid import Grid, Integers, grid_of_last_decimal
 from microveil.core.noise import open_words
-from microveil.engines.base import CategoryFacts, Column, Facts, Holds, TextFacts
+from microveil.engines.base import CategoryFacts, Column, Facts, Holds, TextFacts, UnitFacts
 from microveil.engines.dtypes import describe
 from microveil.engines.spark import workers
 from microveil.engines.spark.files import Scratch
@@ -110,6 +110,23 @@ class SparkTable:
     def records(self) -> int:
         """Number of records."""
         return self.table.count()
+
+    def arrange(self, plan: Plan) -> UnitFacts:  # noqa: ARG002 - one with units was refused
+        """There are no units and no strata here."""
+        return UnitFacts()
+
+    def counted(self, attribute: str) -> int:  # noqa: ARG002 - there are no units here
+        """Count the records."""
+        return self.records
+
+    def stratum_sizes(self, attribute: str) -> Integers:  # noqa: ARG002 - there are no strata here
+        """Count the records."""
+        return self.pooled_sizes
+
+    @property
+    def pooled_sizes(self) -> Integers:
+        """Count the records."""
+        return np.array([self.records])
 
     def drop_missing(self, attributes: Sequence[str]) -> None:
         """Leave out the records with a null in any of these attributes."""
