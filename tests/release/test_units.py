@@ -28,7 +28,6 @@ from microveil.core.joint_units import cluster_units
 from microveil.core.methods import METHODS
 from microveil.core.noise import SeededWords
 from microveil.engines.memory import ReleasedInMemory
-from microveil.engines.spark.engine import _check as check_on_spark
 from microveil.errors import noted
 from microveil.evaluation.glance import glance
 from microveil.evaluation.next_step import next_step
@@ -306,9 +305,6 @@ def test_what_does_not_know_units_says_so() -> None:
         audit(PEOPLE, PLAN)
     with pytest.raises(PlanError, match="does not cover units of 4 records"):
         explore(PEOPLE, PLAN)
-    frame: Any = object()
-    with pytest.raises(PlanError, match="units and strata are not for Spark yet"):
-        check_on_spark(frame, PLAN)
 
 
 def test_exploring_values_of_units() -> None:

@@ -1,9 +1,13 @@
 """Units and strata give the same on every engine that has them."""
 
+from typing import Any
+
 import numpy as np
 import polars as pl
+import pytest
 
-from microveil import Confidential, Plan
+from microveil import Confidential, Plan, PlanError
+from microveil.engines.spark.engine import _check as check_on_spark
 from tests.engines.parity.conftest import RunOn, run_in_memory
 
 RANDOM = np.random.default_rng(9)
@@ -35,3 +39,12 @@ def test_units_and_strata(run_elsewhere: RunOn) -> None:
         assert ours.losses.equals(theirs.losses)
         assert ours.facts == theirs.facts
         assert ours.data.sort(pl.all()).equals(theirs.data.sort(pl.all()))
+
+
+@pytest.mark.parametrize("setting", ["unit", "within"])
+def test_spark_refuses_them_before_any_work(setting: str) -> None:
+    roles = {"home": "identifier", "age": "confidential"}
+    value: Any = "home" if setting == "unit" else ["home"]
+    frame: Any = object()
+    with pytest.raises(PlanError, match="units and strata are not for Spark yet"):
+        check_on_spark(frame, Plan(epsilon=1, attributes=roles, **{setting: value}))
