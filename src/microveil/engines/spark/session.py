@@ -20,16 +20,25 @@ PATIENCE = 10.0
 
 def read_parquet(spark: "SparkSession", path: str) -> "DataFrame":
     """Open a Parquet table."""
-    from pyspark.errors import PySparkException
-
     try:
         table = spark.read.parquet(path)
         table.schema  # noqa: B018 - Spark Connect looks at a file no earlier
-    except PySparkException as error:
+    except _spark_errors() as error:
         missing = "PATH_NOT_FOUND" in str(error)
         what = "no such file" if missing else "not Parquet that Spark can read"
         raise FileError(f"{path}: {what}") from None
     return table
+
+
+def _spark_errors() -> tuple[type[Exception], ...]:
+    """Return what Spark raises: also Java's own errors, where there is a Java."""
+    from pyspark.errors import PySparkException
+
+    if find_spec("py4j") is None:
+        return (PySparkException,)
+    from py4j.protocol import Py4JError
+
+    return PySparkException, Py4JError
 
 
 def open_session(master: str | None = None) -> "SparkSession":
