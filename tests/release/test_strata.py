@@ -198,3 +198,20 @@ def test_totals_by_stratum_are_measured() -> None:
     ]
     assert found == pytest.approx(np.abs(sums[1] - sums[0]).sum() / sums[0].sum())
     assert found < 0.05
+
+
+def test_totals_by_stratum_are_weighted_by_the_sampling_weight() -> None:
+    weight = pl.Series(RANDOM.integers(1, 9, len(TABLE)).astype(float))
+    table = TABLE.with_columns(weight=weight)
+    plan = PLAN.replace(attributes={**ROLES, "weight": "weight"}, epsilon=0.5)
+    with noted():
+        release = protect(table, plan, seed=1)
+    found = evaluate(table, release).figure("utility.stratum_totals", "y")
+    was = table.with_columns(masked=release.data["y"][np.argsort(release.detail.positions)])
+    totals = was.group_by("side").agg(
+        (pl.col(name) * pl.col("weight")).sum().alias(name) for name in ("y", "masked")
+    )
+    moved = (totals["y"] - totals["masked"]).abs().sum() / totals["y"].sum()
+    assert found.value == pytest.approx(moved)
+    assert found.weighted
+    assert found.reading.startswith("weighted totals of 3 strata")

@@ -401,3 +401,8 @@ def test_a_model_is_trained_on_values_of_units() -> None:
     assert model.certificate_.unit == "home"
     with pytest.raises(PlanError, match="unit: no attribute 'home'"):
         model.fit(PEOPLE.drop("home"), PEOPLE["dwelling"].to_list())
+
+
+def test_a_rule_that_ties_values_of_units_to_those_of_records_is_refused() -> None:
+    with pytest.raises(PlanError, match="ties values of units"):
+        PLAN.replace(rules=["age <= income"])

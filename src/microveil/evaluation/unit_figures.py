@@ -6,6 +6,7 @@ import polars as pl
 from microveil.core.grid import Integers, Reals
 from microveil.engines.dtypes import polars_of
 from microveil.engines.layout import Layout, numbered
+from microveil.evaluation.estimates import Weights
 from microveil.evaluation.pairing import Pair
 from microveil.evaluation.result import Figure, Items, NotComputed, percent
 
@@ -53,8 +54,10 @@ def stratum_figures(pair: Pair) -> Items:
     if before is None or after is None:
         yield NotComputed((_TOTALS,), "which records are of one stratum is not known")
         return
+    stand_for, said = _weights(pair), "weighted totals" if pair.weights else "totals"
     for name, values, masked in zip(pair.numeric, pair.matched.T, pair.released.T, strict=True):
-        original, released = _totals(before, values), _totals(after, masked)
+        original = _totals(before, values * stand_for.original)
+        released = _totals(after, masked * stand_for.released)
         size = float(np.abs(original).sum())
         if not size:
             yield NotComputed((_TOTALS,), "its totals are 0", name)
@@ -63,9 +66,18 @@ def stratum_figures(pair: Pair) -> Items:
         error, worst = float(moved.sum()) / size, float(np.max(moved / np.where(own, own, np.inf)))
         yield Figure(
             _TOTALS, name, error,
-            f"totals of {len(original):,} strata move by {percent(error)} of their sum, the one "
-            f"that moves most by {percent(worst)} of itself",
+            f"{said} of {len(original):,} strata move by {percent(error)} of their sum, the one "
+            f"that moves most by {percent(worst)} of itself", weighted=pair.weights is not None,
         )  # fmt: skip
+
+
+def _weights(pair: Pair) -> Weights:
+    """Return for how many people records stand, in the order of matched and released records."""
+    if pair.weights is None:
+        return Weights(np.ones(len(pair.matched)), np.ones(len(pair.released)))
+    of_all = pair.weights.original
+    matched = of_all if pair.positions is None else of_all[pair.positions]
+    return Weights(matched, pair.weights.released)
 
 
 def _totals(strata: Integers, values: Reals) -> Reals:

@@ -209,7 +209,17 @@ def _check_rule(plan: "Plan", rule: Comparison) -> None:
         return
     if not movable_in(plan, masked):
         raise _refused(rule, "none of its columns is masked, so nothing could keep it")
+    if any(_of_units(plan, name) for name in movable_in(plan, masked)) and not all(
+        _of_units(plan, name) for name in masked.names
+    ):
+        raise _refused(
+            rule, "it ties values of units, which all records of a unit share, to those of records"
+        )
     _check_averaged(plan, masked)
+
+
+def _of_units(plan: "Plan", name: str) -> bool:
+    return name in plan.per_unit
 
 
 def _check_column(plan: "Plan", rule: Comparison, name: str) -> None:

@@ -78,7 +78,7 @@ def survey_plan(**settings: object) -> Plan:
     }  # fmt: skip
     return Plan(attributes={
         "household_id": "identifier", "person_id": "identifier",
-        "region": "kept", "area": "kept", "weight": "kept",
+        "region": "kept", "area": "kept", "weight": "weight",
         "dwelling": Confidential(per_unit=True, kind="nominal", categories=DWELLINGS),
         "rooms": Confidential(per_unit=True, method="iDP-CBLS", k=5, lower=1, upper=12),
         "household_income": Confidential(per_unit=True, method="iDP-CBLS", k=5),

@@ -45,6 +45,5 @@ def test_units_and_strata(run_elsewhere: RunOn) -> None:
 def test_spark_refuses_them_before_any_work(setting: str) -> None:
     roles = {"home": "identifier", "age": "confidential"}
     value: Any = "home" if setting == "unit" else ["home"]
-    frame: Any = object()
     with pytest.raises(PlanError, match="units and strata are not for Spark yet"):
-        check_on_spark(frame, Plan(epsilon=1, attributes=roles, **{setting: value}))
+        check_on_spark(Plan(epsilon=1, attributes=roles, **{setting: value}))
