@@ -21,9 +21,9 @@ from microveil import (
 )
 from microveil.engines.columnwise import ReleasedInFiles
 from microveil.evaluation import beside, glance, linkage
-from microveil.evaluation.known import EVERYTHING
 from microveil.evaluation import verdict as module
 from microveil.evaluation.grades import LOW_LINKAGE, grade_of, passes
+from microveil.evaluation.known import EVERYTHING
 from microveil.evaluation.next_step import losses_of
 from microveil.evaluation.result import Figure
 
