@@ -30,7 +30,8 @@ from microveil.evaluation.result import ABOUT, LINKAGE, percent
 
 RECORDS = 120
 ATTRIBUTES = ("wages", "age")
-OF_CATEGORIES_OR_POOLS = {  # or of units and strata
+OF_CATEGORIES_OR_POOLS = {  # or of units, strata and rules
+    "utility.rule_broken", "utility.rule_changed",
     "utility.unit_consistency", "utility.stratum_totals", "risk.linkage_of_units",
     "utility.unchanged", "utility.total_variation", "utility.cramers_v",
     "risk.smallest_joint_class", "risk.joint_distinct_least", "risk.joint_distinct_median",

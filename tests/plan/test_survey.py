@@ -5,6 +5,7 @@ from hashlib import sha256
 import polars as pl
 
 from microveil import check
+from microveil.errors import noted
 from microveil.plan.survey import survey, survey_plan
 
 
@@ -18,7 +19,9 @@ def test_a_survey_of_households_that_its_plan_fits() -> None:
     assert max(sizes) == plan.records_per_person
     weighted = table.select((pl.col("weight") * (pl.col("wage") > 0)).sum()).item()
     assert 2e6 < weighted < 8e6  # a country of some millions
-    assert check(table, plan) == ()
+    with noted() as warnings:
+        assert check(table, plan) == ()
+    assert ["sampling weights are published" in text for text in warnings] == [True]
 
 
 def test_it_is_the_same_every_time() -> None:

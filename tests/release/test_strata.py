@@ -206,7 +206,8 @@ def test_totals_by_stratum_are_weighted_by_the_sampling_weight() -> None:
     plan = PLAN.replace(attributes={**ROLES, "weight": "weight"}, epsilon=0.5)
     with noted():
         release = protect(table, plan, seed=1)
-    found = evaluate(table, release).figure("utility.stratum_totals", "y")
+        figures = evaluate(table, release).figures
+    [found] = [f for f in figures if (f.measure, f.attribute) == ("utility.stratum_totals", "y")]
     was = table.with_columns(masked=release.data["y"][np.argsort(release.detail.positions)])
     totals = was.group_by("side").agg(
         (pl.col(name) * pl.col("weight")).sum().alias(name) for name in ("y", "masked")

@@ -40,7 +40,8 @@ _NO_PLAN = (
     "in tables of this size people can be looked for only by the plan of the release; give its "
     "private detail (--detail FILE, detail=)"
 )
-_GROWS = "it grows with the number of records, so that of drawn ones would be too low"
+_OF_ALL = "utility.pmse_ratio", "utility.interval_overlap"
+_NOT_OF_FEWER = "it depends on the number of records, so that of drawn ones would be another"
 _GROUPS = 10
 _T = 2.262  # Student's t with as many groups less one, for 95%
 
@@ -84,8 +85,8 @@ def figures_of_sample(
         if isinstance(item, NotComputed):
             yield item
             continue
-        if item.measure == "utility.pmse_ratio":
-            yield NotComputed((item.measure,), _GROWS)
+        if item.measure in _OF_ALL:
+            yield NotComputed((item.measure,), _NOT_OF_FEWER, item.attribute)
             continue
         of_groups = [group[key] for group in groups if (key := _key(item)) in group]
         if len(set(of_groups)) == 1 == len(set(of_groups) | {item.value}):
@@ -173,6 +174,6 @@ def notes_on(beside: Beside, drawn: int) -> Iterator[str]:
         f"The tables are too large to be looked at as a whole: {drawn:,} of {beside.records:,} "
         "records were drawn at random. People among them were looked for among all released "
         "records, so that linkage is neither too high nor too low but for chance; one to one, "
-        "those drawn are assigned without the others, which may find a little less than assigning "
+        "those drawn are assigned without the others, which may find a little more or less than assigning "
         "everybody. Records that share values are counted in the whole release."
     )
