@@ -11,6 +11,7 @@ import polars as pl
 import pytest
 
 from microveil import Certificate, Plan
+from microveil.cli.demo import command
 from microveil.plan.sample import people, people_plan
 
 Run = Callable[[str], tuple[int, str, str]]
@@ -235,6 +236,22 @@ def test_demo(run: Run) -> None:
     assert run("demo --overwrite")[0] == 0
     again = run("protect microveil-demo/people.csv --plan microveil-demo/plan.toml -o again.csv")
     assert again[0] == 0
+
+
+def test_demo_names_the_command_as_it_was_called(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By its name alone if that is found, and by its path if another one would be."""
+    for place in ("here", "there"):
+        (tmp_path / place).mkdir()
+        (tmp_path / place / "microveil").touch(mode=0o755)
+    monkeypatch.setenv("PATH", str(tmp_path / "here"))
+    monkeypatch.chdir(tmp_path)
+    called = {"microveil": "microveil", "here/microveil": "microveil",
+              "there/microveil": "there/microveil", "__main__.py": "microveil"}  # fmt: skip
+    for name, shown in called.items():
+        monkeypatch.setattr(sys, "argv", [name])
+        assert command() == shown
 
 
 GOOD = f"name,x\na,{VALUE}\nb,2\nc,3\nd,4\n"

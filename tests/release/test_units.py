@@ -35,6 +35,7 @@ from microveil.evaluation.pairing import Pair, pair_up
 from microveil.evaluation.result import Figure
 from microveil.evaluation.unit_linkage import UnitsLinked, link_units
 from microveil.exploration import explore
+from microveil.plan.problems import plan_and_problems
 from microveil.release.ledger import Ledger, declare
 from microveil.release.release import Release
 from tests.release.brute import centroids_of
@@ -233,6 +234,14 @@ def test_a_plan_whose_units_cannot_be_kept(
     with pytest.raises(PlanError, match=said) as raised:
         PLAN.replace(**changes)
     assert setting in [problem.setting for problem in raised.value.problems]
+
+
+@pytest.mark.parametrize("unit", ["hom", "age", 3])
+def test_a_wrong_unit_is_the_only_thing_that_is_wrong(unit: object) -> None:
+    """Its column is there; attributes with `per_unit` need not ask for it a second time."""
+    plan = {**PLAN.model_dump(exclude_none=True), "unit": unit}
+    _, found = plan_and_problems(plan)
+    assert [(problem.attribute, problem.setting) for problem in found] == [(None, "unit")]
 
 
 @pytest.mark.parametrize(

@@ -20,9 +20,9 @@ from microveil.release.protect import Progress, protect
 def command() -> str:
     """Return how to call microveil again from where it was called: a line that can be pasted."""
     called, known = Path(sys.argv[0]), shutil.which("microveil")
-    if called.name != "microveil" or (known and Path(known).samefile(called)):
+    if called.name != "microveil" or not called.exists():
         return "microveil"
-    return str(called)
+    return "microveil" if known and Path(known).samefile(called) else str(called)
 
 
 def run_demo(

@@ -19,6 +19,8 @@ from microveil.plan.toml import key_lines
 
 _NEEDED: dict[str, object] = {"epsilon": 1.0}
 _ABOUT_ATTRIBUTES = ("groups", "together", "scenarios")
+_RESTS_ON = {"per_unit": "unit"}
+"""Settings of attributes that are wrong only for want of one of the plan's."""
 
 
 _MOST_ROUNDS = 20
@@ -94,11 +96,15 @@ def not_said(
     about none.
     """
     wrong = {problem.attribute for problem in said} - {None}
+    of_plan = {problem.setting for problem in said if problem.attribute is None} - {None}
     return [
         problem
         for problem in problems
-        if problem.attribute not in wrong
-        or problem.setting in (None, *_settings_of(settings, problem.attribute))
+        if _RESTS_ON.get(problem.setting or "") not in of_plan
+        and (
+            problem.attribute not in wrong
+            or problem.setting in (None, *_settings_of(settings, problem.attribute))
+        )
     ]
 
 

@@ -12,6 +12,9 @@ DWELLINGS = ("flat", "house", "farm", "shared")
 WORK = ("child", "studies", "employed", "unemployed", "retired")
 MOST_MEMBERS = 8
 
+_OF_HOUSEHOLDS = ("area", "dwelling", "rooms", "household_income")
+_OF_PERSONS = ("age", "sex", "education", "work", "wage")
+
 Whole = NDArray[np.int64]
 
 _SHARES = (0.14, 0.16, 0.2, 0.12, 0.13, 0.09, 0.06, 0.1)
@@ -22,8 +25,8 @@ _SIZES = (0.3, 0.31, 0.15, 0.14, 0.06, 0.025, 0.01, 0.005)
 def survey(households: int = 12_000) -> pl.DataFrame:
     """Make the same survey every time, of 5 persons for every 2 households. None of them exists.
 
-    `weight` says how many persons of the population one stands for, by region and area; what is of
-    the household is the same for all its members.
+    Households were drawn by region: `sampling_weight` says for how many persons of the
+    population one stands. What is of the household is the same for all its members.
 
     Examples
     --------
@@ -45,13 +48,12 @@ def survey(households: int = 12_000) -> pl.DataFrame:
     wage = (work == 2) * random.lognormal(9.9, 0.35, len(home)) * np.exp(earns - 0.5)
     pension = (work == 4) * random.lognormal(9.5, 0.3, len(home))
     income = np.bincount(home, wage + pension) + random.gamma(2.0, 1_500, households)
-    fraction = np.array(_FRACTIONS)[region] * np.where(urban, 0.9, 1.2)
     return pl.DataFrame({
         "household_id": [f"H{number:05d}" for number in home + 1],
         "person_id": [f"H{n:05d}-{m}" for n, m in zip(home + 1, order + 1, strict=True)],
         "region": np.array(REGIONS)[region[home]],
         "area": np.where(urban, "urban", "rural")[home],
-        "weight": (1 / fraction).round(1)[home],
+        "sampling_weight": (1 / np.array(_FRACTIONS)).round(1)[region[home]],
         "dwelling": np.array(DWELLINGS)[_dwelling(size, urban, random)][home],
         "rooms": (1 + random.poisson(1.2 + 0.6 * size)).clip(1, 12)[home],
         "household_income": (np.rint(income / 10) * 10).astype(np.int64)[home],
@@ -64,31 +66,37 @@ def survey(households: int = 12_000) -> pl.DataFrame:
 
 
 def survey_plan(**settings: object) -> Plan:
-    """Return a plan for the survey: households are units, and areas of regions strata.
+    """Return a plan for the survey: households are units, and regions strata.
+
+    What is of persons has clusters of more records, and more of epsilon, since a household has up
+    to 8 values of it.
 
     Examples
     --------
     >>> survey_plan().unit, survey_plan().within
-    ('household_id', ('region', 'area'))
+    ('household_id', ('region',))
     """
     chosen: dict[str, object] = {
-        "epsilon": 8.0, "method": "DP-UM", "k": 50, "post": "penalised-isotonic",
-        "unit": "household_id", "records_per_person": MOST_MEMBERS, "within": ["region", "area"],
-        "anonymity": 10,
+        "epsilon": 8.0, "method": "DP-UM", "k": 100, "post": "isotonic",
+        "unit": "household_id", "records_per_person": MOST_MEMBERS, "within": ["region"],
+        "anonymity": 10, "together": [_OF_HOUSEHOLDS, _OF_PERSONS],
     }  # fmt: skip
     return Plan(attributes={
         "household_id": "identifier", "person_id": "identifier",
-        "region": "kept", "area": "kept", "weight": "weight",
+        "region": "kept", "sampling_weight": "weight",
+        "area": Confidential(per_unit=True, kind="nominal", categories=["urban", "rural"]),
         "dwelling": Confidential(per_unit=True, kind="nominal", categories=DWELLINGS),
-        "rooms": Confidential(per_unit=True, method="iDP-CBLS", k=5, lower=1, upper=12),
+        "rooms": Confidential(
+            per_unit=True, method="iDP-CBLS", k=5, lower=1, upper=12, weight=0.5
+        ),
         "household_income": Confidential(per_unit=True, method="iDP-CBLS", k=5),
-        "age": Confidential(kind="integer", lower=0, upper=100, k=100),
-        "sex": Confidential(kind="nominal", categories=["female", "male"]),
+        "age": Confidential(kind="integer", lower=0, upper=100, k=300, weight=2.0),
+        "sex": Confidential(kind="nominal", categories=["female", "male"], weight=0.5),
         "education": Confidential(
             kind="ordinal", categories=["none", "primary", "secondary", "tertiary"]
         ),
         "work": Confidential(kind="nominal", categories=WORK),
-        "wage": Confidential(top=80_000, bottom=0, kind="integer", weight=2.0, k=100),
+        "wage": Confidential(kind="integer", bottom=0, top=80_000, k=300, weight=3.0),
     }, **{**chosen, **settings})  # type: ignore[arg-type] # fmt: skip
 
 
