@@ -6,9 +6,13 @@ import subprocess
 import sys
 from pathlib import Path
 
+from microveil import Plan
+from microveil.plan.survey import survey_plan
+
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 TUTORIAL = (ROOT / "docs" / "tutorial.md").read_text(encoding="utf-8")
+SURVEY = re.compile(r"^## A survey of households\n.*?(?=^## )", re.DOTALL | re.MULTILINE)
 BLOCK = re.compile(r'^```(\w+)(?: title="([\w.]+)")?\n(.*?)^```$', re.DOTALL | re.MULTILINE)
 
 
@@ -51,10 +55,20 @@ def test_the_readme_takes_a_minute() -> None:
 
 
 def test_the_tutorial_runs_as_printed(tmp_path: Path) -> None:
-    run_examples(TUTORIAL, tmp_path)
+    run_examples(SURVEY.sub("", TUTORIAL), tmp_path)
     written = {file.name for file in tmp_path.iterdir()}
     assert {"protected.parquet", "recommended.toml", "frontier.svg", "safe.parquet"} <= written
     assert {"flags.csv", "people.parquet"} <= written
+
+
+def test_the_survey_chapter_runs_as_printed(tmp_path: Path) -> None:
+    """It asserts itself that totals are within the error it states, and households consistent."""
+    [chapter] = SURVEY.findall(TUTORIAL)
+    run_examples(chapter, tmp_path)
+    assert Plan.read(tmp_path / "survey.toml") == survey_plan()
+    assert (tmp_path / "survey.html").exists()
+    assert "within 6%, for the country and by region" in chapter
+    assert "country < 0.06 and regions < 0.06" in chapter
 
 
 def test_the_scripts_are_there() -> None:

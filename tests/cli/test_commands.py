@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 
 from microveil import Certificate, Plan
-from microveil.cli.demo import command
+from microveil.cli import demo
 from microveil.plan.sample import people, people_plan
 
 Run = Callable[[str], tuple[int, str, str]]
@@ -251,7 +251,7 @@ def test_demo_names_the_command_as_it_was_called(
               "there/microveil": "there/microveil", "__main__.py": "microveil"}  # fmt: skip
     for name, shown in called.items():
         monkeypatch.setattr(sys, "argv", [name])
-        assert command() == shown
+        assert demo.command() == shown
 
 
 GOOD = f"name,x\na,{VALUE}\nb,2\nc,3\nd,4\n"

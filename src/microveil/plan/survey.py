@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 from microveil.plan.plan import Plan
 from microveil.plan.roles import Confidential
 
-REGIONS = ("North", "East", "South", "West", "Centre", "Coast", "Lakes", "Capital")
+REGIONS = ("North", "East", "South", "West", "Capital")
 DWELLINGS = ("flat", "house", "farm", "shared")
 WORK = ("child", "studies", "employed", "unemployed", "retired")
 MOST_MEMBERS = 8
@@ -17,8 +17,8 @@ _OF_PERSONS = ("age", "sex", "education", "work", "wage")
 
 Whole = NDArray[np.int64]
 
-_SHARES = (0.14, 0.16, 0.2, 0.12, 0.13, 0.09, 0.06, 0.1)
-_FRACTIONS = (0.004, 0.004, 0.003, 0.005, 0.005, 0.006, 0.008, 0.002)
+_SHARES = (0.22, 0.24, 0.2, 0.18, 0.16)
+_FRACTIONS = (0.004, 0.005, 0.003, 0.006, 0.002)
 _SIZES = (0.3, 0.31, 0.15, 0.14, 0.06, 0.025, 0.01, 0.005)
 
 
@@ -86,10 +86,10 @@ def survey_plan(**settings: object) -> Plan:
         "region": "kept", "sampling_weight": "weight",
         "area": Confidential(per_unit=True, kind="nominal", categories=["urban", "rural"]),
         "dwelling": Confidential(per_unit=True, kind="nominal", categories=DWELLINGS),
-        "rooms": Confidential(
-            per_unit=True, method="iDP-CBLS", k=5, lower=1, upper=12, weight=0.5
+        "rooms": Confidential(per_unit=True, kind="integer", lower=1, upper=12),
+        "household_income": Confidential(
+            per_unit=True, kind="integer", bottom=0, top=200_000, weight=2.0
         ),
-        "household_income": Confidential(per_unit=True, method="iDP-CBLS", k=5),
         "age": Confidential(kind="integer", lower=0, upper=100, k=300, weight=2.0),
         "sex": Confidential(kind="nominal", categories=["female", "male"], weight=0.5),
         "education": Confidential(
