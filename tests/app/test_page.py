@@ -10,6 +10,7 @@ from streamlit.testing.v1 import AppTest
 import microveil.app
 from microveil.evaluation.grades import PUBLISH
 from microveil.plan.sample import people
+from microveil.plan.survey import survey
 from microveil.release.ledger import Ledger, declare
 
 PAGE = Path(microveil.app.__file__).with_name("page.py")
@@ -90,6 +91,21 @@ def test_rules_and_a_ledger(page: AppTest, tmp_path: Path) -> None:
     assert any("no record breaks it" in e.proto.body for e in page.get("html"))
     widget(page.button, "Protect").click().run()
     assert any("budget" in text for text in said(page, "error"))
+
+
+def test_households_and_strata(page: AppTest) -> None:
+    homes = survey(150).select("household_id", "region", "household_income", "rooms")
+    upload(page, homes)
+    widget(page.selectbox, "Unit").set_value("household_id").run()
+    assert any("up to 8 records" in text for text in said(page, "error"))
+    widget(page.multiselect, "One value").set_value(["region", "household_income", "rooms"]).run()
+    assert said(page, "error") == []
+    widget(page.multiselect, "Strata").set_value(["region"]).run()
+    assert any("must be of role kept" in text for text in said(page, "error"))
+    widget(page.multiselect, "Strata").set_value([]).run()
+    widget(page.button, "Protect").click().run()
+    bodies = [e.proto.body for e in page.get("html")]
+    assert any("100% of 150 units have the same" in body for body in bodies)
 
 
 def test_risk_before_protecting(page: AppTest) -> None:

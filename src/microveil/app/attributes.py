@@ -87,19 +87,24 @@ def plan_of(
     rows: Sequence[Row],
     proposed: Plan,
     schema: Mapping[str, pl.DataType],
+    per_unit: Collection[str] | None = None,
     **settings: Unpack[PlanChanges],
 ) -> Plan:
     """Make the plan of an edited table, and of settings that concern all attributes.
 
-    What was not edited stays as it was proposed, and only that is still said to come from the data.
+    Attributes named by `per_unit` have one value in all records of a unit; None leaves that as it
+    was proposed. What was not edited stays as it was proposed, and only that is still said to come
+    from the data.
     """
     attributes = {}
     for row, before in zip(rows, rows_of(proposed, schema), strict=True):
         name = row["attribute"]
-        if row == before:
-            attributes[name] = proposed.attributes[name]
-        else:
-            attributes[name] = _edited(row, before, proposed.attributes[name], schema[name])
+        attribute = proposed.attributes[name]
+        if row != before:
+            attribute = _edited(row, before, attribute, schema[name])
+        if per_unit is not None and isinstance(attribute, Confidential):
+            attribute = _of_unit(attribute, one_value=name in per_unit)
+        attributes[name] = attribute
     pooled = settings.get("anonymity", proposed.anonymity)
     changes: PlanChanges = {
         **settings,
@@ -110,6 +115,12 @@ def plan_of(
     plan = proposed.replace(**changes)
     marks = [mark for mark in proposed.from_data if _stands(mark, plan, proposed)]
     return plan.replace(from_data=tuple(marks))
+
+
+def _of_unit(attribute: Confidential, *, one_value: bool) -> Confidential:
+    if attribute.per_unit == one_value:
+        return attribute
+    return Confidential(**{**attribute.model_dump(), "per_unit": one_value})
 
 
 def _groups(rows: Sequence[Row], proposed: Plan) -> list[Group]:

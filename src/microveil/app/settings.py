@@ -49,7 +49,7 @@ _MISSING = {
 def settings(chosen: Chosen, edited: Edited) -> Plan | None:
     """Step 3: the plan's settings, what it is expected to lose, and whether it fits."""
     st.header("3. Choose how much to protect", anchor=False)
-    given = _controls(chosen.proposed, chosen.identity)
+    given = _controls(chosen.proposed, chosen.identity, edited)
     place = st.container()
     try:
         plan = plan_of(edited.rows, chosen.proposed, chosen.data.schema, **given)
@@ -68,7 +68,7 @@ def settings(chosen: Chosen, edited: Edited) -> Plan | None:
     return plan
 
 
-def _controls(proposed: Plan, identity: str) -> dict[str, Any]:
+def _controls(proposed: Plan, identity: str, edited: Edited) -> dict[str, Any]:
     def key(name: str) -> str:
         return f"{name} {identity}"
 
@@ -116,7 +116,7 @@ def _controls(proposed: Plan, identity: str) -> dict[str, Any]:
     )
     pooled = _pooling(proposed, key)
     persons = st.number_input(
-        "Most records one person has",
+        "Most records one person, or one unit, has",
         min_value=1,
         value=proposed.records_per_person,
         key=key("persons"),
@@ -126,6 +126,7 @@ def _controls(proposed: Plan, identity: str) -> dict[str, Any]:
         key=key("domain"),
     )
     return {
+        **_units(proposed, edited, key),
         **_more(proposed, key),
         "epsilon": epsilon,
         "method": method,
@@ -138,6 +139,34 @@ def _controls(proposed: Plan, identity: str) -> dict[str, Any]:
         "records_per_person": int(persons),
         "domain_from_data": read,
     }
+
+
+def _units(proposed: Plan, edited: Edited, key: Callable[[str], str]) -> dict[str, Any]:
+    """Ask which records belong together, what they have in common, and for strata."""
+    names = [row["attribute"] for row in edited.rows]
+    masked = [row["attribute"] for row in edited.rows if row["role"] == "confidential"]
+    with st.expander("Households or patients, and strata"):
+        unit = st.selectbox(
+            "Unit, the column that says which records belong together: ε is then that of a unit",
+            [None, *names],
+            index=[None, *names].index(proposed.unit),
+            format_func=lambda name: name or "none",
+            key=key("unit"),
+        )
+        per_unit = st.multiselect(
+            "One value in all records of a unit, masked once, such as a household's income",
+            masked,
+            [name for name in proposed.per_unit if name in masked],
+            disabled=unit is None,
+            key=key("per_unit"),
+        )
+        within = st.multiselect(
+            "Strata: clusters never cross these columns, which are published as they are",
+            names,
+            list(proposed.within),
+            key=key("within"),
+        )
+    return {"unit": unit, "per_unit": per_unit if unit else [], "within": tuple(within)}
 
 
 def _more(proposed: Plan, key: Callable[[str], str]) -> dict[str, Any]:
