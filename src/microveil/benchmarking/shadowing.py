@@ -3,6 +3,9 @@
 Both know the plan and a population; the seeds of their own runs are not that of the release.
 """
 
+from collections.abc import Callable
+from dataclasses import dataclass
+
 import numpy as np
 
 from microveil.benchmarking.subject import Booleans, Outcome, Scene, Subject
@@ -17,7 +20,10 @@ FALSE_ALARMS = 0.01
 LEARNED, TRIED = 20, 40
 """Releases of each of two neighbouring tables that the attack learns on, and is tried on."""
 
-_TELLING = 30
+_TELLING = 10  # numbers that are looked at
+_ENDS = 5  # values at each end of an attribute
+_DECISIVE = 0.9  # by how much shares of releases differ
+_CERTAIN = 10.0
 _NEVER_AGAIN = 1_000_003
 
 
@@ -91,62 +97,88 @@ def neighbour_reconstruction(subject: Subject, seed: int) -> Outcome:
     """Tell which of two values a person has, knowing every other record, the plan and the two.
 
     The person is the one farthest from all, who may also be like the one nearest to the middle. The
-    intruder releases both tables many times, learns which ordered values tell them apart, and is
-    tried on other releases. The control tosses a coin. Balle, Cherubin and Hayes (2022),
-    "Reconstructing training data with informed adversaries", IEEE S&P, with two candidates; the
-    audit's informed adversary is the same, see `microveil.auditing`.
+    intruder is given which row is whose, releases both tables many times, learns what tells them
+    apart, and is tried on other releases. The control tosses a coin. Balle, Cherubin and Hayes
+    (2022), "Reconstructing training data with informed adversaries", IEEE S&P, with two candidates;
+    `microveil.auditing` has the same adversary, who is not given the rows.
     """
-    here, there = _two_tables(subject)
+    known = _Known.of(subject)
+    there = known.here.copy()
+    there[known.person] = known.like
+    runs = range(LEARNED + TRIED)
     ours, theirs = (
-        np.stack([_ordered(subject, chosen, _own_seed(seed, 2 * run + table))
-                  for run in range(LEARNED + TRIED)])
-        for table, chosen in enumerate((here, there))
-    )  # fmt: skip
-    ratios = _likelihood_ratios(ours[:LEARNED], theirs[:LEARNED], ours[LEARNED:], theirs[LEARNED:])
-    right = np.mean([np.mean(np.sign(side) + 1) / 2 for side in (ratios[0], -ratios[1])])
-    return Outcome("neighbour reconstruction", float(right), 0.5, 2 * TRIED)
+        [known.look(subject.release(chosen, _own_seed(seed, 2 * run + table))) for run in runs]
+        for table, chosen in enumerate((known.here, there))
+    )
+    ratio = _likelihood_ratio(ours[:LEARNED], theirs[:LEARNED])
+    right = [[np.sign(ratio(look)) for look in ours[LEARNED:]],
+             [-np.sign(ratio(look)) for look in theirs[LEARNED:]]]  # fmt: skip
+    return Outcome("neighbour reconstruction", float(np.mean(right) + 1) / 2, 0.5, 2 * TRIED)
 
 
-def _two_tables(subject: Subject) -> tuple[Integers, Integers]:
-    people = subject.people
-    space = Scene(people, people, people, subject.nominal).space
-    places = space.place(people, range(people.shape[1]))
-    away = np.sum((places - places.mean(axis=0)) ** 2, axis=1)
-    here = np.arange(len(people))
-    there = here.copy()
-    there[np.argmax(away)] = np.argmin(away)
-    return here, there
+Look = tuple[Reals, Booleans]
+"""Of one release: numbers that may tell, and which people next to each other share a value."""
 
 
-def _ordered(subject: Subject, chosen: Integers, seed: int) -> Reals:
-    """Return all released values, attribute by attribute in rising order: rows are shuffled."""
-    rows = subject.release(chosen, seed)
-    return np.nan_to_num(np.sort(rows, axis=0), nan=0.0).T.ravel()
+@dataclass(frozen=True, eq=False)
+class _Known:
+    """What the intruder knows: the table, whom it is about, and who else this may be like.
 
-
-def _likelihood_ratios(
-    ours: Reals, theirs: Reals, first: Reals, second: Reals
-) -> tuple[Reals, Reals]:
-    """Add up, over the most telling values, how much likelier runs are of the first table.
-
-    Every value is taken to be normal, with the mean and spread it has in the runs learned on.
+    `order` has the others for each attribute by their original values.
     """
-    means = [table.mean(axis=0) for table in (ours, theirs)]
-    scale = np.abs(means[0]) + np.abs(means[1]) + 1e-9
-    spreads = [table.var(axis=0) + (1e-9 * scale) ** 2 for table in (ours, theirs)]
-    away = (means[0] - means[1]) ** 2
-    telling = (spreads[0] + away) / spreads[1] + (spreads[1] + away) / spreads[0]
+
+    here: Integers
+    person: int
+    like: int
+    order: Integers
+
+    @classmethod
+    def of(cls, subject: Subject) -> "_Known":
+        people = subject.people
+        space = Scene(people, people, people, subject.nominal).space
+        places = space.place(people, range(people.shape[1]))
+        away = np.sum((places - places.mean(axis=0)) ** 2, axis=1)
+        here, person = np.arange(len(people)), int(np.argmax(away))
+        order = np.argsort(np.delete(people, person, axis=0), axis=0, kind="stable")
+        order += order >= person
+        return cls(here, person, int(np.argmin(away)), order)
+
+    def look(self, rows: Reals) -> Look:
+        """Take what may tell: the person's row, means, extremes, and who shares values."""
+        ranked = np.sort(rows, axis=0)
+        parts = [rows[self.person], rows.mean(axis=0), ranked[:_ENDS], ranked[-_ENDS:]]
+        numbers = np.nan_to_num(np.concatenate([part.ravel() for part in parts]), nan=0.0)
+        beside = np.take_along_axis(rows, self.order, axis=0)
+        return numbers, (beside[1:] == beside[:-1]).ravel()
+
+
+def _likelihood_ratio(ours: list[Look], theirs: list[Look]) -> Callable[[Look], float]:
+    """Learn to say how much likelier a release is of the first table than of the second.
+
+    Numbers are taken to follow Laplace distributions, of which the most telling count. Who shares
+    values counts where that is nearly certain in one table and nearly ruled out in the other.
+    """
+    numbers = [np.stack([look[0] for look in looks]) for looks in (ours, theirs)]
+    shares = [np.mean([look[1] for look in looks], axis=0) for looks in (ours, theirs)]
+    centres = [np.median(table, axis=0) for table in numbers]
+    size = np.abs(centres[0]) + np.abs(centres[1]) + 1e-9
+    widths = [np.abs(table - centre).mean(axis=0) + 1e-9 * size
+              for table, centre in zip(numbers, centres, strict=True)]  # fmt: skip
+    away = np.abs(centres[0] - centres[1])
+    telling = (widths[0] + away) / widths[1] + (widths[1] + away) / widths[0]
     best = np.argsort(telling)[-_TELLING:]
+    decisive = np.abs(shares[0] - shares[1]) > _DECISIVE
 
-    def ratio(runs: Reals) -> Reals:
+    def ratio(look: Look) -> float:
         logs = [
-            -0.5 * np.log(spread[best]) - (runs[:, best] - mean[best]) ** 2 / (2 * spread[best])
-            for mean, spread in zip(means, spreads, strict=True)
+            -np.log(width[best]) - np.abs(look[0][best] - centre[best]) / width[best]
+            for centre, width in zip(centres, widths, strict=True)
         ]
-        total: Reals = np.clip(logs[0] - logs[1], -30, 30).sum(axis=1)
-        return total
+        by_numbers = float(np.clip(logs[0] - logs[1], -_CERTAIN, _CERTAIN).sum())
+        nearer = [np.abs(look[1][decisive] - share[decisive]) for share in shares]
+        return by_numbers + _CERTAIN * float(np.sum(nearer[1] - nearer[0]))
 
-    return ratio(first), ratio(second)
+    return ratio
 
 
 def _own_seed(seed: int, number: int) -> int:

@@ -1,0 +1,150 @@
+"""The map of a benchmark: what attacks gain against what is lost, a number for each method.
+
+Importing this imports Altair.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from microveil.charts.base import alt, chart_of, nothing, tooltip
+from microveil.charts.curves import LINKAGES, ticks
+from microveil.charts.palette import BLACK, CURVES, GREY
+
+_WIDE, _HIGH = 430, 360
+_SHAPES = ("circle", "square", "triangle-up", "diamond")
+_LINE = 15  # pixels of a line of the list
+
+
+@dataclass(frozen=True)
+class Spot:
+    """A release on the map.
+
+    Attributes
+    ----------
+    label
+        What stands beside it; nothing if it is empty.
+    method, family, series
+        What a line joins, what has one colour and what has one shape, such as ``"ε = 1"``.
+    error
+        Above 0.
+    risk, high
+        What an attack gains, and the upper end of its interval.
+    own
+        Whether to mark it.
+    """
+
+    label: str
+    method: str
+    family: str
+    series: str
+    error: float
+    risk: float
+    high: float
+    own: bool = False
+
+
+def attack_map(
+    panels: Mapping[str, Sequence[Spot]],
+    listed: Sequence[tuple[str, str]],
+    *,
+    description: str,
+) -> "alt.VConcatChart":
+    """Draw panels side by side, by the title of what goes up, and a list of methods below.
+
+    Parameters
+    ----------
+    panels
+        Spots of each panel; good ones are at the bottom left. Those without any error are left out.
+    listed
+        Label and what it stands for.
+    description
+        The text alternative.
+    """
+    drawn = {title: [spot for spot in spots if spot.error > 0] for title, spots in panels.items()}
+    every = [spot for spots in drawn.values() for spot in spots]
+    if not every:
+        return alt.vconcat(nothing(description).properties(width=_WIDE))
+    scales = _Scales(every)
+    side_by_side = alt.hconcat(
+        *(_panel(title, spots, scales) for title, spots in drawn.items()), spacing=28
+    )
+    whole: alt.VConcatChart = alt.vconcat(side_by_side, _list(listed), spacing=14)
+    return whole.properties(description=description)
+
+
+class _Scales:
+    """What all panels share: the axis of errors, colours and shapes."""
+
+    def __init__(self, spots: Sequence[Spot]) -> None:
+        marks = ticks([spot.error for spot in spots])
+        self.x = alt.X(
+            "error",
+            type="quantitative",
+            title="mean SSE: less is more useful",
+            scale=alt.Scale(type="log", domain=[marks[0], marks[-1]]),
+            axis=alt.Axis(values=marks, format="~g"),
+        )
+        families, series = ([*dict.fromkeys(values)] for values in
+                            ((s.family for s in spots), (s.series for s in spots)))  # fmt: skip
+        colours = [*CURVES, BLACK, GREY]
+        self.colour = _channel(alt.Color, "family", families, colours)
+        self.shape = _channel(alt.Shape, "series", series, _SHAPES)
+
+
+def _channel(channel: type, field: str, domain: list[str], styles: Sequence[str]) -> Any:  # noqa: ANN401
+    styled = [styles[place % len(styles)] for place in range(len(domain))]
+    scale = alt.Scale(domain=domain, range=styled)
+    legend = alt.Legend(orient="top", columns=4)
+    return channel(field, type="nominal", title=None, scale=scale, legend=legend)
+
+
+def _panel(title: str, spots: Sequence[Spot], scales: _Scales) -> "alt.LayerChart":
+    def up(field: str) -> "alt.Y":
+        return alt.Y(
+            field,
+            type="quantitative",
+            title=title,
+            scale=alt.Scale(type="symlog", constant=0.02, domain=[0, 1]),
+            axis=alt.Axis(values=list(LINKAGES), format="~%"),
+        )
+
+    base = chart_of([_row(spot) for spot in spots]).encode(x=scales.x, color=scales.colour)
+    lines = base.mark_line(strokeWidth=1, opacity=0.5).encode(
+        y=up("high"),
+        detail=alt.Detail("method", type="nominal"),
+        order=alt.Order("error", type="quantitative"),
+    )
+    down = base.mark_rule(opacity=0.35).encode(y=up("risk"), y2=alt.Y2("high"), color=scales.colour)
+    points = base.mark_point(filled=True, size=70, opacity=1).encode(
+        y=up("high"),
+        shape=scales.shape,
+        tooltip=tooltip(method="", series="", error=".3~g", risk=".1%", high=".1%"),
+    )
+    labels = base.mark_text(align="left", dx=6, dy=-6, fontSize=10).encode(
+        y=up("high"), text=alt.Text("label", type="nominal"), color=alt.value("#222222")
+    )
+    own = [_row(spot) for spot in spots if spot.own]
+    rings = chart_of(own).mark_point(size=320, color=BLACK, strokeWidth=2)
+    ring = [rings.encode(x=scales.x, y=up("high"))] if own else []
+    chart: alt.LayerChart = alt.LayerChart(layer=[lines, down, points, labels, *ring])
+    return chart.properties(width=_WIDE, height=_HIGH)
+
+
+def _row(spot: Spot) -> dict[str, Any]:
+    shown = ("label", "method", "family", "series", "error", "risk", "high")
+    return {field: getattr(spot, field) for field in shown}
+
+
+def _list(listed: Sequence[tuple[str, str]]) -> "alt.Chart":
+    """Write what the labels stand for, a line each."""
+    rows = [
+        {"place": place, "said": f"{label:>2}  {said}"}
+        for place, (label, said) in enumerate(listed)
+    ]
+    y = alt.Y("place", type="ordinal", axis=None)
+    texts = chart_of(rows).mark_text(align="left", fontSize=10.5, color="#222222")
+    written: alt.Chart = texts.encode(
+        x=alt.value(0), y=y, text=alt.Text("said", type="nominal")
+    ).properties(width=2 * _WIDE, height=_LINE * max(1, len(rows)))
+    return written
