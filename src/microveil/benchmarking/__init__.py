@@ -11,7 +11,7 @@ from rich.console import Group, RenderableType
 
 import microveil
 from microveil.benchmarking.attacks import ATTACKS, Attack
-from microveil.benchmarking.candidates import Candidate, candidates
+from microveil.benchmarking.candidates import REFERENCES, Candidate, candidates
 from microveil.benchmarking.data import Data, open_data
 from microveil.benchmarking.measure import Job
 from microveil.core.tables import UserTable
@@ -104,6 +104,23 @@ def benchmark(
         raise PlanError(f"seeds must be 1 or more, got {seeds}")
     opened = open_data(data, plan, target).some(QUICK_RECORDS if quick else RECORDS)
     return run_candidates(opened, candidates(opened, epsilons), seeds, parts, progress)
+
+
+def attack_beside_others(
+    data: UserTable,
+    plan: Plan,
+    progress: Progress | None = None,
+    attacks: Sequence[Attack] = ATTACKS,
+) -> Benchmark:
+    """Attack a plan and others at its ε on 400 records at most, in this process."""
+    opened = open_data(data, plan).some(QUICK_RECORDS)
+    compared = [c for c in candidates(opened, [plan.epsilon]) if c.family != REFERENCES]
+    each = []
+    for done, candidate in enumerate(compared):
+        if progress:
+            progress("attacking", done, len(compared))
+        each.append(Job(opened, candidate, 0, attacks)())
+    return Benchmark(pl.concat(each))
 
 
 def run_candidates(

@@ -5,7 +5,7 @@ a promise what holds of all.
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -31,7 +31,10 @@ _K, _WIDE_K, _RECLUSTERED_K = 10, 50, 100
 _STAYS = ("missing", "records_per_person", "domain_from_data", "from_data")
 
 _DP_AS_RELEASED = "differential privacy, ε, of the table as it is released"
-_DP_OF_VALUES = "differential privacy, ε, of masked values; nothing about which rows share them"
+_DP_OF_VALUES = (
+    "differential privacy, ε, of masked values with clusters fixed; nothing about which rows share "
+    "values"
+)
 _IDP = (
     "individual differential privacy, ε, with clusters and noise scales fixed; nothing about which "
     "rows share values"
@@ -75,10 +78,13 @@ def candidates(data: Data, epsilons: Sequence[float]) -> list[Candidate]:
     """List what is compared on a table; methods that need a domain only where all are declared."""
     own = [] if data.own is None else [_of_plan("your plan", YOURS, _YOURS, data.own)]
     varied = [each for epsilon in epsilons for each in _at(data.plan, epsilon)]
+    if data.plan.from_data or data.plan.domain_from_data or data.plan.records_per_person > 1:
+        varied = [replace(each, promise=each.promise + _ONLY_IF) for each in varied]
     return [*own, *varied, *_references()]
 
 
 _YOURS = "see its certificate"
+_ONLY_IF = " (of this table only as far as its certificate says)"
 
 
 def _at(base: Plan, epsilon: float) -> Iterator[Candidate]:

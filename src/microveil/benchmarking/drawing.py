@@ -14,7 +14,7 @@ KNOWING, INFORMED = (
 )
 
 
-def draw(name: str, points: pl.DataFrame) -> "alt.VConcatChart":
+def draw(name: str, points: pl.DataFrame, *, columns: int = 2) -> "alt.VConcatChart":
     """Draw the points of one table: two panels, and what every method promises."""
     rows = points.filter(pl.col("error") > 0).to_dicts()
     named = {row["number"]: row for row in rows}
@@ -30,6 +30,7 @@ def draw(name: str, points: pl.DataFrame) -> "alt.VConcatChart":
         },
         [(str(number), f"{row['method']}: {row['promise']}") for number, row in named.items()],
         description=said,
+        columns=columns,
     )
     titled: alt.VConcatChart = chart.properties(title=said)
     return titled

@@ -6,6 +6,9 @@ release is made of one half of the people, and whatever succeeds as often with t
 what the release tells of everybody.
 """
 
+from collections.abc import Callable
+from functools import partial
+
 import numpy as np
 
 from microveil.benchmarking.subject import Booleans, Outcome, Scene, Subject, nearest
@@ -18,8 +21,8 @@ CLOSE = 0.05
 MOST_PEOPLE = 500
 """People attacked in each of the two halves."""
 
-_PREDICATES, _TRIES = 500, 10_000
-_IN_A_PREDICATE = 3
+_ATTEMPTS, _TRIES = 500, 20
+_MOST_IN_A_CONDITION = 6
 
 
 def interval_disclosure(subject: Subject, seed: int) -> Outcome | None:
@@ -114,44 +117,46 @@ def _linkable(scene: Scene, group: Reals, parts: tuple[Integers, Integers]) -> f
 def singling_out(subject: Subject, seed: int) -> Outcome:
     """Find conditions that one person alone meets, by conditions that one released row meets.
 
-    A condition is about three attributes of a row at random: as high as there or higher if the
-    value is in the upper half, else as low or lower; of a category, the same. Those that no other
-    row meets, unless it is equal, are tried on the people in the release and, as a control, on as
-    many outside it. Giomi and others (2022), after Cohen and Nissim (2020), "Towards formalizing
-    the GDPR's notion of singling out", PNAS 117(15).
+    A condition is about some attributes of a row at random: as high as there or higher if the value
+    is in the upper half, else as low or lower; of a category, the same. One that no other row
+    meets, unless it is equal, is tried on the people in the release and, as a control, on as many
+    outside it; where none is found in 20 tries, the attempt has failed. Giomi and others (2022),
+    after Cohen and Nissim (2020), "Towards formalizing the GDPR's notion of singling out", PNAS
+    117(15).
     """
     scene, random = subject.half(seed), np.random.default_rng(seed)
-    middle = np.nanmedian(scene.rows, axis=0)
-    outside = scene.outside[: len(scene.people)]
+    groups = scene.people, scene.outside[: len(scene.people)]
     found = np.zeros(2)
-    tried = 0
+    for _ in range(_ATTEMPTS):
+        meets = _condition(scene, random)
+        if meets is not None:
+            found += [np.count_nonzero(meets(group)) == 1 for group in groups]
+    rate, control = found / _ATTEMPTS
+    return Outcome("singling out", float(rate), float(control), _ATTEMPTS, _ATTEMPTS)
+
+
+def _condition(scene: Scene, random: np.random.Generator) -> Callable[[Reals], Booleans] | None:
+    """Look for a condition that one released row alone meets."""
+    middle = np.nanmedian(scene.rows, axis=0)
     for _ in range(_TRIES):
-        if tried == _PREDICATES:
-            break
         row = scene.rows[random.integers(len(scene.rows))]
-        width = min(_IN_A_PREDICATE, len(row))
+        width = random.integers(1, min(_MOST_IN_A_CONDITION, len(row)) + 1)
         chosen = random.choice(len(row), width, replace=False)
-        met = _meets(scene.rows, row, chosen, middle, scene.nominal)
-        if not _only_one(scene.rows[met]):
-            continue
-        tried += 1
-        found += [
-            np.count_nonzero(_meets(group, row, chosen, middle, scene.nominal)) == 1
-            for group in (scene.people, outside)
-        ]
-    rate, control = found / max(tried, 1)
-    return Outcome("singling out", float(rate), float(control), max(tried, 1), max(tried, 1))
+        meets = partial(_meets, row=row, chosen=chosen, high=row > middle, nominal=scene.nominal)
+        if _only_one(scene.rows[meets(scene.rows)]):
+            return meets
+    return None
 
 
 def _meets(
-    table: Reals, row: Reals, chosen: Integers, middle: Reals, nominal: tuple[int, ...]
+    table: Reals, *, row: Reals, chosen: Integers, high: Booleans, nominal: tuple[int, ...]
 ) -> Booleans:
     met = np.ones(len(table), dtype=np.bool_)
     for a in chosen.tolist():
         if a in nominal:
             met &= table[:, a] == row[a]
         else:
-            met &= table[:, a] >= row[a] if row[a] > middle[a] else table[:, a] <= row[a]
+            met &= table[:, a] >= row[a] if high[a] else table[:, a] <= row[a]
     return met
 
 

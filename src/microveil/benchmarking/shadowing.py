@@ -17,7 +17,7 @@ SPLITS = 8
 FALSE_ALARMS = 0.01
 """The share of people outside who may be taken for members."""
 
-LEARNED, TRIED = 20, 40
+LEARNED, TRIED = 20, 30
 """Releases of each of two neighbouring tables that the attack learns on, and is tried on."""
 
 _TELLING = 10  # numbers that are looked at

@@ -3,6 +3,7 @@
 Importing this imports Altair.
 """
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -14,6 +15,8 @@ from microveil.charts.palette import BLACK, CURVES, GREY
 _WIDE, _HIGH = 430, 360
 _SHAPES = ("circle", "square", "triangle-up", "diamond")
 _LINE = 15  # pixels of a line of the list
+_ABOVE, _LETTERS = 10, 15  # pixels of a label, up and across
+_NEAR_0 = 0.02  # up to here the axis of risks is nearly linear, then logarithmic
 
 
 @dataclass(frozen=True)
@@ -49,6 +52,7 @@ def attack_map(
     listed: Sequence[tuple[str, str]],
     *,
     description: str,
+    columns: int = 2,
 ) -> "alt.VConcatChart":
     """Draw panels side by side, by the title of what goes up, and a list of methods below.
 
@@ -60,15 +64,16 @@ def attack_map(
         Label and what it stands for.
     description
         The text alternative.
+    columns
+        How many panels stand side by side.
     """
     drawn = {title: [spot for spot in spots if spot.error > 0] for title, spots in panels.items()}
     every = [spot for spots in drawn.values() for spot in spots]
     if not every:
         return alt.vconcat(nothing(description).properties(width=_WIDE))
     scales = _Scales(every)
-    side_by_side = alt.hconcat(
-        *(_panel(title, spots, scales) for title, spots in drawn.items()), spacing=28
-    )
+    panels_drawn = [_panel(title, spots, scales) for title, spots in drawn.items()]
+    side_by_side = alt.concat(*panels_drawn, columns=columns, spacing=28)
     whole: alt.VConcatChart = alt.vconcat(side_by_side, _list(listed), spacing=14)
     return whole.properties(description=description)
 
@@ -78,6 +83,7 @@ class _Scales:
 
     def __init__(self, spots: Sequence[Spot]) -> None:
         marks = ticks([spot.error for spot in spots])
+        self.ends = marks[0], marks[-1]
         self.x = alt.X(
             "error",
             type="quantitative",
@@ -95,7 +101,7 @@ class _Scales:
 def _channel(channel: type, field: str, domain: list[str], styles: Sequence[str]) -> Any:  # noqa: ANN401
     styled = [styles[place % len(styles)] for place in range(len(domain))]
     scale = alt.Scale(domain=domain, range=styled)
-    legend = alt.Legend(orient="top", columns=4)
+    legend = alt.Legend(orient="top", columns=7, offset=32)
     return channel(field, type="nominal", title=None, scale=scale, legend=legend)
 
 
@@ -105,7 +111,7 @@ def _panel(title: str, spots: Sequence[Spot], scales: _Scales) -> "alt.LayerChar
             field,
             type="quantitative",
             title=title,
-            scale=alt.Scale(type="symlog", constant=0.02, domain=[0, 1]),
+            scale=alt.Scale(type="symlog", constant=_NEAR_0, domain=[0, 1]),
             axis=alt.Axis(values=list(LINKAGES), format="~%"),
         )
 
@@ -121,14 +127,44 @@ def _panel(title: str, spots: Sequence[Spot], scales: _Scales) -> "alt.LayerChar
         shape=scales.shape,
         tooltip=tooltip(method="", series="", error=".3~g", risk=".1%", high=".1%"),
     )
-    labels = base.mark_text(align="left", dx=6, dy=-6, fontSize=10).encode(
-        y=up("high"), text=alt.Text("label", type="nominal"), color=alt.value("#222222")
-    )
+    labels = [
+        chart_of([_row(spot) for spot in level])
+        .mark_text(align="center", dx=0, dy=-_ABOVE * (number + 1), fontSize=10)
+        .encode(x=scales.x, y=up("high"), text=alt.Text("label", type="nominal"))
+        for number, level in enumerate(_levels(spots, scales.ends))
+    ]
     own = [_row(spot) for spot in spots if spot.own]
     rings = chart_of(own).mark_point(size=320, color=BLACK, strokeWidth=2)
     ring = [rings.encode(x=scales.x, y=up("high"))] if own else []
-    chart: alt.LayerChart = alt.LayerChart(layer=[lines, down, points, labels, *ring])
+    chart: alt.LayerChart = alt.LayerChart(layer=[lines, down, points, *labels, *ring])
     return chart.properties(width=_WIDE, height=_HIGH)
+
+
+def _levels(spots: Sequence[Spot], ends: tuple[float, float]) -> list[list[Spot]]:
+    """Stack labels that would cover each other: those of the second level stand higher, and so on.
+
+    Examples
+    --------
+    >>> spots = [Spot(str(n), "m", "f", "s", error, 0, 1) for n, error in enumerate((1, 1.01, 50))]
+    >>> [[spot.label for spot in level] for level in _levels(spots, (1, 100))]
+    [['0', '2'], ['1']]
+    """
+    levels: list[list[Spot]] = []
+    taken: list[list[tuple[float, float]]] = []
+    for spot in sorted((s for s in spots if s.label), key=lambda s: (s.error, s.high)):
+        across = _WIDE * math.log(spot.error / ends[0]) / math.log(ends[1] / ends[0])
+        up = _HIGH * math.log1p(spot.high / _NEAR_0) / math.log1p(1 / _NEAR_0)
+        for number in range(len(levels) + 1):
+            if number == len(levels):
+                levels.append([])
+                taken.append([])
+            at = up + number * _ABOVE
+            others = [place for level in taken for place in level]
+            if all(abs(across - x) > _LETTERS or abs(at - y) >= _ABOVE for x, y in others):
+                levels[number].append(spot)
+                taken[number].append((across, at))
+                break
+    return levels
 
 
 def _row(spot: Spot) -> dict[str, Any]:
