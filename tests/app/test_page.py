@@ -169,5 +169,6 @@ def test_the_plan_is_a_point_among_attacked_ones(
     assert not page.exception
     [found] = [note for note in said(page, "note") if "Your plan, ringed" in note]
     assert "the most successful attack is nearest linkage" in found
-    drawn = [chart.proto.spec for chart in page.get("arrow_vega_lite_chart")]
+    drawn = [chart.proto.spec for chart in page.get("vega_lite_chart")]
     assert any("knows every record but one" in spec for spec in drawn)
+    assert any("1. your plan: see its certificate" in e.proto.body for e in page.get("html"))

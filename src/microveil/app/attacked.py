@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from microveil.app.markup import message
+from microveil.app.markup import items, message
 from microveil.app.session import Outcome, remember
 from microveil.benchmarking import QUICK_RECORDS, Benchmark, attack_beside_others
 from microveil.benchmarking.attacks import INFORMED
@@ -32,6 +32,7 @@ def attacked(outcome: Outcome) -> None:
         st.html(message("note", str(error)))
         return
     st.altair_chart(map_of_attacks(found), width="content")
+    st.html(items(f"{number}. {said}" for number, said in promises(found)))
     st.html(message("note", in_words(found)))
 
 
@@ -48,10 +49,18 @@ def _attack(outcome: Outcome) -> Benchmark:
 
 def map_of_attacks(found: Benchmark) -> "alt.VConcatChart":
     """Draw the map in one column, with the plan marked."""
-    from microveil.benchmarking.drawing import draw
+    from microveil.benchmarking.drawing import draw_narrow
 
     [name] = found.names
-    return draw(name, found.points(name), columns=1)
+    return draw_narrow(name, found.points(name))
+
+
+def promises(found: Benchmark) -> list[tuple[str, str]]:
+    """Say what the numbers stand for."""
+    from microveil.benchmarking.drawing import listed
+
+    [name] = found.names
+    return listed(found.points(name))
 
 
 def in_words(found: Benchmark) -> str:

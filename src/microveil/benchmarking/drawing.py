@@ -14,10 +14,29 @@ KNOWING, INFORMED = (
 )
 
 
-def draw(name: str, points: pl.DataFrame, *, columns: int = 2) -> "alt.VConcatChart":
+def draw(name: str, points: pl.DataFrame) -> "alt.VConcatChart":
     """Draw the points of one table: two panels, and what every method promises."""
+    return _draw(name, points, listed(points), columns=2)
+
+
+def draw_narrow(name: str, points: pl.DataFrame) -> "alt.VConcatChart":
+    """Draw the panels one below the other; what the numbers stand for is told beside them."""
+    return _draw(name, points, [], columns=1)
+
+
+def listed(points: pl.DataFrame) -> list[tuple[str, str]]:
+    """Say what the numbers of the map stand for, and what each method promises."""
+    rows = points.filter(pl.col("error") > 0).unique("number", keep="first", maintain_order=True)
+    return [
+        (str(number), f"{method}: {said}")
+        for number, method, said in rows.select("number", "method", "promise").iter_rows()
+    ]
+
+
+def _draw(
+    name: str, points: pl.DataFrame, said_of: list[tuple[str, str]], *, columns: int
+) -> "alt.VConcatChart":
     rows = points.filter(pl.col("error") > 0).to_dicts()
-    named = {row["number"]: row for row in rows}
     said = f"{name}: what attacks gain over their controls, against the error of releases"
     chart = attack_map(
         {
@@ -28,7 +47,7 @@ def draw(name: str, points: pl.DataFrame, *, columns: int = 2) -> "alt.VConcatCh
                 if row["informed"] is not None
             ],
         },
-        [(str(number), f"{row['method']}: {row['promise']}") for number, row in named.items()],
+        said_of,
         description=said,
         columns=columns,
     )

@@ -61,7 +61,7 @@ def attack_map(
     panels
         Spots of each panel; good ones are at the bottom left. Those without any error are left out.
     listed
-        Label and what it stands for.
+        Label and what it stands for; may be empty.
     description
         The text alternative.
     columns
@@ -71,17 +71,18 @@ def attack_map(
     every = [spot for spots in drawn.values() for spot in spots]
     if not every:
         return alt.vconcat(nothing(description).properties(width=_WIDE))
-    scales = _Scales(every)
+    scales = _Scales(every, in_a_row=7 if columns > 1 else 4)
     panels_drawn = [_panel(title, spots, scales) for title, spots in drawn.items()]
     side_by_side = alt.concat(*panels_drawn, columns=columns, spacing=28)
-    whole: alt.VConcatChart = alt.vconcat(side_by_side, _list(listed), spacing=14)
+    lists = [_list(listed)] if listed else []
+    whole: alt.VConcatChart = alt.vconcat(side_by_side, *lists, spacing=14)
     return whole.properties(description=description)
 
 
 class _Scales:
     """What all panels share: the axis of errors, colours and shapes."""
 
-    def __init__(self, spots: Sequence[Spot]) -> None:
+    def __init__(self, spots: Sequence[Spot], in_a_row: int) -> None:
         marks = ticks([spot.error for spot in spots])
         self.ends = marks[0], marks[-1]
         self.x = alt.X(
@@ -94,14 +95,16 @@ class _Scales:
         families, series = ([*dict.fromkeys(values)] for values in
                             ((s.family for s in spots), (s.series for s in spots)))  # fmt: skip
         colours = [*CURVES, BLACK, GREY]
-        self.colour = _channel(alt.Color, "family", families, colours)
-        self.shape = _channel(alt.Shape, "series", series, _SHAPES)
+        self.colour = _channel(alt.Color, "family", families, colours, in_a_row)
+        self.shape = _channel(alt.Shape, "series", series, _SHAPES, in_a_row)
 
 
-def _channel(channel: type, field: str, domain: list[str], styles: Sequence[str]) -> Any:  # noqa: ANN401
+def _channel(
+    channel: type, field: str, domain: list[str], styles: Sequence[str], in_a_row: int
+) -> Any:  # noqa: ANN401
     styled = [styles[place % len(styles)] for place in range(len(domain))]
     scale = alt.Scale(domain=domain, range=styled)
-    legend = alt.Legend(orient="top", columns=7, offset=32)
+    legend = alt.Legend(orient="top", columns=in_a_row, offset=32)
     return channel(field, type="nominal", title=None, scale=scale, legend=legend)
 
 
@@ -182,5 +185,5 @@ def _list(listed: Sequence[tuple[str, str]]) -> "alt.Chart":
     texts = chart_of(rows).mark_text(align="left", fontSize=10.5, color="#222222")
     written: alt.Chart = texts.encode(
         x=alt.value(0), y=y, text=alt.Text("said", type="nominal")
-    ).properties(width=2 * _WIDE, height=_LINE * max(1, len(rows)))
+    ).properties(width=2 * _WIDE, height=_LINE * len(rows))
     return written
