@@ -13,6 +13,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812 - Spark's own custom
 
 from microveil import (
     Certificate,
@@ -24,6 +25,7 @@ from microveil import (
     PlanError,
     protect,
 )
+from microveil.core.kernels.keys import hashed
 from microveil.engines.spark import engine as line
 from microveil.engines.spark import hadoop
 from microveil.engines.spark.hadoop import SCRATCH, Files, Scratch
@@ -125,6 +127,12 @@ def test_the_driver_sees_counts_and_totals_only(
     for guarantee in ("fixed-clusters", "re-clustered"):
         protect(frame_of(spark), PLAN.replace(guarantee=guarantee))
     assert max(seen) <= 2  # one length for each of two ranges
+
+
+def test_ties_are_spark_s_hashes_of_keys(spark: SparkSession) -> None:
+    found = spark.range(5).select(F.xxhash64(F.lit(-7).cast("long"), "id")).collect()
+    keys, secret = np.arange(5, dtype=np.uint64), np.int64(-7).view(np.uint64)
+    assert hashed(keys, secret).view(np.int64).tolist() == [row[0] for row in found]
 
 
 def test_a_wrong_seed_is_refused_before_any_work(spark: SparkSession) -> None:

@@ -1,21 +1,20 @@
 """What runs on the workers, without Spark: ranges of any length give the clusters of the whole."""
 
-from itertools import pairwise
-
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from hypothesis import given
 from hypothesis import strategies as st
 
 from microveil.core.clusters import cluster_sizes, summarise
 from microveil.core.grid import Integers
 from microveil.engines.spark.arrow import longs, unpack
+from microveil.engines.spark.ranking import Bounds, deal_ranges, rank
 from microveil.engines.spark.workers import (
     Cut,
     join_pieces,
     numbers_of,
     pieces_of_clusters,
-    rank,
     whole_clusters,
 )
 
@@ -32,13 +31,13 @@ def test_ranges_are_cut_and_joined_into_the_clusters_of_the_whole(
     k = min(k, len(values))
     units = np.sort(np.array(values))
     keys = np.random.default_rng(0).permutation(len(units))
-    bounds = [0, *sorted(min(cut, len(units)) for cut in cuts), len(units)]
-    ranked = [
-        batch
-        for part, (start, end) in enumerate(pairwise(bounds))
-        for batch in rank([shuffled(units[start:end], keys[start:end], part)])
-    ]
-    cut = Cut(np.array(bounds[:-1]), k, len(units) // k - 1, trim)
+    ranked = ranked_in_ranges(
+        units, keys, np.minimum(np.array(cuts, dtype=np.int64), len(units) - 1)
+    )
+    lengths = np.zeros(len(cuts) + 1, dtype=np.int64)
+    for one in ranked:
+        lengths[one["part"][0].as_py()] = one["records"][0].as_py()
+    cut = Cut(np.cumsum(lengths) - lengths, k, len(units) // k - 1, trim)
     found = [*whole_clusters(ranked, cut), *join_pieces(pieces_of_clusters(ranked, cut), trim)]
     table = pa.Table.from_batches(found).sort_by("cluster").combine_chunks().to_batches()[0]
     sizes = cluster_sizes(len(units), k)
@@ -54,8 +53,13 @@ def test_ranges_are_cut_and_joined_into_the_clusters_of_the_whole(
     assert np.sort(members).tolist() == list(range(len(units)))
 
 
-def shuffled(units: Integers, keys: Integers, part: int) -> pa.RecordBatch:
-    order = np.random.default_rng(part).permutation(len(units))
-    parts = np.full(len(units), part, dtype=np.int32)
-    columns = {"units": units[order], "key": keys[order], "tie": keys[order], "part": parts}
-    return pa.record_batch({name: pa.array(column) for name, column in columns.items()})
+def ranked_in_ranges(units: Integers, keys: Integers, at: Integers) -> list[pa.RecordBatch]:
+    """Deal records into ranges that begin at some of them, and rank each range."""
+    bounds = Bounds(units[at], keys[at], secret=7)
+    order = np.lexsort((bounds.ties(bounds.keys), bounds.units))
+    bounds = Bounds(bounds.units[order], bounds.keys[order], bounds.secret)
+    shuffled = np.random.default_rng(1).permutation(len(units))
+    records = pa.record_batch({"units": units[shuffled], "key": keys[shuffled]})
+    dealt = pa.Table.from_batches(deal_ranges([records[:7], records[7:]], bounds))
+    parts = (dealt.filter(pc.equal(dealt["part"], part)) for part in range(len(at) + 1))
+    return [batch for part in parts for batch in rank(part.to_batches(), bounds)]

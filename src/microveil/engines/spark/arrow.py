@@ -9,6 +9,9 @@ from microveil.core.grid import Integers, Reals
 
 Batches = Iterable[pa.RecordBatch]
 
+AT_ONCE = 2**24
+"""Bytes that are dealt at once: with thousands of buckets, each still gets a handful."""
+
 
 def batch_of(schema: pa.Schema, **columns: Sized | pa.Array) -> pa.RecordBatch:
     """Make a batch of this schema; columns that are not given are null."""
@@ -50,6 +53,12 @@ def unpack(packed: pa.BinaryArray) -> tuple[Integers, Integers]:
     at = np.frombuffer(ends, dtype=np.int32)[packed.offset : packed.offset + len(packed) + 1]
     values = np.frombuffer(numbers, dtype=np.uint8)[at[0] : at[-1]].view(np.int64)
     return values, np.diff(at).astype(np.int64) // 8
+
+
+def in_groups(group: Integers, groups: int) -> tuple[Integers, Integers]:
+    """Return the order that puts groups one after another, and how many each has."""
+    narrow = group.astype(np.min_scalar_type(groups))  # NumPy sorts 16 bits in two passes
+    return np.argsort(narrow, kind="stable"), np.bincount(narrow, minlength=groups)
 
 
 def together(batches: Batches) -> pa.RecordBatch | None:

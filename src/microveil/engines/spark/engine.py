@@ -7,7 +7,8 @@ whole records are moved once. The driver sees counts and totals, never records o
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial, reduce
+from functools import cached_property, partial, reduce
+from threading import Lock
 from typing import Any, Literal, Protocol
 
 import numpy as np
@@ -31,7 +32,7 @@ from microveil.core.pooling import Pool
 from microveil.engines.base import Beside, Pooled, Released
 from microveil.engines.detail_rows import cluster_rows, losses_of
 from microveil.engines.memory import no_finite_result, pooled_wrongly
-from microveil.engines.spark import join, pooling, workers
+from microveil.engines.spark import join, pooling, ranking, workers
 from microveil.engines.spark.arrow import Batches
 from microveil.engines.spark.hadoop import Scratch
 from microveil.engines.spark.problems import unpacked
@@ -46,9 +47,13 @@ VALUES_PER_TASK = 2**22
 RECORDS_PER_RANGE = 2**16
 """Ranges that are cut each by itself have about so many records or more."""
 
+SAMPLED_PER_RANGE = 400
+"""Records of a sample for each range of ranks: ranges are of about equal length."""
+
 SAMPLED_PER_BLOCK = 200
 """Records of a sample for each block that records are parted into."""
 
+_AT_ONCE = 4  # attributes
 _FILLED = 0.8  # blocks of a sample's cuts are of about so much of the largest size
 _SEEDED_BLOCK = 1024
 
@@ -67,11 +72,12 @@ class SparkEngine(SparkTable):
         self._joint: dict[str, DataFrame] = {}
         self._described: dict[str, DataFrame] = {}
         self._derived: dict[str, Derived] = {}
+        self._sampling = Lock()
 
     @property
     def threads(self) -> int:
-        """How many attributes may be masked at once: one, since each takes the whole cluster."""
-        return 1
+        """How many attributes may be masked at once: a few, so that Spark need not wait for us."""
+        return _AT_ONCE
 
     def expected_errors(self, attribute: NumericSettings, ks: Sequence[int]) -> Reals:
         """Return the expected squared error with clusters of each k, summed over ranges of ranks.
@@ -339,11 +345,28 @@ class SparkEngine(SparkTable):
         to_cut: NumericSettings | None = None,
     ) -> DataFrame:
         """Rank an attribute: ranges of ranks, sorted and if asked cut each by itself."""
-        units, tie = self.units(attribute), self.tie
-        parts = units.repartitionByRange(tasks, "units", tie)
-        parts = parts.select("units", "key", tie.alias("tie"), F.spark_partition_id().alias("part"))
-        work = partial(workers.rank, to_cut=to_cut)
-        return self._scratch.write(_map(parts, work, workers.RANKED), f"{place}/ranked")
+        bounds = self._bounds(attribute, tasks)
+        deal = partial(ranking.deal_ranges, bounds=bounds)
+        parts = _map(self.units(attribute), deal, ranking.DEALT).repartitionById(tasks, "part")
+        work = partial(ranking.rank, bounds=bounds, to_cut=to_cut)
+        return self._scratch.write(_map(parts, work, ranking.RANKED), f"{place}/ranked")
+
+    def _bounds(self, attribute: AttributeSettings, ranges: int) -> ranking.Bounds:
+        """Find where ranges of ranks end, on a sample of records."""
+        with self._sampling:
+            sample = self.units(attribute, self._sample)
+        work = partial(ranking.bounds_of, ranges=ranges, secret=self.secret_of_ties)
+        found = _map(sample.repartition(1), work, ranking.BOUNDS).collect()
+        packed = found[0] if found else (b"", b"")
+        units, keys = (np.frombuffer(numbers, dtype=np.int64) for numbers in packed)
+        return ranking.Bounds(units, keys, self.secret_of_ties)
+
+    @cached_property
+    def _sample(self) -> DataFrame:
+        """Some records, at random, written once so that not every attribute reads all of them."""
+        wanted = SAMPLED_PER_RANGE * self._tasks(3 * self.records)
+        share = min(1.0, wanted / max(1, self.records))
+        return self._scratch.write(self.table.sample(fraction=share, seed=self._seed), "sample")
 
     def _mask_records(
         self, attribute: AttributeSettings, place: str

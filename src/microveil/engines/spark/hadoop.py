@@ -11,6 +11,7 @@ from py4j.protocol import Py4JJavaError
 from pyspark.sql import DataFrame, SparkSession
 
 from microveil.core.scratch import name_of_scratch
+from microveil.engines.spark.settings import whole_batches
 from microveil.errors import FileError, PlanError
 
 PATIENCE = 60.0
@@ -135,7 +136,8 @@ class Scratch:
         table again, in this job or the next, reads those files.
         """
         path = f"{self.path}/{name}"
-        frame.write.options(**_COMMITTER).parquet(path)
+        with whole_batches(self._spark):
+            frame.write.options(**_HOW).parquet(path)
         return self._spark.read.schema(frame.schema).parquet(path)
 
     def delete(self, name: str = "") -> None:
@@ -143,5 +145,7 @@ class Scratch:
         self._files.delete(f"{self.path}/{name}".rstrip("/"))
 
 
-_COMMITTER = {"mapreduce.fileoutputcommitter.algorithm.version": "1"}
-"""Version 2 may leave files of an attempt that failed while it committed."""
+_HOW = {
+    "mapreduce.fileoutputcommitter.algorithm.version": "1",  # 2 may leave a failed attempt's files
+    "parquet.enable.dictionary": "false",  # few values come more than once
+}

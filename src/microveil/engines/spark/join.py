@@ -14,7 +14,17 @@ import pyarrow as pa
 from microveil.core.attribute import Category
 from microveil.core.grid import Integers, Reals
 from microveil.engines.memory import MemoryEngine
-from microveil.engines.spark.arrow import Batches, batch_of, gathered, longs, pack, reals, unpack
+from microveil.engines.spark.arrow import (
+    AT_ONCE,
+    Batches,
+    batch_of,
+    gathered,
+    in_groups,
+    longs,
+    pack,
+    reals,
+    unpack,
+)
 from microveil.engines.spark.problems import packed
 from microveil.errors import DataError
 from microveil.plan.roles import Derived
@@ -32,13 +42,10 @@ DEALT = pa.schema(
 RECORDS = ""
 """The name under which whole records are dealt."""
 
-_AT_ONCE = 2**24
-"""Bytes that are dealt at once: with thousands of buckets, each still gets a handful."""
-
 
 def deal_values(batches: Batches, column: str, buckets: int) -> Iterator[pa.RecordBatch]:
     """Deal (key, masked value) of records that are masked by themselves."""
-    for batch in gathered(batches, _AT_ONCE):
+    for batch in gathered(batches, AT_ONCE):
         yield _deal(longs(batch["key"]), reals(batch["masked"]), column, buckets)
 
 
@@ -46,7 +53,7 @@ def deal_clusters(
     batches: Batches, column: str, buckets: int, values: Callable[[pa.RecordBatch], Reals]
 ) -> Iterator[pa.RecordBatch]:
     """Deal (key, masked value) of the members of clusters, `values` being those of clusters."""
-    for batch in gathered(batches, _AT_ONCE):
+    for batch in gathered(batches, AT_ONCE):
         keys, sizes = unpack(batch["members"])
         yield _deal(keys, np.repeat(values(batch), sizes), column, buckets)
 
@@ -58,7 +65,7 @@ def masked_values(batch: pa.RecordBatch) -> Reals:
 
 def deal_records(batches: Batches, schema: pa.Schema, buckets: int) -> Iterator[pa.RecordBatch]:
     """Deal whole records, of which one column is the key."""
-    for batch in (found.cast(schema) for found in gathered(batches, _AT_ONCE)):
+    for batch in (found.cast(schema) for found in gathered(batches, AT_ONCE)):
         keys = longs(batch["key"])
         order, sizes = _by_bucket(keys, buckets)
         dealt, ends = batch.take(pa.array(order)), np.cumsum(sizes)
@@ -76,9 +83,7 @@ def _deal(keys: Integers, values: Reals, column: str, buckets: int) -> pa.Record
 
 def _by_bucket(keys: Integers, buckets: int) -> tuple[Integers, Integers]:
     bucket = (keys.view(np.uint64) >> np.uint64(32)) * np.uint64(buckets) >> np.uint64(32)
-    return np.argsort(bucket, kind="stable"), np.bincount(
-        bucket.astype(np.int64), minlength=buckets
-    )
+    return in_groups(bucket.astype(np.int64), buckets)
 
 
 def _dealt(column: str, keys: Integers, sizes: Integers, values: pa.BinaryArray) -> pa.RecordBatch:
@@ -152,8 +157,12 @@ class _Bucket(NamedTuple):
                 np.concatenate([unpack(one[name])[0] for one in dealt])
                 for name in ("keys", "values")
             )
-            order = np.argsort(owners)
-            values[np.searchsorted(keys, owners[order])] = found[order].view(np.float64)
+            order = _order(owners)
+            owners, found = owners[order], found[order].view(np.float64)
+            if np.array_equal(owners, keys):
+                return found
+            at = np.searchsorted(keys.view(np.uint64), owners.view(np.uint64))
+            values[at] = found
         return values
 
 
@@ -167,8 +176,14 @@ def _bucket(batches: Batches, schema: pa.Schema) -> _Bucket | None:
         return None
     buffers = (one["values"][0].as_buffer() for one in dealt[RECORDS])
     records = pa.concat_batches([pa.ipc.read_record_batch(b, schema) for b in buffers])
-    records = records.take(pa.array(np.argsort(longs(records["key"]))))
+    records = records.take(pa.array(_order(longs(records["key"]))))
     return _Bucket(dict(zip(records.schema.names, records.columns, strict=True)), dealt)
+
+
+def _order(keys: Integers) -> Integers:
+    from microveil.core.kernels.keys import order_of_random
+
+    return order_of_random(keys.view(np.uint64))
 
 
 def _column(values: Reals, categories: tuple[Category, ...] | None, kind: pa.DataType) -> pa.Array:

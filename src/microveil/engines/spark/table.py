@@ -50,7 +50,7 @@ class SparkTable:
         self._dropped: list[str] = []
         self._coding: dict[str, Coding] = {}
         self._groups: dict[str, Mapping[str, str]] = {}
-        self._secrets = open_words(seed, "ties").words(4).view("int64").tolist()
+        self._secrets: list[int] = open_words(seed, "ties").words(4).view("int64").tolist()
         if len(set(frame.columns)) < len(frame.columns):
             raise DataError("column names must differ, found the same name twice; rename one")
 
@@ -89,9 +89,9 @@ class SparkTable:
         return self._table.where(present) if self._dropped else self._table
 
     @property
-    def tie(self) -> Expression:
-        """What decides between records of equal value: random, and not the order of the release."""
-        return _keyed(F.col("key"), self._secrets[3:])
+    def secret_of_ties(self) -> int:
+        """What decides, with their keys, between records of equal value."""
+        return self._secrets[3]
 
     @cached_property
     def records(self) -> int:
@@ -223,14 +223,15 @@ class SparkTable:
         )
         return np.array([found.get(number, 0) for number in range(len(categories))])
 
-    def units(self, attribute: AttributeSettings) -> DataFrame:
+    def units(self, attribute: AttributeSettings, table: DataFrame | None = None) -> DataFrame:
         """Return values in grid units, or codes of categories, with the keys of their records.
 
-        Missing ones are left out. The same double-precision arithmetic as `Grid.to_units`, without
-        a way through Python.
+        Missing ones are left out. `table` is all of it if not given. The same double-precision
+        arithmetic as `Grid.to_units`, without a way through Python.
         """
         units = self.unit_of(attribute).cast("long").alias("units")
-        return self.table.where(units.isNotNull()).select(units, "key")
+        table = self.table if table is None else table
+        return table.where(units.isNotNull()).select(units, "key")
 
     def unit_of(self, attribute: AttributeSettings) -> Expression:
         """Return a value in grid units, or the code of a category; null where it is missing."""

@@ -12,7 +12,6 @@ import numpy as np
 import pyarrow as pa
 
 from microveil.core import mask as core
-from microveil.core import partition
 from microveil.core.accounting import Totals, totals_of
 from microveil.core.attribute import AttributeSettings, NumericSettings
 from microveil.core.categories import CategorySummary, summarise_ranked
@@ -77,17 +76,6 @@ _TRIMMED = ("left_out", "inner_total", "below", "lowest", "highest", "above")
 _BESIDE = ("before", "after")
 
 
-RANKED = pa.schema(
-    fields(pa.int32(), "part")
-    + fields(pa.int64(), "records")
-    + fields(pa.binary(), "units", "keys", "sizes")
-)
-"""A range of ranks: its records' values and keys, ascending and packed.
-
-`sizes` are those of its clusters where the data decide on them; null where there are too few values
-for one.
-"""
-
 CLUSTERS = pa.schema(
     fields(pa.int64(), "cluster", *_SUMMARY, *_TRIMMED, *_BESIDE)
     + fields(pa.binary(), "members", "units")
@@ -135,29 +123,6 @@ def decimals_seen(batches: Batches, single: bool) -> Iterator[pa.RecordBatch]:
         decimals = observed_decimals(values, single_precision=single)
         largest = float(np.abs(values).max(initial=0.0))
         yield batch_of(SEEN, decimals=[decimals], largest=[largest])
-
-
-def rank(batches: Batches, to_cut: NumericSettings | None = None) -> Iterator[pa.RecordBatch]:
-    """Sort the records of one range by value, equal ones by their random tie; cut it if asked."""
-    table = together(batches)
-    if table is None:
-        return
-    units, keys, tie = (longs(table[name]) for name in ("units", "key", "tie"))
-    order = np.argsort(tie)
-    order = order[np.argsort(units[order], kind="stable")]
-    units, one = units[order], np.array([len(units)])
-    sizes = {}
-    if to_cut is not None and len(units) >= to_cut.k:
-        cuts = partition.cut(units, to_cut)
-        sizes = {"sizes": pack(cuts, np.array([len(cuts)]))}
-    yield batch_of(
-        RANKED,
-        part=table["part"][:1],
-        records=one,
-        units=pack(units, one),
-        keys=pack(keys[order], one),
-        **sizes,
-    )
 
 
 def errors_by_k(

@@ -1,0 +1,134 @@
+"""What ranks records on Spark's workers: dealt into ranges of ranks, each sorted where it arrives.
+
+Records travel packed, some hundred thousand to a row: Spark moves bytes far faster than rows.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from microveil.core import partition
+from microveil.core.attribute import NumericSettings
+from microveil.core.grid import Integers
+from microveil.engines.spark.arrow import (
+    AT_ONCE,
+    Batches,
+    batch_of,
+    fields,
+    gathered,
+    in_groups,
+    longs,
+    pack,
+    together,
+    unpack,
+)
+
+DEALT = pa.schema(fields(pa.int32(), "part") + fields(pa.binary(), "units", "keys"))
+"""Some records of a range of ranks: their values and keys, packed."""
+
+RANKED = pa.schema(
+    fields(pa.int32(), "part")
+    + fields(pa.int64(), "records")
+    + fields(pa.binary(), "units", "keys", "sizes")
+)
+"""A range of ranks: its records' values and keys, ascending and packed.
+
+`sizes` are those of its clusters where the data decide on them; null where there are too few values
+for one.
+"""
+
+
+BOUNDS = pa.schema(fields(pa.binary(), "units", "keys"))
+"""The values and keys at which ranges of ranks begin, packed."""
+
+
+class Bounds(NamedTuple):
+    """Where one range of ranks ends and the next begins.
+
+    Records of equal value are told apart by ties, which follow from their keys by a secret one, so
+    many equal values do not end up on one worker.
+    """
+
+    units: Integers
+    keys: Integers
+    secret: int
+
+    def ties(self, keys: Integers) -> "np.ndarray[tuple[int], np.dtype[np.uint64]]":
+        """Return what decides between records of equal value: random, and not the keys' order."""
+        from microveil.core.kernels.keys import hashed
+
+        return hashed(keys.view(np.uint64), np.int64(self.secret).view(np.uint64))
+
+    def parts(self, units: Integers, keys: Integers) -> Integers:
+        """Return the range of each record."""
+        from microveil.core.kernels.keys import ranges_of
+
+        found = np.empty(len(units), np.min_scalar_type(len(self.units)))
+        ranges_of(units, self.ties(keys), self.units, self.ties(self.keys), found)
+        return found
+
+
+def bounds_of(batches: Batches, ranges: int, secret: int) -> Iterator[pa.RecordBatch]:
+    """Cut a sample of records, which all arrive here, into ranges of equal length."""
+    sample = together(batches)
+    if sample is not None:
+        units, keys = longs(sample["units"]), longs(sample["key"])
+        order = np.lexsort((Bounds(units, keys, secret).ties(keys), units))
+        at = order[len(order) * np.arange(1, ranges) // ranges]
+        one = np.array([len(at)])
+        yield batch_of(BOUNDS, units=pack(units[at], one), keys=pack(keys[at], one))
+
+
+def deal_ranges(batches: Batches, bounds: Bounds) -> Iterator[pa.RecordBatch]:
+    """Deal values and keys of records into ranges of ranks."""
+    number = len(bounds.units) + 1
+    for batch in gathered(batches, AT_ONCE):
+        units, keys = longs(batch["units"]), longs(batch["key"])
+        order, sizes = in_groups(bounds.parts(units, keys), number)
+        dealt = batch_of(
+            DEALT,
+            part=np.arange(number),
+            units=pack(units[order], sizes),
+            keys=pack(keys[order], sizes),
+        )
+        yield dealt.filter(pa.array(sizes > 0))
+
+
+def rank(
+    batches: Batches, bounds: Bounds, to_cut: NumericSettings | None = None
+) -> Iterator[pa.RecordBatch]:
+    """Sort the records of one range by value, equal ones by their random tie; cut it if asked."""
+    dealt = [batch for batch in batches if batch.num_rows]
+    if not dealt:
+        return
+    units, keys = (_unpacked(dealt, name) for name in ("units", "keys"))
+    units, keys = _sorted(units, keys, bounds)
+    one = np.array([len(units)])
+    sizes = {}
+    if to_cut is not None and len(units) >= to_cut.k:
+        cuts = partition.cut(units, to_cut)
+        sizes = {"sizes": pack(cuts, np.array([len(cuts)]))}
+    yield batch_of(
+        RANKED,
+        part=dealt[0]["part"][:1],
+        records=one,
+        units=pack(units, one),
+        keys=pack(keys, one),
+        **sizes,
+    )
+
+
+def _unpacked(batches: Sequence[pa.RecordBatch], name: str) -> Integers:
+    return np.concatenate([unpack(batch[name])[0] for batch in batches])
+
+
+def _sorted(units: Integers, keys: Integers, bounds: Bounds) -> tuple[Integers, Integers]:
+    from microveil.core.kernels.columns import rank as ranked
+    from microveil.core.kernels.keys import order_of_random
+
+    at_random = order_of_random(bounds.ties(keys))
+    keys, order = keys[at_random], np.empty(len(keys), np.int32)
+    ascending = ranked(units[at_random], order, np.empty_like(order))
+    return ascending, keys[order]
