@@ -33,7 +33,7 @@ def peers() -> list[Candidate]:
             partial(_masked, partial(swapped, 0.25)),
         ),
         Candidate(
-            "correlated noise 50%", FAMILY, None, "none: noise has half of the covariance",
+            "correlated noise 50%", FAMILY, None, "none: noise has half of the standard deviations",
             partial(_masked, partial(noisy, 0.5)),
         ),
     ]  # fmt: skip
@@ -80,7 +80,7 @@ def _swapped_in_order(ranked: Reals, reach: int, random: np.random.Generator) ->
 
 
 def noisy(share: float, original: Reals, random: np.random.Generator) -> Reals:
-    """Add normal noise that has a share of the covariance, so that correlations stay.
+    """Add normal noise with a share of the standard deviations and the same correlations.
 
     Kim (1986), "A method for limiting disclosure in microdata based on random noise and
     transformation"; `addNoise(method = "correlated")` of sdcMicro.

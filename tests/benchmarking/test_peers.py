@@ -31,7 +31,7 @@ def test_two_values_next_to_each_other_change_places() -> None:
     assert released.tolist() == [[2.0], [1.0]]
 
 
-def test_noise_has_its_share_of_the_covariance() -> None:
+def test_noise_has_its_share_of_the_deviations_and_the_correlations() -> None:
     random = np.random.default_rng(1)
     original = random.multivariate_normal([0, 0], [[4.0, 1.8], [1.8, 1.0]], 40_000)
     noise = noisy(0.5, original, random) - original

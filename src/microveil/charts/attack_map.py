@@ -95,17 +95,22 @@ class _Scales:
         families, series = ([*dict.fromkeys(values)] for values in
                             ((s.family for s in spots), (s.series for s in spots)))  # fmt: skip
         colours = [*CURVES, BLACK, GREY]
-        self.colour = _channel(alt.Color, "family", families, colours, in_a_row)
-        self.shape = _channel(alt.Shape, "series", series, _SHAPES, in_a_row)
+        self.colour = _channel(
+            alt.Color, "family", families, colours, orient="top", columns=in_a_row, offset=32
+        )
+        self.shape = _channel(alt.Shape, "series", series, _SHAPES, orient="right")
 
 
 def _channel(
-    channel: type, field: str, domain: list[str], styles: Sequence[str], in_a_row: int
-) -> Any:  # noqa: ANN401
+    channel: type,
+    field: str,
+    domain: list[str],
+    styles: Sequence[str],
+    **legend: Any,  # noqa: ANN401 - settings of Altair
+) -> Any:  # noqa: ANN401 - a channel of Altair
     styled = [styles[place % len(styles)] for place in range(len(domain))]
     scale = alt.Scale(domain=domain, range=styled)
-    legend = alt.Legend(orient="top", columns=in_a_row, offset=32)
-    return channel(field, type="nominal", title=None, scale=scale, legend=legend)
+    return channel(field, type="nominal", title=None, scale=scale, legend=alt.Legend(**legend))
 
 
 def _panel(title: str, spots: Sequence[Spot], scales: _Scales) -> "alt.LayerChart":
