@@ -140,6 +140,7 @@ def run_candidates(
 
 
 def _run(jobs: Sequence[Job], parts: Path, progress: Progress | None) -> pl.DataFrame:
+    parts.mkdir(mode=0o700, parents=True, exist_ok=True)  # what is kept depends on the data
     directory = parts / _edition(jobs[0].data)
     paths = {directory / f"{job.name}.parquet": job for job in jobs}
     return run_parts(paths, progress, what="attacking")

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
 from microveil.errors import visible
@@ -12,7 +13,8 @@ if TYPE_CHECKING:
 
 CAPTION = (
     "A risk is what an attack gains over its control; shown is the upper end of the 95% interval "
-    "of the worst one. «Informed» is who knows every record but one, and which row is whose."
+    "of the worst one. «Informed» is who knows every record but one, and which row is whose. AUC "
+    "is of a random forest and of gradient boosting."
 )
 
 
@@ -21,12 +23,16 @@ def tables(benchmark: "Benchmark") -> Iterator[Table]:
     for name in benchmark.names:
         points = benchmark.points(name)
         learned = bool(points["auc_forest"].count())
-        columns = ["method", "ε", "mean SSE", "worst risk", "by", "informed"]
-        columns += ["AUC forest", "AUC boosting"] if learned else []
         records = benchmark.results.filter(data=name)["records"][0]
-        shown = Table(title=visible(f"{name}, {records:,} records"), caption=CAPTION)
-        for column in columns:
-            shown.add_column(column, justify="left" if column in ("method", "by") else "right")
+        title = visible(f"{name}, {records:,} records")
+        shown = Table(title=title, caption=CAPTION, box=SIMPLE_HEAD, collapse_padding=True)
+        shown.add_column("method", min_width=16)
+        for column in ("ε", "SSE", "risk"):
+            shown.add_column(column, justify="right")
+        shown.add_column("by", min_width=11)
+        shown.add_column("informed", justify="right", no_wrap=True)
+        if learned:
+            shown.add_column("AUC", justify="right", no_wrap=True)
         for row in points.iter_rows(named=True):
             shown.add_row(*_cells(row, learned=learned))
         yield shown
@@ -39,5 +45,6 @@ def _cells(row: dict[str, Any], *, learned: bool) -> Iterator[str]:
     yield f"{row['high']:.1%}"
     yield row["attack"]
     yield "–" if row["informed_high"] is None else f"{row['informed_high']:.0%}"
-    for name in ("auc_forest", "auc_boosting") if learned else ():
-        yield "–" if row[name] is None else f"{row[name]:.3f}"
+    if learned:
+        areas = (row[name] for name in ("auc_forest", "auc_boosting"))
+        yield " ".join("–" if area is None else f"{area:.3f}" for area in areas)
