@@ -20,7 +20,7 @@ import polars as pl
 from pyspark.sql import DataFrame, SparkSession
 
 from microveil import Confidential, Plan, protect
-from microveil.engines.spark.hadoop import Scratch
+from microveil.engines.spark.files import Scratch
 from microveil.engines.spark.session import open_session
 
 ATTRIBUTES, K = 4, 10

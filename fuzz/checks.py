@@ -12,8 +12,11 @@ from polars.testing import assert_frame_equal
 
 from microveil import MicroveilError, Plan
 from microveil.core.tables import UserTable
+from microveil.engines.dtypes import column_of, describe, with_gaps
+from microveil.plan.rules import parse
 from microveil.release.certificate import Certificate
 from microveil.release.release import Release
+from microveil.release.resolve_rules import typed
 
 _SHORTEST_SECRET = 7  # shorter values are part of words and numbers that messages do contain
 
@@ -65,6 +68,7 @@ def check_release(table: pl.DataFrame, plan: Plan, release: Release, secrets: se
     if plan.missing != "drop":
         _check_rows(table, plan, released)
     _check_masked(plan, released)
+    _check_rules(plan, release, released)
     _check_averages(plan, released)
     _check_certificate(release, len(released), secrets)
 
@@ -72,7 +76,7 @@ def check_release(table: pl.DataFrame, plan: Plan, release: Release, secrets: se
 def _check_rows(table: pl.DataFrame, plan: Plan, released: pl.DataFrame) -> None:
     if len(released) != len(table):
         raise Broken("rows", f"{len(table)} records became {len(released)}")
-    for name in plan.names("kept"):
+    for name in plan.kept:
         if not same(_as_text(released[name]), _as_text(table[name])):
             raise Broken("changed value", "a kept column")
     averaged = {n for g in plan.pooled_groups if g.pooling == "average" for n in g.attributes}
@@ -95,6 +99,19 @@ def _check_masked(plan: Plan, released: pl.DataFrame) -> None:
             ends = [attribute.lower, values.min(), values.max(), attribute.upper]
             if sorted(map(_plain, ends)) != list(map(_plain, ends)):  # type: ignore[type-var]
                 raise Broken("masked values", "outside the declared domain")
+
+
+def _check_rules(plan: Plan, release: Release, released: pl.DataFrame) -> None:
+    frame = nw.from_native(released)
+    columns = {name: describe(dtype) for name, dtype in frame.schema.items()}
+    for text, outcome in zip(plan.rules, release.rules, strict=True):
+        rule = typed(parse(text), columns)
+        values = {name: with_gaps(column_of(frame, name)) for name in rule.factors}
+        broken = int(rule.broken(values).sum())
+        if broken != outcome.released:
+            raise Broken("rules", f"broken by {broken} records, not by {outcome.released}")
+        if broken and rule.factors.keys() <= plan.confidential.keys():
+            raise Broken("rules", f"broken by {broken} records")
 
 
 def _check_averages(plan: Plan, released: pl.DataFrame) -> None:

@@ -28,6 +28,8 @@ _LINES = (
     "[[scenarios]]",
     "[x]",
     "k = 3",
+    'rules = ["a <= b"]',
+    'rules = ["a + b == 2 * a", "b >= c"]',
     "=",
     "]",
 )

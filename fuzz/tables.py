@@ -115,8 +115,12 @@ def _settings(random: Random, names: list[str]) -> Any:  # noqa: ANN401 - what a
         "pooling": lambda: random.choice(get_args(Pooling)),
         "groups": lambda: [random.sample(names, min(2, len(names)))],
         "together": lambda: [random.sample(names, min(2, len(names)))],
+        "rules": lambda: [_rule(random, names) for _ in range(random.choice([1, 1, 2]))],
     }
-    often = {"k": 0.9, "missing": 0.8, "domain_from_data": 0.7, "guarantee": 0.15, "cap": 0.1}
+    often = {
+        "k": 0.9, "missing": 0.8, "domain_from_data": 0.7, "guarantee": 0.15, "cap": 0.1,
+        "rules": 0.1,
+    }  # fmt: skip
     for name, choose in optional.items():
         if random.random() < often.get(name, 0.35):
             settings[name] = choose()
@@ -126,8 +130,15 @@ def _settings(random: Random, names: list[str]) -> Any:  # noqa: ANN401 - what a
     return settings
 
 
+def _rule(random: Random, names: list[str]) -> str:
+    one, other = ('"' + random.choice(names).replace('"', '""') + '"' for _ in range(2))
+    sign = random.choice(["<=", "<", "==", ">="])
+    right = random.choice([other, other, f"2 * {other}", f"{other} + {one}", f"{other} - 1e3", "5"])
+    return f"{one} {sign} {right}"
+
+
 def _role(random: Random, column: pl.Series) -> dict[str, Any]:
-    role = random.choice(["confidential"] * 6 + ["kept"] * 3 + ["identifier"])
+    role = random.choice(["confidential"] * 6 + ["kept"] * 3 + ["identifier", "weight"])
     if role != "confidential":
         return {"role": role}
     settings: dict[str, Any] = {"role": role}

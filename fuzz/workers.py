@@ -8,7 +8,7 @@ from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from random import Random
 
-from fuzz import csv_files, formats, kills, plans, tables
+from fuzz import csv_files, formats, kills, plans, risks, tables
 from fuzz.checks import Broken
 
 FUZZERS = {
@@ -16,6 +16,7 @@ FUZZERS = {
     "csv": csv_files.run,
     "formats": formats.run,
     "plans": plans.run,
+    "risk": risks.run,
     "kills": kills.run,
 }
 _LONGEST_CASE = 120.0

@@ -4,6 +4,7 @@ import json
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -11,10 +12,10 @@ from typing import Any
 import polars as pl
 import pytest
 
-from fuzz import csv_files, formats, kills, plans, tables
+from fuzz import csv_files, formats, kills, plans, risks, tables
 from fuzz.checks import Broken
 from fuzz.workers import Case, Worker, run_case, wait_for
-from microveil import DataError, Plan
+from microveil import DataError, Plan, risk
 from microveil.release.release import Release
 
 ROOT = Path(__file__).parent.parent
@@ -58,7 +59,7 @@ def with_data(release: Release, change: Callable[[pl.DataFrame], pl.DataFrame]) 
 @pytest.mark.parametrize(
     ("change", "kinds"),
     [
-        (lambda frame: frame.head(-1), ["rows"]),
+        (lambda frame: frame.head(-1), ["rows", "certificate"]),
         (lambda frame: frame.select(reversed(frame.columns)), ["columns"]),
         (lambda frame: frame.select(pl.all().reverse()), ["changed value", "engines"]),
     ],
@@ -80,6 +81,15 @@ def test_a_value_that_a_file_changed_is_found(
         formats, lambda release: with_data(release, lambda frame: frame.select(pl.all().reverse()))
     )
     assert first_broken(formats.run, tmp_path) == "changed value"
+
+
+def test_a_wrong_risk_is_found(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    def wrong(*tables: Any, **options: Any) -> Any:  # noqa: ANN401
+        found = risk(*tables, **options)
+        return replace(found, sample_uniques=found.sample_uniques // 2)
+
+    monkeypatch.setattr(risks, "risk", wrong)
+    assert first_broken(risks.run, tmp_path) == "risk"
 
 
 def test_a_lost_record_of_a_csv_file_is_found(

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
         Pseudonym,
         Scenario,
         Shifted,
+        Weight,
     )
     from microveil.release.certificate import Certificate
     from microveil.release.check import check
@@ -75,6 +76,7 @@ __all__ = [
     "Source",
     "UsefulnessWarning",
     "Verdict",
+    "Weight",
     "__version__",
     "audit",
     "benchmark",
@@ -120,6 +122,7 @@ _HOMES = {
             "Pseudonym",
             "Scenario",
             "Shifted",
+            "Weight",
         ),
         "release.certificate": ("Certificate",),
         "release.check": ("check",),

@@ -14,6 +14,7 @@ from microveil.benchmarking.linking import nearest_linkage
 from microveil.evaluation.grades import PUBLISH
 from microveil.plan.plan import Plan
 from microveil.plan.sample import people
+from microveil.release.ledger import Ledger, declare
 
 PAGE = Path(microveil.app.__file__).with_name("page.py")
 SAMPLE = "A sample of made-up people"
@@ -76,6 +77,23 @@ def test_a_release_that_fails_is_not_for_publication(page: AppTest) -> None:
     assert any("knows age" in e.proto.body for e in page.get("html"))
     widget(page.multiselect, "Quasi-identifiers").set_value(["age", "region"]).run()
     assert any("share age, region with no other" in e.proto.body for e in page.get("html"))
+
+
+def test_rules_and_a_ledger(page: AppTest, tmp_path: Path) -> None:
+    path = tmp_path / "people.ledger.json"
+    declare(path, 1.5)
+    upload(page, people(200).select("age", "wages").drop_nulls())
+    widget(page.text_area, "Rules").set_value("age =< wages").run()
+    assert any("write a rule as" in text for text in said(page, "error"))
+    widget(page.text_area, "Rules").set_value("age <= wages").run()
+    assert said(page, "error") == []
+    widget(page.text_input, "Ledger").set_value(str(path)).run()
+    widget(page.button, "Protect").click().run()
+    assert said(page, "error") == []
+    assert Ledger.read(path).spent == 1.0
+    assert any("no record breaks it" in e.proto.body for e in page.get("html"))
+    widget(page.button, "Protect").click().run()
+    assert any("budget" in text for text in said(page, "error"))
 
 
 def test_risk_before_protecting(page: AppTest) -> None:

@@ -72,6 +72,18 @@ def test_cells_change_what_they_name_and_nothing_else() -> None:
     assert isinstance(plan_of(edited(role="kept"), people_plan(), SCHEMA).attributes["age"], Kept)
 
 
+def test_values_are_coded_by_cells_and_roles_without_settings_chosen() -> None:
+    plan = plan_of(edited(upper=None, top="90", round_to="5"), people_plan(), SCHEMA)
+    assert plan.attributes["age"] == Confidential(lower=0, top=90, round_to=5)
+    assert plan_of(rows_of(plan, SCHEMA), plan, SCHEMA) == plan
+    rows = rows_of(plan, SCHEMA)
+    assert (rows[2]["upper"], rows[2]["top"]) == (None, "90")
+    rows[2]["top"] = None
+    assert plan_of(rows, plan, SCHEMA).attributes["age"] == Confidential(lower=0, round_to=5)
+    weighted = plan_of(edited(role="weight"), people_plan(), SCHEMA)
+    assert weighted.sampling_weights == ("age",)
+
+
 def test_groups_and_what_goes_together_are_words() -> None:
     group = Group(attributes=["age", "wages"], anonymity=5, pooling="average")
     together = [["education", "occupation"]]

@@ -9,7 +9,8 @@ from scipy import stats
 from microveil.core.grid import Grid, Integers
 from microveil.core.kernels import columns as column_kernels
 from microveil.core.noise import SeededWords
-from microveil.engines.memory import _rank, _shuffle_ties
+from microveil.engines.memory import _rank
+from microveil.engines.strata import _shuffle_ties
 
 LARGE = 2**60
 

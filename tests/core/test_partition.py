@@ -279,7 +279,7 @@ def test_k_is_the_one_of_least_expected_error() -> None:
     assert chosen.k_from_data
     engine = MemoryEngine(table)
     (case,) = resolve(plan(k=3, attributes=attributes), engine).numeric
-    ranked = engine.ranked(case)
+    (ranked,) = engine.ranked(case)
     errors = {
         k: sum(expected_squares(ranked, replace(case, k=k), clamped=True)) for k in range(3, 251)
     }

@@ -30,7 +30,9 @@ from microveil.evaluation.result import ABOUT, LINKAGE, percent
 
 RECORDS = 120
 ATTRIBUTES = ("wages", "age")
-OF_CATEGORIES_OR_POOLS = {
+OF_CATEGORIES_OR_POOLS = {  # or of units, strata and rules
+    "utility.rule_broken", "utility.rule_changed",
+    "utility.unit_consistency", "utility.stratum_totals", "risk.linkage_of_units",
     "utility.unchanged", "utility.total_variation", "utility.cramers_v",
     "risk.smallest_joint_class", "risk.joint_distinct_least", "risk.joint_distinct_median",
     "risk.joint_distance_largest", "risk.joint_distance_median",
@@ -165,7 +167,8 @@ def test_a_table_alone_gives_distributions_and_says_what_is_missing(release: Rel
     shuffled = release.data.sample(fraction=1, shuffle=True, seed=2)
     evaluation = evaluate(PEOPLE, shuffled, target="old", attributes=ATTRIBUTES)
     assert {f.measure for f in evaluation.figures} == {
-        "utility.means", "utility.variances", "utility.quantiles",
+        "utility.means", "utility.totals", "utility.variances", "utility.quantiles",
+        "utility.interval_overlap",
         "utility.pearson", "utility.spearman",
         "utility.pmse", "utility.pmse_ratio", "risk.unique_combinations",
     }  # fmt: skip
@@ -361,7 +364,7 @@ def test_a_detail_knows_its_plan_and_file(release: Release, tmp_path: Path) -> N
 def test_results_in_every_form(release: Release) -> None:
     evaluation = evaluate(PEOPLE, release, target="old", estimator=KNeighborsClassifier())
     frame = evaluation.to_frame()
-    assert frame.columns == ["measure", "attribute", "value", "reading", "high"]
+    assert frame.columns == ["measure", "attribute", "value", "reading", "high", "weighted"]
     assert frame["value"].is_finite().all()
     assert len(frame) == len(evaluation.figures)
     assert all("\n" not in reading and reading for reading in frame["reading"])

@@ -20,9 +20,10 @@ from microveil import (
     verdict,
 )
 from microveil.engines.columnwise import ReleasedInFiles
-from microveil.evaluation import glance, linkage
+from microveil.evaluation import beside, glance, linkage
 from microveil.evaluation import verdict as module
 from microveil.evaluation.grades import LOW_LINKAGE, grade_of, passes
+from microveil.evaluation.known import EVERYTHING
 from microveil.evaluation.next_step import losses_of
 from microveil.evaluation.result import Figure
 
@@ -108,6 +109,19 @@ def test_of_large_tables_it_is_tried_on_records_protected_anew(
     assert found.value > 0.9
 
 
+def test_records_that_are_tried_have_the_noise_of_the_release(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The attack finds everybody in these 2,400 records; 300 by the same plan hide 98%."""
+    monkeypatch.setattr(module, "_TRIAL", 300)
+    people, random = table(2_400), np.random.default_rng(1)
+    look = glance.glance(people, protect(people, plan(epsilon=0.01), seed=1), random)
+    found = module.by_structure(look, EVERYTHING, random)
+    assert found is not None
+    assert (found.anew, found.attacked, found.known) == (8, 300, 2_400)
+    assert found.share > 0.9
+
+
 def test_a_sample_covers_the_figure_of_all(monkeypatch: pytest.MonkeyPatch) -> None:
     people = table(3_000)
     release = protect(people, plan(epsilon=0.1), seed=3)
@@ -127,7 +141,7 @@ def test_a_sample_covers_the_figure_of_all(monkeypatch: pytest.MonkeyPatch) -> N
 
 def test_lazy_tables_are_judged_like_those_in_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(glance, "RECORDS", 200)
-    monkeypatch.setattr(glance, "PART", 130)
+    monkeypatch.setattr(beside, "PART", 130)
     people = table().with_columns(
         a1=pl.when(pl.col("a1") > 900).then(None).otherwise("a1"),
         job=pl.col("a0").mod(7).cast(pl.String),
@@ -284,7 +298,7 @@ def test_no_value_is_printed() -> None:
 def test_it_says_what_it_cannot_do() -> None:
     people, release = small()
     spark = replace(release, detail=replace(release.detail, positions=None))
-    with pytest.raises(DataError, match="on a cluster it is not known"):
+    with pytest.raises(DataError, match="not known which record is whose"):
         verdict(people, spark)
     with pytest.raises(DataError, match="got 'regio', which is not in the original"):
         verdict(people, release, known=["regio"])

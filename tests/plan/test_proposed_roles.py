@@ -317,7 +317,7 @@ TABLES: dict[str, Expected] = {
 
 def proposed(table: pl.DataFrame) -> dict[str, str]:
     plan = Plan.from_toml(propose_plan(table, "t.csv"))
-    found = {"identifier": "dropped", "kept": "kept", "derived": "derived"}
+    found = {"identifier": "dropped", "kept": "kept", "weight": "kept", "derived": "derived"}
     return {
         name: found.get(attribute.role)
         or ("nominal" if plan.confidential[name].is_category else "amount")
@@ -346,3 +346,13 @@ def test_keys_stay_keys_whatever_the_order_of_records_and_with_missing_values() 
             found = proposed(changed)
             keys = [c for c, (_, e) in expected.items() if e == "dropped"]
             assert not {c: found[c] for c in keys if found[c] != "dropped"}
+
+
+def test_the_first_sampling_weight_is_the_plans_and_others_are_kept() -> None:
+    table = pl.DataFrame(
+        {"pweight": weights(), "hh_weight": weights(3), "gaps_weights": [None, *weights()[1:]],
+         "income": money()}
+    )  # fmt: skip
+    plan = Plan.propose(table)
+    assert plan.names("weight") == ("pweight",)
+    assert plan.names("kept") == ("hh_weight", "gaps_weights")

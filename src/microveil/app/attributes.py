@@ -10,17 +10,33 @@ import polars as pl
 from microveil.core.attribute import Category
 from microveil.errors import MicroveilError, PlanError, all_of
 from microveil.plan.groups import Group
-from microveil.plan.plan import Plan, PlanChanges
-from microveil.plan.roles import Bound, Confidential, Derived, Identifier, Kept
+from microveil.plan.plan import AttributeRole, Plan, PlanChanges
+from microveil.plan.roles import (
+    Bound,
+    Confidential,
+    Derived,
+    Identifier,
+    Kept,
+    Pseudonym,
+    Shifted,
+    Weight,
+)
 
 Row = dict[str, Any]
 """Cells by the names of `COLUMNS`; None where a cell is empty."""
 
 COLUMNS = (
-    "attribute", "holds", "role", "kind", "lower", "upper", "categories", "weight", "method", "k",
-    "group", "together", "expression", "from data",
+    "attribute", "holds", "role", "kind", "lower", "upper", "bottom", "top", "round_to",
+    "categories", "weight", "method", "k", "group", "together", "expression", "from data",
 )  # fmt: skip
 
+_PLAIN: dict[str, type[Identifier | Kept | Weight | Pseudonym | Shifted]] = {
+    "identifier": Identifier, "kept": Kept, "weight": Weight, "pseudonym": Pseudonym,
+    "shifted": Shifted,
+}  # fmt: skip
+"""Roles that have no cells of their own."""
+
+_ENDS = (("bottom", "lower"), ("top", "upper"))
 _OF_NUMBERS_ONLY = ("decimals", "resolution", "unit", "trim")
 
 
@@ -47,8 +63,11 @@ def _row(name: str, plan: Plan, dtype: pl.DataType) -> Row:
     if isinstance(attribute, Confidential):
         row |= {
             "kind": attribute.kind,
-            "lower": _written(attribute.lower),
-            "upper": _written(attribute.upper),
+            "lower": None if attribute.bottom is not None else _written(attribute.lower),
+            "upper": None if attribute.top is not None else _written(attribute.upper),
+            "bottom": _written(attribute.bottom),
+            "top": _written(attribute.top),
+            "round_to": _written(attribute.round_to),
             "categories": _listed(attribute.declared_categories),
             "weight": attribute.weight,
             "method": attribute.method,
@@ -134,14 +153,11 @@ def is_about_rows(error: MicroveilError, rows: Sequence[Row], settings: Collecti
     return own or error.setting not in settings
 
 
-def _edited(
-    row: Row, before: Row, proposed: object, dtype: pl.DataType
-) -> Confidential | Identifier | Kept | Derived:
+def _edited(row: Row, before: Row, proposed: object, dtype: pl.DataType) -> AttributeRole:
     name, role = row["attribute"], row["role"]
-    if role == "identifier":
-        return Identifier()
-    if role == "kept":
-        return Kept()
+    if role in _PLAIN:
+        same: AttributeRole = proposed if isinstance(proposed, _PLAIN[role]) else _PLAIN[role]()
+        return same
     try:
         if role == "derived":
             return Derived(expression=row["expression"] or "")
@@ -156,14 +172,22 @@ def _settings(row: Row, before: Row, was: Row, dtype: pl.DataType) -> Row:
     read: dict[str, Callable[[str], object]] = {
         "lower": lambda text: _bound("lower", text, dtype),
         "upper": lambda text: _bound("upper", text, dtype),
+        "bottom": lambda text: _bound("bottom", text, dtype),
+        "top": lambda text: _bound("top", text, dtype),
+        "round_to": lambda text: _bound("round_to", text, pl.Float64()),
         "categories": lambda text: _categories(text, dtype),
         "k": _whole_or_auto,
     }
     settings = dict(was)
-    for name in ("kind", "lower", "upper", "categories", "weight", "method", "k"):
+    for name in (
+        "kind", "lower", "upper", "bottom", "top", "round_to", "categories", "weight", "method", "k"
+    ):  # fmt: skip
         cell = row[name]
         if cell != before[name] or not was:
             settings[name] = read[name](cell) if cell and name in read else cell
+    for coded, end in _ENDS:  # which are the ends of the domain
+        if row[end] is None and (settings[coded] is not None or before[coded]):
+            settings[end] = settings[coded]
     if row["categories"] != before["categories"]:
         settings["taxonomy"] = None
     if settings["kind"] in ("nominal", "ordinal"):

@@ -15,7 +15,8 @@ def risk_before(source: Chosen) -> None:
         keys = st.multiselect("Keys: columns that others may know of a person", columns)
         sensitive = st.multiselect("Sensitive: columns that must not be learnt", columns)
         left, right = st.columns(2)
-        weight = left.selectbox("Sampling weight", columns, index=None, placeholder="none")
+        proposed = next((columns.index(n) for n in source.proposed.sampling_weights), None)
+        weight = left.selectbox("Sampling weight", columns, index=proposed, placeholder="none")
         household = right.selectbox("Belonging together", columns, index=None, placeholder="none")
         if not keys:
             st.caption("Choose one key or more, such as age, region and sex.")

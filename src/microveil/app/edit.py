@@ -17,7 +17,9 @@ _WIDEST_NAME, _MARGIN, _LETTER = 360, 40, 8  # in pixels
 _SCHEMA = {name: pl.Float64 if name == "weight" else pl.String for name in COLUMNS}
 _CONFIG: Any = {
     "role": st.column_config.SelectboxColumn(
-        "role", options=["confidential", "identifier", "kept", "derived"], required=True
+        "role",
+        options=["confidential", "identifier", "kept", "derived", "weight", "pseudonym", "shifted"],
+        required=True,
     ),
     "kind": st.column_config.SelectboxColumn(
         "kind", options=["integer", "real", "nominal", "ordinal"], help="Empty: as the column is."
@@ -26,6 +28,15 @@ _CONFIG: Any = {
         "lower", width="small", help="The least that is possible."
     ),
     "upper": st.column_config.TextColumn("upper", width="small", help="The most that is possible."),
+    "bottom": st.column_config.TextColumn(
+        "bottom", width="small", help="Values below are moved to it first; instead of lower."
+    ),
+    "top": st.column_config.TextColumn(
+        "top", width="small", help="Values above are moved to it first; instead of upper."
+    ),
+    "round_to": st.column_config.TextColumn(
+        "round to", width="small", help="Numbers are rounded to its multiples first."
+    ),
     "categories": st.column_config.TextColumn(
         "categories", help="All that are possible, with commas; of ordinal ones from the lowest."
     ),
@@ -62,9 +73,11 @@ def attributes(chosen: Chosen) -> Edited:
     st.header("2. Say what becomes of each attribute", anchor=False)
     st.caption(
         "**Confidential** attributes are masked, **identifiers** dropped, **derived** ones "
-        "computed again, and **kept** ones published as they are. Declare lower and upper, or all "
-        "categories, from what is known without the data. A larger weight takes a larger share "
-        "of ε."
+        "computed again, and **kept** ones published as they are, as is a sampling **weight**, by "
+        "which estimates are weighted. **Pseudonyms** take the place of identifiers, and dates "
+        "that are **shifted** move with their people. Declare lower and upper, or all "
+        "categories, from what is known without the data. A larger share of ε goes to what has a "
+        "larger weight in its column."
     )
     rows = rows_of(chosen.proposed, chosen.data.schema)
     longest = max(len(row["attribute"]) for row in rows)

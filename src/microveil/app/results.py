@@ -11,7 +11,7 @@ from microveil.app.charts import before_and_after
 from microveil.app.compare import compare
 from microveil.app.downloads import HAS_REPORT, files_of, report_of
 from microveil.app.markup import graded, items, message, readings, shares, verdict
-from microveil.app.session import Chosen, Outcome, remember
+from microveil.app.session import KEY, Chosen, Outcome, remember
 from microveil.app.words import readings_of, remarks
 from microveil.charts.shares import Shares
 from microveil.errors import MicroveilError, noted
@@ -57,7 +57,8 @@ def _protect(chosen: Chosen, plan: Plan, place: DeltaGenerator) -> Outcome:
         bar.progress(done / total, text=f"Masked {done} of {total} attributes")
 
     with noted():  # which the check has shown
-        release = protect(table, plan, progress=show)
+        key = st.session_state.get(KEY, "").strip() or None
+        release = protect(table, plan, key=key, progress=show)
     bar.empty()
     return Outcome(table, release)
 

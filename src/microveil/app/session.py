@@ -16,6 +16,9 @@ from microveil.release.release import Release
 
 T = TypeVar("T")
 
+KEY = "key of pseudonyms"
+"""Where the page remembers the path of the key, which is no part of a plan."""
+
 
 @dataclass(frozen=True, eq=False)
 class Chosen:

@@ -18,7 +18,7 @@ from microveil.app.outlook import (
     some_records,
     why_unpredicted,
 )
-from microveil.app.session import Chosen, Edited, remember
+from microveil.app.session import KEY, Chosen, Edited, remember
 from microveil.core.methods import GUARANTEES, METHODS, methods_that
 from microveil.errors import MicroveilError
 from microveil.exploration.curves import JOINED
@@ -116,13 +116,17 @@ def _controls(proposed: Plan, identity: str) -> dict[str, Any]:
     )
     pooled = _pooling(proposed, key)
     persons = st.number_input(
-        "Most records one person has", min_value=1, value=1, key=key("persons")
+        "Most records one person has",
+        min_value=1,
+        value=proposed.records_per_person,
+        key=key("persons"),
     )
     read = st.checkbox(
         "Read domains that are not declared from the data (voids a claim of differential privacy)",
         key=key("domain"),
     )
     return {
+        **_more(proposed, key),
         "epsilon": epsilon,
         "method": method,
         "guarantee": guarantee,
@@ -134,6 +138,24 @@ def _controls(proposed: Plan, identity: str) -> dict[str, Any]:
         "records_per_person": int(persons),
         "domain_from_data": read,
     }
+
+
+def _more(proposed: Plan, key: Callable[[str], str]) -> dict[str, Any]:
+    """Ask for what few plans have: rules, a ledger, and a key of pseudonyms."""
+    with st.expander("Rules, ledger, and key of pseudonyms"):
+        rules = st.text_area(
+            "Rules that every released record keeps, one in a line, e.g. birth <= visit",
+            "\n".join(proposed.rules),
+            key=key("rules"),
+        )
+        ledger = st.text_input(
+            "Ledger of these people, a file on this machine: every press of Protect is entered",
+            proposed.ledger or "",
+            key=key("ledger"),
+        )
+        st.text_input("Key of pseudonyms, a file on this machine", key=KEY)
+    lines = [line.strip() for line in rules.splitlines()]
+    return {"rules": [line for line in lines if line], "ledger": ledger.strip() or None}
 
 
 def _pooling(proposed: Plan, key: Callable[[str], str]) -> dict[str, Any]:

@@ -21,7 +21,7 @@ from microveil.auditing.targets import AnyTarget, open_targets
 from microveil.charts.summary import Summarised, Summary
 from microveil.core.mask import publish_centroids
 from microveil.core.noise import open_words
-from microveil.errors import DataError
+from microveil.errors import DataError, PlanError
 from microveil.formats import load
 from microveil.plan.plan import Plan
 from microveil.release.choose_k import resolve_and_choose
@@ -179,6 +179,13 @@ def audit(
             f"an audit needs at least {_FEWEST_RUNS} runs and {_FEWEST_RELEASES} releases, "
             f"got {runs} and {releases}"
         )
+    for setting in ("unit", "within"):
+        if getattr(plan, setting):
+            raise PlanError(
+                "the audit attacks one record among all of a table, and not units and strata; "
+                "audit the plan without them on one record of each unit, or on one stratum",
+                setting=setting,
+            )
     started, random = time.monotonic(), np.random.default_rng(seed)
     pooled = tuple(name for group in plan.pooled_groups for name in group.attributes)
     plan = plan.replace(anonymity=0, groups=(), together=())

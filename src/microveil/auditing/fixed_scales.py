@@ -123,8 +123,7 @@ def _finding(
 ) -> Finding:
     targets = attacks[0].targets
     bounds = [
-        level_1_bound(t.settings, persons) if level == 1 else level_2_bound(t.settings, persons)
-        for t in targets
+        level_1_bound(t.settings) if level == 1 else level_2_bound(t.settings) for t in targets
     ]
     known = [bound / persons for bound in bounds if bound is not None]
     exact = targets[0].closed_form(fixed=level == 1) if len(targets) == 1 else None

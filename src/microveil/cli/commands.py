@@ -137,7 +137,12 @@ def _check_plan(path: Path, data: "Source", *, quiet: bool) -> None:
 def risk(
     data: "Source",
     key: Annotated[list[str], typer.Option(help="A column that others may know of a person.")],
-    weight: Annotated[str | None, typer.Option(help="A column of sampling weights.")] = None,
+    weight: Annotated[
+        str | None, typer.Option(help="A column of sampling weights, by default the plan's.")
+    ] = None,
+    plan: Annotated[
+        Path | None, typer.Option(help="A plan in TOML, for its sampling weight.")
+    ] = None,
     household: Annotated[
         str | None, typer.Option(help="A column that says which records belong together.")
     ] = None,
@@ -159,7 +164,9 @@ def risk(
     """
     from microveil.evaluation.classical import risk
     from microveil.evaluation.classical_result import side_by_side
+    from microveil.plan.plan import Plan
 
+    made = None if plan is None else Plan.read(plan)
     tables = {"original": data} | ({} if release is None else {"release": data.of_release(release)})
     found = {
         name: risk(
@@ -169,6 +176,7 @@ def risk(
             household=household,
             sensitive=sensitive or (),
             sampling_fraction=sampling_fraction,
+            plan=made,
         )
         for name, table in tables.items()
     }
@@ -218,7 +226,14 @@ def protect(
         Missing | None, typer.Option(help="Missing values: by default an error.")
     ] = None,
     records_per_person: Annotated[
-        int | None, typer.Option(help="The most records one person has, by default 1.")
+        int | None, typer.Option(help="The most records one person or unit has, by default 1.")
+    ] = None,
+    unit: Annotated[
+        str | None,
+        typer.Option(help="A dropped column that says which records are of one unit."),
+    ] = None,
+    within: Annotated[
+        list[str] | None, typer.Option(help="A column of strata that clusters do not cross.")
     ] = None,
     domain_from_data: Annotated[
         bool, typer.Option("--domain-from-data", help="Read undeclared domains from the data.")
@@ -278,7 +293,8 @@ def protect(
         "epsilon": epsilon, "method": method, "k": parse_k(k), "partition": partition,
         "trim": trim, "post": post, "anonymity": anonymity, "pooling": pooling,
         "guarantee": guarantee, "missing": missing,
-        "records_per_person": records_per_person, "domain_from_data": domain_from_data or None,
+        "records_per_person": records_per_person, "unit": unit, "within": within or None,
+        "domain_from_data": domain_from_data or None,
         "na": data.na or None, "dates": data.dates,
     }  # fmt: skip
     settings = {name: value for name, value in settings.items() if value is not None}
@@ -304,6 +320,8 @@ def protect(
     if stamp:
         _errors.print(stamp, end="")
     _say(show_release(certificate), quiet=quiet)
+    for rule in written.rules:
+        _say(str(rule), quiet=quiet)
     if done.verdict is not None:
         _say(show_verdict(done.verdict))
     _say(f"Protected   {written.protected}\nCertificate {written.certificate}", quiet=quiet)
@@ -394,9 +412,11 @@ def certificate(
 @reads("original", "The original file, or the address of a database.")
 def evaluate(
     original: "Source",
-    protected: Annotated[Path, typer.Argument(help="The protected file.")],
+    protected: Annotated[
+        str, typer.Argument(help="The protected file, for Spark any place with Parquet.")
+    ],
     detail: Annotated[
-        Path | None, typer.Option(help="The private detail, which holds the order of rows.")
+        str | None, typer.Option(help="The private detail, which holds the order of rows.")
     ] = None,
     aligned: Annotated[
         bool, typer.Option("--aligned", help="The release was written with --keep-order.")
@@ -407,32 +427,42 @@ def evaluate(
     ] = None,
     known: Known = None,
     people: People = 1.0,
+    engine: Engine = "memory",
+    master: Master = None,
     json: Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")] = False,
     report: Report = None,
     overwrite: Overwrite = False,
 ) -> None:
     """Measure how useful and how risky a release is, against its original.
 
+    Of files larger than memory, and on Spark, records are drawn, and their people are looked for in
+    the whole release; every figure says so.
     Measures that compare records one by one need the private detail, or a release written with
     --keep-order; either is found if it lies beside the protected file. What is printed is a
     function of the data: keep it private.
     """
+    from microveil.cli.job import tables_on_spark
     from microveil.evaluation import evaluate
     from microveil.formats import write_text
     from microveil.release.release import order_beside
 
     _check_report(report, overwrite=overwrite, source=original.path)
-    if detail is None and not aligned:
-        detail, aligned = order_beside(protected)
-    files: dict[str, Any] = {"original": original, "release": original.of_release(protected),
-                             "detail": detail, "aligned": aligned}  # fmt: skip
-    outcome = evaluate(
-        **files,
-        target=target,
-        quasi_identifiers=quasi_identifier or (),
-        known=known or (),
-        people=people,
-    )
+    files: dict[str, Any]
+    if engine == "spark":
+        files = tables_on_spark(original, protected, detail, master)
+    else:
+        order, kept = (detail, aligned) if detail or aligned else order_beside(Path(protected))
+        files = {"original": original, "release": original.of_release(Path(protected)),
+                 "detail": order, "aligned": kept}  # fmt: skip
+    with _progress(quiet=False) as progress:
+        outcome = evaluate(
+            **files,
+            target=target,
+            quasi_identifiers=quasi_identifier or (),
+            known=known or (),
+            people=people,
+            progress=progress,
+        )
     if json:
         typer.echo(visible(dumps(outcome.to_dict(), indent=2, ensure_ascii=False)))
     else:
@@ -632,14 +662,23 @@ def demo(
     output: Annotated[
         Path, typer.Option("--output", "-o", help="The directory to write to.")
     ] = Path("microveil-demo"),
-    epsilon: Annotated[float, typer.Option(help="Privacy budget of a person.")] = 1.0,
+    epsilon: Annotated[
+        float | None,
+        typer.Option(help="Privacy budget of a person, by default 1; of a household 8."),
+    ] = None,
+    survey: Annotated[
+        bool,
+        typer.Option("--survey", help="Take a survey of 30,000 persons in 12,000 households."),
+    ] = False,
     overwrite: Overwrite = False,
 ) -> None:
     """Protect a bundled sample of made-up people and show it before and after."""
     from microveil.cli.demo import run_demo
 
     with _progress(quiet=False) as progress:
-        parts = run_demo(output, epsilon=epsilon, overwrite=overwrite, progress=progress)
+        parts = run_demo(
+            output, epsilon=epsilon, households=survey, overwrite=overwrite, progress=progress
+        )
     for part in parts:
         _say(part)
 

@@ -12,6 +12,7 @@ from microveil.evaluation.verdict import verdict
 from microveil.formats import moved_into_place
 from microveil.formats.paths import check_place
 from microveil.plan.sample import people, recommended_people_plan
+from microveil.plan.survey import survey, survey_plan
 from microveil.release.certificate_text import show_release
 from microveil.release.protect import Progress, protect
 
@@ -27,17 +28,24 @@ def command() -> str:
 def run_demo(
     directory: Path,
     *,
-    epsilon: float = 1.0,
+    epsilon: float | None = None,
+    households: bool = False,
     overwrite: bool = False,
     progress: Progress | None = None,
 ) -> list[RenderableType]:
-    """Write the sample, its plan and its release to a directory; return what to show."""
-    before, plan = people(), recommended_people_plan(epsilon)
+    """Write the sample, its plan and its release to a directory; return what to show.
+
+    The sample is one of people, or a survey of households.
+    """
+    before = survey() if households else people()
+    plan = survey_plan() if households else recommended_people_plan(1.0)
+    plan = plan if epsilon is None else plan.replace(epsilon=epsilon)
+    sample = "survey.csv" if households else "people.csv"
     try:
         directory.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise FileError(f"{directory}: cannot be made: {error.strerror}") from None
-    inputs = [directory / "people.csv", directory / "plan.toml"]
+    inputs = [directory / sample, directory / "plan.toml"]
     for path in inputs:
         check_place(path, overwrite=overwrite, source=None)
     release = protect(before, plan, progress=progress)
@@ -48,7 +56,7 @@ def run_demo(
     found = verdict(before, release)
     publish = found.may_publish(written.certified)
     files = {
-        "people.csv": "the sample",
+        sample: "the sample",
         "plan.toml": "what was done to each attribute",
         written.protected.name: "publish this ..." if publish else "the release",
         written.certificate.name: "... together with this" if publish else "what is promised",

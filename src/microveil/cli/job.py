@@ -1,6 +1,6 @@
 """The job of `microveil protect`: from where a table is to where its release goes."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -12,6 +12,7 @@ from microveil.evaluation.verdict import Verdict, verdict
 from microveil.formats import Source, Table, TableMeta, check_values, load, write_text
 from microveil.plan.plan import Plan
 from microveil.plan.problems import plan_of
+from microveil.release.certificate import Certificate
 from microveil.release.check import plan_with
 from microveil.release.ledger import given_back_on_failure
 from microveil.release.protect import Progress, protect
@@ -63,14 +64,12 @@ def open_job(
 ) -> Job:
     """Check where a table is and where its release goes, before any work is done."""
     if engine == "spark":
-        if report is not None:
-            raise PlanError("a report holds the whole table, which Spark does not; leave it out")
-        return _OnSpark(data, output, master, detail, keep_order, overwrite)
+        return _OnSpark(data, output, master, detail, keep_order, overwrite, report)
     if master is not None:
         raise PlanError('master is for Spark; give the engine "spark" as well')
     path = Path(output)
-    if report is None and is_columnwise(data, path):  # a report holds the whole table
-        return _Columnwise(data, path, detail, keep_order, overwrite)
+    if is_columnwise(data, path):
+        return _Columnwise(data, path, detail, keep_order, overwrite, report)
     return _InMemory(data, path, detail, keep_order, overwrite, report)
 
 
@@ -110,7 +109,7 @@ class _InMemory:
     ) -> Done:
         table = self._table or load(self._data, **plan.reading)
         released = [name for name, a in plan.attributes.items() if a.role != "identifier"]
-        as_they_are = (*plan.names("kept"), *plan.shifted)
+        as_they_are = (*plan.kept, *plan.shifted)
         check_values(table.data, as_they_are, released, self._places.protected)
         release = protect(table, plan, ledger=ledger, key=key, seed=seed, progress=progress)
         with given_back_on_failure(release.spending):
@@ -126,9 +125,15 @@ class _InMemory:
 
 class _Columnwise:
     def __init__(
-        self, data: Source, output: Path, detail: bool, keep_order: bool, overwrite: bool
+        self,
+        data: Source,
+        output: Path,
+        detail: bool,
+        keep_order: bool,
+        overwrite: bool,
+        report: Path | None,
     ) -> None:
-        self._data, self._output = data, output
+        self._data, self._output, self._report = data, output, report
         self._detail, self._keep_order, self._overwrite = detail, keep_order, overwrite
 
     def columns(self, verbatim: list[str]) -> list[str]:  # noqa: ARG002 - Parquet has types
@@ -149,9 +154,13 @@ class _Columnwise:
         progress: Progress | None,
     ) -> Done:
         found: list[Verdict | str] = []
+        reports: list[Callable[[Certificate], None]] = []
 
         def look(original: UserTable, release: Release) -> None:
-            found.append(_judged(original, release, progress))
+            if judge:
+                found.append(_judged(original, release, progress))
+            if self._report is not None:
+                reports.append(_reporting(original, release, self._data, self._report, progress))
 
         written = protect_file(
             self._data,
@@ -164,8 +173,10 @@ class _Columnwise:
             key=key,
             seed=seed,
             progress=progress,
-            look=look if judge else None,
+            look=look if judge or self._report is not None else None,
         )
+        for write in reports:
+            write(written.certified)
         return Done(written, found[0] if found else None)
 
 
@@ -178,11 +189,12 @@ class _OnSpark:
         detail: bool,
         keep_order: bool,
         overwrite: bool,
+        report: Path | None,
     ) -> None:
         from microveil.engines.spark.session import open_session, read_parquet
 
         spark = open_session(master).newSession()  # whose settings are its own
-        from microveil.engines.spark.hadoop import SCRATCH, place
+        from microveil.engines.spark.files import SCRATCH, place
         from microveil.release.spark_store import SparkStore
 
         source = place(spark, str(data.location))
@@ -192,6 +204,7 @@ class _OnSpark:
         if spark.conf.get(SCRATCH, None) is None:
             spark.conf.set(SCRATCH, self._places.protected.rpartition("/")[0] or ".")
         self._table = read_parquet(spark, source)
+        self._data, self._report = data, report
 
     def columns(self, verbatim: list[str]) -> list[str]:  # noqa: ARG002 - Parquet has types
         return list(self._table.columns)
@@ -213,7 +226,44 @@ class _OnSpark:
         with given_back_on_failure(release.spending):
             found = _judged(self._table, release, progress) if judge else None
             written = release.write_to(self._places, keep_order=self._keep_order)
+        if self._report is not None:
+            write = _reporting(self._table, release, self._data, self._report, progress)
+            write(written.certified)
         return Done(written, found)
+
+
+def tables_on_spark(
+    original: Source, protected: str, detail: str | None, master: str | None
+) -> dict[str, Any]:
+    """Open an original, its release and the private detail on Spark, for `evaluate`."""
+    from microveil.engines.spark.session import open_session, read_parquet
+
+    spark = open_session(master).newSession()
+    from microveil.engines.spark.files import place
+    from microveil.release.spark_store import SparkStore
+
+    beside = SparkStore(spark).places(protected, detail=True).detail
+    return {
+        "original": read_parquet(spark, place(spark, str(original.location))),
+        "release": read_parquet(spark, place(spark, protected)),
+        "detail": detail or beside,
+    }
+
+
+def _reporting(
+    original: UserTable, release: Release, data: Source, path: Path, progress: Progress | None
+) -> Callable[[Certificate], None]:
+    """Evaluate a release where records of it are drawn; return what writes its private report."""
+    from microveil.evaluation import evaluate
+    from microveil.report import report
+
+    evaluation = evaluate(original, release, progress=progress)
+
+    def write(certificate: Certificate) -> None:
+        page = report(data, release, evaluation=evaluation, certificate=certificate)
+        write_text(path, page, private=True)
+
+    return write
 
 
 def _judged(original: UserTable, release: Release, progress: Progress | None) -> Verdict | str:

@@ -27,7 +27,11 @@ OutputPlace = Annotated[
 ]
 Engine = Annotated[EngineName, typer.Option(help="Where the work is done.")]
 Master = Annotated[
-    str | None, typer.Option(help="For Spark: its master, e.g. local[2]; by default as configured.")
+    str | None,
+    typer.Option(
+        help="For Spark: its master, e.g. local[2], or a Spark Connect server, e.g. "
+        "sc://host:15002; by default as configured."
+    ),
 ]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print only errors and warnings.")]
 Seed = Annotated[

@@ -85,6 +85,7 @@ _ROLES = {
     "confidential": ("masked", ""),
     "identifier": ("dropped", "bold red"),
     "kept": ("kept", "yellow"),
+    "weight": ("weight", "yellow"),
     "derived": ("derived", "cyan"),
 }
 """What a role does to a column, and its style."""
@@ -109,7 +110,11 @@ def lost_of(proposed: Proposed) -> str:
         by_role.setdefault(proposal.role, []).append(name)
     said = [
         f"{what}: {', '.join(by_role[role])}"
-        for role, what in (("identifier", "Dropped"), ("kept", "Published as they are"))
+        for role, what in (
+            ("identifier", "Dropped"),
+            ("kept", "Published as they are"),
+            ("weight", "Sampling weight, published as it is"),
+        )
         if role in by_role
     ]
     return "\n".join(said)

@@ -20,7 +20,11 @@ GridSource = Literal["declared", "data", "default"]
 
 @dataclass(frozen=True)
 class _Settings:
-    """What numbers and categories have in common."""
+    """What numbers and categories have in common.
+
+    `records` counts its values: one for each record, or where it is `per_unit` for each unit.
+    `persons` is the most values one person, or one unit, has.
+    """
 
     name: str
     kind: Kind
@@ -34,6 +38,8 @@ class _Settings:
     records: int
     epsilon: float
     epsilon_per_record: float
+    persons: int
+    per_unit: bool
     domain_source: DomainSource
 
     @property
@@ -86,12 +92,10 @@ class CategorySettings(_Settings):
     """An attribute of categories, in the order in which they are clustered.
 
     `paths` holds for every category the groups of the taxonomy it is in; empty without one.
-    `persons` is the most records one person has.
     """
 
     categories: tuple[Category, ...]
     paths: tuple[tuple[str, ...], ...]
-    persons: int
 
     @property
     def most_changing(self) -> int:
@@ -125,3 +129,5 @@ class CommonSettings(TypedDict):
     k_from_data: bool
     epsilon: float
     epsilon_per_record: float
+    persons: int
+    per_unit: bool

@@ -13,13 +13,22 @@ from microveil.core.noise import WordSource, random_order
 from microveil.core.pooling import Present
 
 
-def cluster_points(points: Reals, k: int, ties: WordSource) -> tuple[Integers, int]:
+def cluster_points(
+    points: Reals,
+    k: int,
+    ties: WordSource,
+    *,
+    strata: Integers | None = None,
+) -> tuple[Integers, int]:
     """Cluster records by MDAV; return each one's cluster, and the number of blocks that took.
+
+    No cluster has records of two strata.
 
     MDAV breaks ties by position, here by that in a random order, so that equal records are not
     clustered with their neighbours in the table.
     """
-    return joint_clusters(points, k, random_order(len(points), ties))
+    order = random_order(len(points), ties)
+    return joint_clusters(points, k, order, strata=strata)
 
 
 def points_of(

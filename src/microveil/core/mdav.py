@@ -118,9 +118,16 @@ def cut_blocks(points: Reals, order: Integers, most: int) -> list[Integers]:
 
 
 def joint_clusters(
-    points: Reals, k: int, order: Integers | None = None, most: int | None = None
+    points: Reals,
+    k: int,
+    order: Integers | None = None,
+    most: int | None = None,
+    *,
+    strata: Integers | None = None,
 ) -> tuple[Integers, int]:
     """Partition records by MDAV, past `most` records within blocks of at most that many.
+
+    With `strata`, the stratum of every record, no block and no cluster has records of two of them.
 
     By default `most` follows from the number of attributes, as `block_size` says.
 
@@ -146,8 +153,8 @@ def joint_clusters(
     """
     _check(points, k)
     order = np.arange(len(points)) if order is None else order
-    most = block_size(points.shape[1]) if most is None else most
-    blocks = cut_blocks(points, order, max(most, 2 * k))
+    most = max(block_size(points.shape[1]) if most is None else most, 2 * k)
+    blocks = [b for part in by_stratum(order, strata) for b in cut_blocks(points, part, most)]
     with ThreadPoolExecutor(os.cpu_count()) as threads:
         partitions = threads.map(lambda records: mdav(points[records], k), blocks)
         label, clusters = np.empty(len(points), dtype=np.int64), 0
@@ -155,6 +162,22 @@ def joint_clusters(
             label[records] = partition + clusters
             clusters += int(partition.max()) + 1
     return label, len(blocks)
+
+
+def by_stratum(order: Integers, strata: Integers | None) -> list[Integers]:
+    """Part records, in the given order, by their strata, numbered from 0 on.
+
+    Examples
+    --------
+    >>> by_stratum(np.array([3, 0, 2, 1]), np.array([0, 1, 1, 0]))
+    [array([3, 0]), array([2, 1])]
+    """
+    if strata is None:
+        return [order]
+    own = strata[order]
+    sizes = np.bincount(own)
+    parts = np.split(order[np.argsort(own, kind="stable")], np.cumsum(sizes)[:-1])
+    return [part for part in parts if len(part)]
 
 
 def _check(points: Reals, k: int) -> None:

@@ -23,8 +23,9 @@ Present = NDArray[np.bool_]
 class Pool:
     """A group of attributes whose masked values are pooled in the same joint clusters.
 
-    `anonymity` is the least number of records in a joint cluster. `blocks` are the attributes that
-    are exchanged together; an attribute that is exchanged by itself is a block of one.
+    `anonymity` is the least number of records, or of units, in a joint cluster. `blocks` are the
+    attributes that are exchanged together; an attribute that is exchanged by itself is a block of
+    one.
     """
 
     attributes: tuple[AttributeSettings, ...]
@@ -36,6 +37,13 @@ class Pool:
     def names(self) -> tuple[str, ...]:
         """Names of the attributes."""
         return tuple(attribute.name for attribute in self.attributes)
+
+    @property
+    def levels(self) -> tuple[tuple[AttributeSettings, ...], ...]:
+        """Its attributes that have one value per unit, and the others, where there are any."""
+        units = tuple(a for a in self.attributes if a.per_unit)
+        others = tuple(a for a in self.attributes if not a.per_unit)
+        return tuple(level for level in (units, others) if level)
 
     @property
     def follows_masked_values(self) -> bool:

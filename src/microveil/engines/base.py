@@ -6,8 +6,8 @@ sees summaries only, so that every engine gives the same answers.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple, Protocol
+from dataclasses import dataclass, field
+from typing import Any, Literal, Protocol
 
 import polars as pl
 
@@ -20,7 +20,10 @@ from microveil.core.attribute import (
 from microveil.core.coding import Coding
 from microveil.core.grid import Grid, Integers, Reals
 from microveil.core.pooling import Pool
+from microveil.core.rules import Kept, Rule, System
 from microveil.core.tables import UserTable
+from microveil.engines.beside import Beside
+from microveil.plan.plan import Plan
 from microveil.plan.roles import Derived
 
 
@@ -94,6 +97,19 @@ class CategoryFacts:
     seen: tuple[Category, ...]
 
 
+@dataclass(frozen=True)
+class UnitFacts:
+    """What checking a plan needs to know of units.
+
+    `missing` counts records of no unit, `largest` the records of the largest one. `differing`
+    counts the units whose records differ in what should be the same in all of them.
+    """
+
+    missing: int = 0
+    largest: int = 1
+    differing: Mapping[str, int] = field(default_factory=dict)
+
+
 class Table(Protocol):
     """A table that a plan can be checked against."""
 
@@ -123,6 +139,22 @@ class Table(Protocol):
     def drop_missing(self, attributes: Sequence[str]) -> None:
         """Leave out the records with a null in any of these attributes."""
 
+    def arrange(self, plan: Plan) -> UnitFacts:
+        """Look at which records are of one unit and of one stratum, if the plan names them.
+
+        From then on an attribute that has one value for each unit counts once for each.
+        """
+
+    def counted(self, attribute: str) -> int:
+        """Count the records, or the units if the attribute has one value for each of them."""
+
+    def stratum_sizes(self, attribute: str) -> Integers:
+        """Count the values of an attribute in each stratum."""
+
+    @property
+    def pooled_sizes(self) -> Integers:
+        """Count what is pooled in each stratum: units, or records where there are none."""
+
     def facts(self, domains: Mapping[str, tuple[float, float]]) -> dict[str, Facts]:
         """Look at numeric columns once each; `outside` counts values not in their domain."""
 
@@ -135,19 +167,6 @@ class Table(Protocol):
         """Grid of the last decimal seen in a numeric column."""
 
 
-class Beside(NamedTuple):
-    """An original and its release as tables that Polars reads lazily.
-
-    `positions` say where each released record stood, `clusters` how many records of each attribute
-    are in clusters with and without sensitivity.
-    """
-
-    original: pl.LazyFrame
-    released: pl.LazyFrame
-    positions: Integers
-    clusters: pl.DataFrame
-
-
 class Released(Protocol):
     """A released table, where its engine keeps it."""
 
@@ -156,8 +175,12 @@ class Released(Protocol):
         """The table, of the kind and types that came in."""
 
     @property
-    def positions(self) -> Integers | None:
-        """Where each of its records stood in the table that came in; None if that is not known."""
+    def positions(self) -> Integers | UserTable:
+        """Where each of its records stood in the table that came in.
+
+        On Spark a table of records with fingerprints, `original` and `released`, of what they were
+        and what they are.
+        """
 
     @property
     def row_order(self) -> Literal["random", "as in the original"]:
@@ -166,11 +189,13 @@ class Released(Protocol):
     def shuffled(self, seed: int | None) -> "Released":
         """Return it with its records in random order."""
 
-    def arranged(self, *, keep_order: bool, seed: int | None) -> tuple[UserTable, Integers | None]:
+    def arranged(
+        self, *, keep_order: bool, seed: int | None
+    ) -> tuple[UserTable, Integers | UserTable]:
         """Return the table in its original or in random order, and where each record stood."""
 
     def beside_original(self) -> Beside | None:
-        """Return both tables, if the engine has kept the original where Polars can read it."""
+        """Return both tables, if the engine has kept the original."""
 
 
 class Engine(Table, Protocol):
@@ -212,6 +237,12 @@ class Engine(Table, Protocol):
     @property
     def joint_clusters(self) -> Mapping[str, Any]:
         """The joint cluster of each record, in record order, for every pool by its attributes."""
+
+    def count_broken(self, rules: Sequence[Rule]) -> list[int | None]:
+        """Count the original records that break each rule; None where that is not known."""
+
+    def keep_rules(self, system: System) -> list[Kept] | None:
+        """Change masked values so that rules are kept; say what that took, if it is known."""
 
     def derive(self, derived: Mapping[str, Derived]) -> None:
         """Recompute attributes, in this order, from masked ones.

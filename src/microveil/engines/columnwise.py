@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from microveil.core.attribute import AttributeSettings, NumericKind
 from microveil.core.grid import Integers
-from microveil.core.mask import Masked
+from microveil.core.mask import Description
 from microveil.core.noise import WordSource, random_order
 from microveil.engines.base import Column, Released
 from microveil.engines.detail_rows import CLUSTERS, cluster_rows
@@ -95,9 +95,7 @@ class ColumnwiseEngine(MemoryEngine):
 
     def drop_missing(self, attributes: Sequence[str]) -> None:
         """Leave out the records with a null in any of these attributes."""
-        present = np.ones(self.records, dtype=np.bool_)
-        for attribute in attributes:
-            present &= self.present(attribute)
+        present = self._complete(attributes)
         if not present.all():
             self._rows, self._records = present, int(np.count_nonzero(present))
 
@@ -126,10 +124,10 @@ class ColumnwiseEngine(MemoryEngine):
         row_order = "as in the original" if order is None else "random"
         return ReleasedInFiles(pl.concat(parts, how="horizontal"), positions, row_order)
 
-    def _keep_clusters(self, attribute: AttributeSettings, masked: Masked) -> None:
+    def _keep_clusters(self, attribute: AttributeSettings, description: Description) -> None:
         if self._clusters is not None:
             path = self._scratch / f"clusters{len(self._clusters)}.parquet"
-            cluster_rows([(attribute, masked.description)]).write_parquet(path)
+            cluster_rows([(attribute, description)]).write_parquet(path)
             self._clusters[attribute.name] = path
 
     def _column(self, attribute: str) -> nw.Series[Any]:

@@ -8,7 +8,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from microveil.core.attribute import AttributeSettings
-from microveil.core.mask import Description, Masked
+from microveil.core.mask import Description
 
 CLUSTERS: dict[str, type[pl.DataType]] = {
     "attribute": pl.String,
@@ -58,14 +58,9 @@ def _joined(parts: list[NDArray[Any]], dtype: type[pl.DataType]) -> pl.Series:
     return pl.Series(np.concatenate(parts), nan_to_null=True).cast(dtype)
 
 
-def loss_row(settings: AttributeSettings, masked: Masked) -> pl.DataFrame:
-    """Return what one record can lose in this table, exactly."""
-    return losses_of(settings, *masked.total_losses(settings))
-
-
 def losses_of(
     settings: AttributeSettings, fixed: float, re_clustered: float | None
 ) -> pl.DataFrame:
-    """Return the row of an attribute with these losses."""
+    """Return what one record of an attribute can lose in this table, exactly."""
     row = (settings.name, settings.epsilon_per_record, fixed, re_clustered)
     return pl.DataFrame([row], schema=LOSSES, orient="row")

@@ -80,6 +80,13 @@ def numbers(series: nw.Series[Any]) -> Reals:
     return (series if dtype == nw.Float64 else series.cast(nw.Float64)).to_numpy()
 
 
+def with_gaps(series: nw.Series[Any]) -> Reals:
+    """Return the values of a numeric column, or of dates and times; NaN where one is missing."""
+    values = np.full(len(series), np.nan)
+    values[~series.is_null().to_numpy().astype(np.bool_)] = numbers(series.drop_nulls())
+    return values
+
+
 def shifted(moments: pl.Series, days: pl.Series, column: Column) -> tuple[pl.Series, int]:
     """Move dates or times by days, and count those that leave what their type can hold."""
     unit = getattr(moments.dtype, "time_unit", "")

@@ -4,6 +4,7 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import pairwise
 from typing import Any, Literal, TypeVar
 
 import narwhals as nw
@@ -20,12 +21,12 @@ from microveil.core.attribute import (
     NumericSettings,
 )
 from microveil.core.coding import Coding
-from microveil.core.expected import expected_errors
+from microveil.core.expected import expected_errors, expected_squares
 from microveil.core.grid import Grid, Integers, Reals, grid_of_observed
 from microveil.core.joint import cluster_points, points_of
-from microveil.core.mask import Description, Masked, mask_clusters, mask_singly, publish, summary_of
-from microveil.core.noise import WordSource, draw_all, open_words, random_order
-from microveil.core.partition import cut
+from microveil.core.joint_units import JointLabels, cluster_units
+from microveil.core.mask import Description, mask_singly, publish
+from microveil.core.noise import WordSource, open_words, random_order
 from microveil.core.pooling import (
     JointClusters,
     Pool,
@@ -35,9 +36,18 @@ from microveil.core.pooling import (
     exchange,
     holds_the_same,
 )
+from microveil.core.rules import Kept, Rule, System, how_kept, keep, reference
 from microveil.core.tables import UserTable
-from microveil.engines.base import CategoryFacts, Column, Facts, Pooled, Released, TextFacts
-from microveil.engines.detail_rows import cluster_rows, loss_row
+from microveil.engines.base import (
+    CategoryFacts,
+    Column,
+    Facts,
+    Pooled,
+    Released,
+    TextFacts,
+    UnitFacts,
+)
+from microveil.engines.detail_rows import cluster_rows, losses_of
 from microveil.engines.dtypes import (
     as_objects,
     category_values,
@@ -51,14 +61,15 @@ from microveil.engines.dtypes import (
     polars_of,
     shifted,
     with_decimals,
+    with_gaps,
 )
+from microveil.engines.layout import Layout, numbered
+from microveil.engines.strata import MaskedStrata, Order, mask_strata
 from microveil.errors import DataError
+from microveil.plan.plan import Plan
 from microveil.plan.roles import Derived
 
 Number = TypeVar("Number", np.int64, np.float64)
-Order = NDArray[Any]
-"""Positions of values in rank order, in 32 bits where that is enough."""
-
 _MOST_THREADS = 8  # each holds a few columns of temporary values
 _NO_RESULT = (
     pl.exceptions.PolarsError,
@@ -84,6 +95,7 @@ class MemoryEngine:
         self._masked: dict[str, nw.Series[Any]] = {}
         self._declared: dict[str, tuple[Category, ...]] = {}
         self._coding: dict[str, Coding] = {}
+        self._layout = Layout()
 
     @property
     def records(self) -> int:
@@ -138,6 +150,44 @@ class MemoryEngine:
         self._plain.pop(attribute, None)
         self.__dict__.pop("columns", None)
 
+    def arrange(self, plan: Plan) -> UnitFacts:
+        """Look at which records are of one unit and of one stratum, if the plan names them."""
+        unit, strata = (plan.unit,) if plan.unit else (), plan.within
+        self._layout = Layout(
+            frozenset(plan.per_unit), *(self._numbered(names) for names in (unit, strata))
+        )
+        if not plan.unit:
+            return UnitFacts()
+        same = (*plan.per_unit, *(plan.within if plan.per_unit or plan.pooled_groups else ()))
+        return UnitFacts(
+            missing=self._column(plan.unit).null_count(),
+            largest=self._layout.largest_unit,
+            differing={name: self._differing(name) for name in same},
+        )
+
+    def _differing(self, attribute: str) -> int:
+        return int(np.count_nonzero(self._layout.differs(polars_of(self._column(attribute)))))
+
+    def _numbered(self, names: Sequence[str]) -> Integers | None:
+        return numbered([polars_of(self._column(name)) for name in names]) if names else None
+
+    def counted(self, attribute: str) -> int:
+        """Count the records, or the units if the attribute has one value for each of them."""
+        rows = self._layout.counting(attribute)
+        return self.records if rows is None else len(rows)
+
+    def stratum_sizes(self, attribute: str) -> Integers:
+        """Count the values of an attribute in each stratum."""
+        present, strata = self.present(attribute), self._layout.strata_of(attribute)
+        return np.bincount(strata[present]) if strata is not None else np.array([present.sum()])
+
+    @property
+    def pooled_sizes(self) -> Integers:
+        """Count what is pooled in each stratum: units, or records where there are none."""
+        layout = self._layout
+        rows = np.arange(self.records) if layout.unit is None else layout.first
+        return np.bincount(np.zeros_like(rows) if layout.stratum is None else layout.stratum[rows])
+
     def text_facts(self, attribute: str) -> TextFacts:
         """Look at a column that does not hold numbers."""
         values = [str(value) for value in self._column(attribute).drop_nulls().to_list()]
@@ -146,9 +196,7 @@ class MemoryEngine:
 
     def drop_missing(self, attributes: Sequence[str]) -> None:
         """Leave out the records with a null in any of these attributes."""
-        present = np.ones(self.records, dtype=np.bool_)
-        for attribute in attributes:
-            present &= self.present(attribute)
+        present = self._complete(attributes)
         mask = nw.new_series("present", present, nw.Boolean, backend=self._frame.implementation)
         self._frame, self._plain = _without_index(self._frame.filter(mask)), {}
         self._positions = self._positions[present]
@@ -163,7 +211,7 @@ class MemoryEngine:
         values = self._values(attribute)
         not_finite, fractional, outside, smallest, largest = kernels.look(values, lower, upper)
         return Facts(
-            nulls=self.records - len(values),
+            nulls=self.counted(attribute) - len(values),
             not_finite=not_finite,
             fractional=fractional,
             smallest=smallest,
@@ -178,15 +226,37 @@ class MemoryEngine:
 
     def expected_errors(self, attribute: NumericSettings, ks: Sequence[int]) -> Reals:
         """Return the expected squared error of an attribute with clusters of each k."""
-        return expected_errors(self.ranked(attribute), attribute, ks)
+        parts = self.ranked(attribute)
+        errors: Reals = np.sum([expected_errors(part, attribute, ks) for part in parts], axis=0)
+        return errors
 
-    def ranked(self, attribute: NumericSettings) -> Integers:
-        """Return the values of an attribute in grid units, ascending."""
-        return self.rank(attribute)[1]
+    def expected_squares(self, attribute: NumericSettings, *, clamped: bool) -> tuple[float, float]:
+        """Return the squares within clusters and the expected squares of noise, in grid units."""
+        parts = [expected_squares(p, attribute, clamped=clamped) for p in self.ranked(attribute)]
+        within, noise = zip(*parts, strict=True)
+        return sum(within), sum(noise)
+
+    def ranked(self, attribute: NumericSettings) -> list[Integers]:
+        """Return the values of an attribute in grid units, ascending, stratum by stratum."""
+        ranked = self.rank(attribute)[1]
+        return [ranked[part] for part in self._parts_of(attribute)]
 
     def rank(self, attribute: AttributeSettings) -> tuple[Order, Integers]:
-        """Return the order of ascending units, which the caller may change, and these units."""
-        return _rank(self.units(attribute))
+        """Return the order of ascending units, which the caller may change, and these units.
+
+        Strata come one after the other.
+        """
+        order, ranked = _rank(self.units(attribute))
+        strata = self._layout.strata_of(attribute.name)
+        if strata is None:
+            return order, ranked
+        by_stratum = np.argsort(strata[self.present(attribute.name)][order], kind="stable")
+        return order[by_stratum], ranked[by_stratum]
+
+    def _parts_of(self, attribute: AttributeSettings) -> list[slice]:
+        """Return where the values of each stratum lie in rank order; strata may have none."""
+        ends = np.cumsum(self.stratum_sizes(attribute.name)).tolist()
+        return [slice(a, b) for a, b in pairwise([0, *ends]) if a < b]
 
     def units(self, attribute: AttributeSettings) -> Integers:
         """Return values in grid units, or codes of categories, in record order.
@@ -194,7 +264,7 @@ class MemoryEngine:
         Missing ones are left out.
         """
         if isinstance(attribute, CategorySettings):
-            return self._codes(self._column(attribute.name), attribute.categories)
+            return self._codes(self._counting(attribute.name), attribute.categories)
         from microveil.core.kernels import columns as kernels
 
         grid = attribute.grid
@@ -204,17 +274,17 @@ class MemoryEngine:
         self, attribute: str, categories: tuple[Category, ...] | None
     ) -> CategoryFacts:
         """Look at a column of categories; `seen` is only asked for where none are declared."""
-        values, holds = category_values(self._column(attribute))
-        values = values.drop_nulls()
+        values, holds = category_values(self._counting(attribute))
+        values, nulls = values.drop_nulls(), values.null_count()
         if categories is None:
             seen = tuple(values.unique().sort().to_list()) if holds != "other values" else ()
-            return CategoryFacts(self.records - len(values), holds, 0, 0, seen)
+            return CategoryFacts(nulls, holds, 0, 0, seen)
         outside = len(values)
         if type(categories[0]) is _PYTHON.get(holds):
             outside -= int(values.is_in(list(categories)).sum())
         listed = listed_categories(self._column(attribute))
         unknown = 0 if listed is None else len(set(categories) - listed)
-        return CategoryFacts(self.records - len(values), holds, outside, unknown, ())
+        return CategoryFacts(nulls, holds, outside, unknown, ())
 
     def _codes(self, column: nw.Series[Any], categories: tuple[Category, ...]) -> Integers:
         values, _ = category_values(column)
@@ -228,29 +298,22 @@ class MemoryEngine:
         """Mask an attribute; return its row of the table of losses."""
         words = open_words(seed, f"attribute {attribute.name}")
         if attribute.method.clustered:
-            order, ranked, sizes = self._cluster(attribute, seed)
-            masked = mask_clusters(summary_of(ranked, sizes, attribute), attribute, words)
-            values = _spread(masked.values, sizes, order)
+            order, ranked = self.rank(attribute)
+            ties = open_words(seed, f"ties {attribute.name}")
+            values, masked = mask_strata(
+                order, ranked, self._parts_of(attribute), attribute, words, ties
+            )
         else:
-            masked = mask_singly(self.units(attribute), attribute, words)
-            values = masked.values
+            alone = mask_singly(self.units(attribute), attribute, words)
+            values, masked = alone.values, MaskedStrata.of([(alone, attribute)])
         if isinstance(attribute, CategorySettings):
             if attribute.domain_source == "declared":
                 self._declared[attribute.name] = attribute.categories
             self._keep_codes(attribute, self._for_everyone(attribute.name, values, -1))
         else:
             self._keep_numbers(attribute.name, self._for_everyone(attribute.name, values, np.nan))
-        self._keep_clusters(attribute, masked)
-        return loss_row(attribute, masked)
-
-    def _cluster(
-        self, attribute: AttributeSettings, seed: int | None
-    ) -> tuple[Order, Integers, Integers]:
-        """Form clusters; return the order of records, their values in it, and clusters' sizes."""
-        order, ranked = self.rank(attribute)
-        sizes = cut(ranked, attribute)
-        _shuffle_ties(order, ranked, sizes, open_words(seed, f"ties {attribute.name}"))
-        return order, ranked, sizes
+        self._keep_clusters(attribute, masked.description)
+        return losses_of(attribute, masked.fixed, masked.re_clustered)
 
     def _keep_codes(self, attribute: CategorySettings, codes: Integers) -> None:
         """Keep the categories of these codes, −1 where there is none."""
@@ -264,19 +327,19 @@ class MemoryEngine:
         self, attribute: str, values: NDArray[Number], absent: float
     ) -> NDArray[Number]:
         """Return one value for every record, `absent` where it has none."""
-        if len(values) == self.records:
-            return values
-        everyone = np.full(self.records, absent, dtype=values.dtype)
-        everyone[self.present(attribute)] = values
-        return everyone
+        counted = self.counted(attribute)
+        if len(values) < counted:
+            given, values = values, np.full(counted, absent, dtype=values.dtype)
+            values[self.present(attribute)] = given
+        return self._layout.spread(attribute, values)
 
-    def _keep_clusters(self, attribute: AttributeSettings, masked: Masked) -> None:
-        self._described[attribute.name] = attribute, masked.description
+    def _keep_clusters(self, attribute: AttributeSettings, description: Description) -> None:
+        self._described[attribute.name] = attribute, description
 
     def pseudonymise(self, attribute: str, pseudonym: Callable[[str], str]) -> int:
         """Replace every value, as text, by its pseudonym; return the most records of one value."""
         texts = self._texts(attribute)
-        self._keep_text(attribute, _each(texts, pseudonym, pl.String()))
+        self._keep_text(attribute, each_text(texts, pseudonym, pl.String()))
         counts = texts.drop_nulls().value_counts()["count"]
         return int(counts.max()) if len(counts) else 0  # type: ignore[arg-type]
 
@@ -285,33 +348,18 @@ class MemoryEngine:
         people, moments = self._texts(person), polars_of(self._column(attribute))
         unknown = int((people.is_null() & moments.is_not_null()).sum())
         if unknown:
-            raise DataError(
-                f"its dates move with the person, and {person!r} is missing in {unknown:,} records "
-                "that have a date; leave these out, or drop the attribute",
-                attribute=attribute,
-                setting="role",
-            )
-        moved, outside = shifted(moments, _each(people, days, pl.Int64()), self.columns[attribute])
+            raise no_person(attribute, person, unknown)
+        number = each_text(people, days, pl.Int64())
+        moved, outside = shifted(moments, number, self.columns[attribute])
         if outside:
-            raise DataError(
-                f"{outside:,} of its dates would leave the calendar when they are moved; a date "
-                "that stands for none, such as the last of the year 9999, would also tell how far "
-                "those of its person were moved: make such dates missing first",
-                attribute=attribute,
-                setting="role",
-            )
+            raise leaves_the_calendar(attribute, outside)
         self._keep(attribute, moved)
 
     def _texts(self, attribute: str) -> pl.Series:
         """Return the values of a column of text or whole numbers as text."""
         values, holds = category_values(self._column(attribute))
         if holds not in ("text", "whole numbers"):
-            raise DataError(
-                "a pseudonym is of text or whole numbers, found other values; convert it to text "
-                "first, the same in all tables",
-                attribute=attribute,
-                setting="role",
-            )
+            raise no_pseudonym(attribute)
         return values.cast(pl.String)
 
     def _keep_text(self, attribute: str, texts: pl.Series) -> None:
@@ -329,24 +377,28 @@ class MemoryEngine:
 
         Missing values are pooled as well.
         """
-        name = ", ".join(pool.names)
-        self._joint[name], parts = self.cluster_jointly(
-            pool, seed, masked=pool.follows_masked_values
-        )
-        clusters = clusters_of(self._joint[name])
-        if clusters.smallest < pool.anonymity:
-            raise pooled_wrongly(pool.names, f"a joint cluster has {clusters.smallest} records")
-        words = open_words(seed, f"pooling {name}")
+        labels, parts = self.cluster_jointly(pool, seed, masked=pool.follows_masked_values)
+        clusters = {}
+        for level in pool.levels:
+            label, names = labels.of(level[0]), ", ".join(a.name for a in level)
+            self._joint[names] = self._layout.spread(level[0].name, label)
+            clusters[level[0].per_unit] = found = clusters_of(label)
+            if found.smallest < pool.anonymity:
+                raise pooled_wrongly(pool.names, f"a joint cluster has {found.smallest} records")
+        words = open_words(seed, f"pooling {', '.join(pool.names)}")
         if pool.pooling == "average":
             return Pooled(parts, self._average(pool, clusters, words))
         for block in pool.blocks:
-            self._exchange(block, clusters, words)
+            self._exchange(block, clusters[block[0].per_unit], words)
         return Pooled(parts, None)
 
     def cluster_jointly(
         self, pool: Pool, seed: int | None, *, masked: bool
-    ) -> tuple[Integers, int]:
-        """Cluster records on original or masked values; return labels and the number of parts."""
+    ) -> tuple[JointLabels, int]:
+        """Cluster records, or units, on original or masked values.
+
+        Returns the labels and the number of parts.
+        """
 
         def read(attribute: AttributeSettings) -> tuple[NDArray[Any], NDArray[np.bool_]]:
             present = self.present(attribute.name)
@@ -355,42 +407,56 @@ class MemoryEngine:
             return self.units(attribute), present
 
         ties = open_words(seed, f"joint {', '.join(pool.names)}")
-        return cluster_points(points_of(pool.attributes, self.records, read), pool.anonymity, ties)
+        layout, k = self._layout, pool.anonymity
+        if layout.unit is None:
+            points = points_of(pool.attributes, self.records, read)
+            label, parts = cluster_points(points, k, ties, strata=layout.stratum)
+            return JointLabels(label), parts
+        units, records = ([a for a in pool.attributes if a.per_unit == x] for x in (True, False))
+        own = points_of(units, len(layout.first), read)
+        members = points_of(records, self.records, read)
+        strata = None if layout.stratum is None else layout.stratum[layout.first]
+        return cluster_units(own, members, layout.unit, k, ties, strata)
 
     def _exchange(
         self, block: Sequence[AttributeSettings], clusters: JointClusters, words: WordSource
     ) -> None:
-        giver = exchange(clusters, words)
+        giver, rows = exchange(clusters, words), self._layout.counting(block[0].name)
+        if rows is not None:
+            giver = self._layout.spread(block[0].name, rows[giver])
         for attribute in block:
-            before = _bits(self._released(attribute.name))
+            before = self._released_bits(attribute.name)
             self._rearrange(attribute.name, giver)
-            if not holds_the_same(before, _bits(self._released(attribute.name)), clusters):
+            if not holds_the_same(before, self._released_bits(attribute.name), clusters):
                 raise pooled_wrongly([attribute.name], "a masked value left its joint cluster")
 
-    def _average(self, pool: Pool, clusters: JointClusters, words: WordSource) -> int:
+    def _average(self, pool: Pool, by_level: dict[bool, JointClusters], words: WordSource) -> int:
         for attribute in pool.attributes:
+            clusters = by_level[attribute.per_unit]
             values, present = self._masked_units(attribute), self.present(attribute.name)
             if isinstance(attribute, CategorySettings):
                 ordinal = attribute.kind == "ordinal"
                 chosen = average_categories(values, clusters, present, words, ordinal=ordinal)
-                self._keep_codes(attribute, clusters.spread(chosen))
+                codes = self._layout.spread(attribute.name, clusters.spread(chosen))
+                self._keep_codes(attribute, codes)
             else:
                 means = publish(average_numbers(values, clusters, present), attribute)
-                self._keep_numbers(attribute.name, clusters.spread(means))
+                spread = self._layout.spread(attribute.name, clusters.spread(means))
+                self._keep_numbers(attribute.name, spread)
         smallest = self._smallest_class(pool.names)
         if smallest < pool.anonymity:
             raise pooled_wrongly(pool.names, f"the release is {smallest}-anonymous")
         return smallest
 
     def _masked_units(self, attribute: AttributeSettings) -> NDArray[Any]:
-        """Return masked numbers, or codes of masked categories, of every record; 0 if missing."""
-        present, released = self.present(attribute.name), self._released(attribute.name)
+        """Return masked numbers, or codes of masked categories, that count; 0 if missing."""
+        present, released = self.present(attribute.name), self._released_counting(attribute.name)
         values: NDArray[Any] = (
             self._codes(released, attribute.categories)
             if isinstance(attribute, CategorySettings)
             else numbers(released.drop_nulls())
         )
-        everyone = np.zeros(self.records, dtype=values.dtype)
+        everyone = np.zeros(len(present), dtype=values.dtype)
         everyone[present] = values
         return everyone
 
@@ -400,6 +466,22 @@ class MemoryEngine:
         numbered = pl.DataFrame({str(place): column for place, column in enumerate(masked)})
         sizes = numbered.group_by(numbered.columns).len("records")["records"]
         return int(sizes.min())  # type: ignore[arg-type]
+
+    def count_broken(self, rules: Sequence[Rule]) -> list[int | None]:
+        """Count the original records that break each rule."""
+        return [
+            int(rule.broken({name: with_gaps(self._column(name)) for name in rule.factors}).sum())
+            for rule in rules
+        ]
+
+    def keep_rules(self, system: System) -> list[Kept]:
+        """Change masked values so that rules are kept; say what that took."""
+        values = {name: with_gaps(self._released(name)) for name in system.names}
+        kept = keep(system, values, None if system.fixed else reference(system))
+        for column in system.movable:
+            if not np.array_equal(values[column.name], kept[column.name], equal_nan=True):
+                self._keep_numbers(column.name, kept[column.name])
+        return how_kept(system, values, kept)
 
     @property
     def joint_clusters(self) -> Mapping[str, Integers]:
@@ -470,15 +552,31 @@ class MemoryEngine:
     def _released(self, attribute: str) -> nw.Series[Any]:
         return self._masked[attribute] if attribute in self._masked else self._column(attribute)
 
+    def _released_counting(self, attribute: str) -> nw.Series[Any]:
+        released, rows = self._released(attribute), self._layout.counting(attribute)
+        return released if rows is None else nw.maybe_reset_index(released[rows])
+
+    def _released_bits(self, attribute: str) -> Integers:
+        return _bits(self._released_counting(attribute))
+
+    def _complete(self, attributes: Sequence[str]) -> NDArray[np.bool_]:
+        """Which records have a value in each of these attributes."""
+        complete = np.ones(self.records, dtype=np.bool_)
+        for attribute in attributes:
+            complete &= _is_present(self._column(attribute))
+        return complete
+
+    def _counting(self, attribute: str) -> nw.Series[Any]:
+        """Return the values that count: of every record, or of the first one of every unit."""
+        column, rows = self._column(attribute), self._layout.counting(attribute)
+        return column if rows is None else nw.maybe_reset_index(column[rows])
+
     def present(self, attribute: str) -> NDArray[np.bool_]:
-        """Which records have a value."""
-        column = self._column(attribute)
-        if not column.null_count():
-            return np.ones(len(column), dtype=np.bool_)
-        return ~column.is_null().to_numpy().astype(np.bool_)
+        """Which records have a value, or which units if the attribute has one for each."""
+        return _is_present(self._counting(attribute))
 
     def _values(self, attribute: str) -> Reals:
-        column = self._column(attribute)
+        column = self._counting(attribute)
         values = numbers(column.drop_nulls() if column.null_count() else column)
         coding = self._coding.get(attribute)
         return values if coding is None else coding.of(values)
@@ -510,7 +608,9 @@ class ReleasedInMemory:
         return nw.maybe_reset_index(shuffled).to_native(), self.positions[order]
 
 
-def _each(texts: pl.Series, function: Callable[[str], str | int], dtype: pl.DataType) -> pl.Series:
+def each_text(
+    texts: pl.Series, function: Callable[[str], str | int], dtype: pl.DataType
+) -> pl.Series:
     """Call a function once for every text there is, and give every record its result."""
     known = texts.drop_nulls().unique()
     results = pl.Series([function(text) for text in known], dtype=dtype)
@@ -527,29 +627,10 @@ def _rank(values: Integers) -> tuple[Order, Integers]:
     return order, ranked
 
 
-def _shuffle_ties(order: Order, ranked: Integers, sizes: Integers, source: WordSource) -> None:
-    """Put records of equal value into clusters at random."""
-    from microveil.core.kernels import columns as kernels
-
-    ends, inside = np.cumsum(sizes), np.zeros(1, dtype=np.bool_)
-    tied = kernels.tied_across(ranked, ends)
-    if not tied:
-        return
-    draw_all(
-        len(order),
-        source,
-        lambda words, done: kernels.shuffle_ties(order, ranked, ends, inside, words, done),
-        words_per_draw=tied / len(order),
-    )
-
-
-def _spread(masked: NDArray[Number], sizes: Integers, order: Order) -> NDArray[Number]:
-    """Give every record its cluster's masked value."""
-    from microveil.core.kernels import columns as kernels
-
-    values = np.empty(len(order), dtype=masked.dtype)
-    kernels.spread(masked, sizes, order, values)
-    return values
+def _is_present(column: nw.Series[Any]) -> NDArray[np.bool_]:
+    if not column.null_count():
+        return np.ones(len(column), dtype=np.bool_)
+    return ~column.is_null().to_numpy().astype(np.bool_)
 
 
 def _bits(column: nw.Series[Any]) -> Integers:
@@ -560,6 +641,37 @@ def _bits(column: nw.Series[Any]) -> Integers:
 def pooled_wrongly(attributes: Sequence[str], found: str) -> DataError:
     """Say that pooling did not come out as promised."""
     return DataError(f"pooling {', '.join(attributes)}: {found}; nothing was released")
+
+
+def no_pseudonym(attribute: str) -> DataError:
+    """Say that there are no pseudonyms for these values."""
+    return DataError(
+        "a pseudonym is of text or whole numbers, found other values; convert it to text "
+        "first, the same in all tables",
+        attribute=attribute,
+        setting="role",
+    )
+
+
+def no_person(attribute: str, person: str, unknown: int) -> DataError:
+    """Say that dates cannot move with people who are missing."""
+    return DataError(
+        f"its dates move with the person, and {person!r} is missing in {unknown:,} records "
+        "that have a date; leave these out, or drop the attribute",
+        attribute=attribute,
+        setting="role",
+    )
+
+
+def leaves_the_calendar(attribute: str, outside: int) -> DataError:
+    """Say that dates cannot be moved that far."""
+    return DataError(
+        f"{outside:,} of its dates would leave the calendar when they are moved; a date "
+        "that stands for none, such as the last of the year 9999, would also tell how far "
+        "those of its person were moved: make such dates missing first",
+        attribute=attribute,
+        setting="role",
+    )
 
 
 def no_finite_result(attribute: str, undefined: int, records: int) -> DataError:

@@ -1,7 +1,9 @@
 """Measures of a release against its original: utility, risk and learning."""
 
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -9,9 +11,12 @@ import numpy as np
 
 from microveil.core.tables import UserTable
 from microveil.errors import DataError
-from microveil.evaluation.category_figures import category_figures, unchanged_figures
-from microveil.evaluation.known import scenarios_of
+from microveil.evaluation.glance import Glance, of_drawn
+from microveil.evaluation.known import EVERYTHING, scenarios_of
+from microveil.evaluation.large import Large, opened_if_large
 from microveil.evaluation.learning import F_MEASURES, learning_figures
+from microveil.evaluation.linkage import Linked
+from microveil.evaluation.next_step import next_step
 from microveil.evaluation.pairing import NOT_ALIGNED, Pair, complete_in, pair_up, without_constants
 from microveil.evaluation.pooling_figures import pooling_figures
 from microveil.evaluation.result import (
@@ -23,21 +28,29 @@ from microveil.evaluation.result import (
     NotComputed,
     in_order,
 )
+from microveil.evaluation.risk import quasi_identifier_classes
 from microveil.evaluation.risk_figures import (
+    Count,
     class_figures,
-    cluster_figures,
     combination_figures,
-    disclosure_figures,
     kept_figures,
     linkage_figures,
+    nearest_of,
 )
+from microveil.evaluation.sampled import (
+    SAMPLED,
+    Attacks,
+    Measured,
+    check_target,
+    classes_of,
+    figures_of_sample,
+    notes_on,
+)
+from microveil.evaluation.unit_linkage import unit_linkage_figures
 from microveil.evaluation.utility import Scale
-from microveil.evaluation.utility_figures import (
-    distribution_figures,
-    error_figures,
-    propensity_figures,
-)
+from microveil.plan.scenarios import Scenario
 from microveil.release.detail import Detail
+from microveil.release.protect import Progress
 from microveil.release.release import Release
 
 ONE_BY_ONE = (
@@ -67,6 +80,7 @@ def evaluate(
     estimator: Any = None,  # noqa: ANN401 - scikit-learn has no types
     train: float = 0.66,
     seed: int = 0,
+    progress: Progress | None = None,
 ) -> Evaluation:
     """Measure how useful and how risky a release is, against its original.
 
@@ -83,7 +97,9 @@ def evaluate(
     Parameters
     ----------
     original
-        A Polars or pandas DataFrame, a PyArrow Table, or the path of a CSV or Parquet file.
+        A Polars or pandas DataFrame, a PyArrow Table, or the path of a CSV or Parquet file. Of
+        files larger than memory, and of a release on Spark, 100,000 records are drawn, and their
+        people are looked for among all released records; every figure says so.
     release
         A `Release`, or a protected table or the path of one.
     target
@@ -117,6 +133,8 @@ def evaluate(
         ones, that train it; the others test it.
     seed
         Of the choice of records to link and of the random forest.
+    progress
+        Called while people are looked for in a release that is larger than memory.
 
     Examples
     --------
@@ -128,51 +146,59 @@ def evaluate(
     >>> round(evaluation.value("risk.width_median", "age"), 3)
     0.505
     """
-    name = target if isinstance(target, str) else None
-    given = pair_up(
-        original,
-        release,
-        detail=detail,
-        aligned=aligned,
-        attributes=[attributes] if isinstance(attributes, str) else attributes,
-        target=name,
-    )
     if isinstance(quasi_identifiers, str):
         quasi_identifiers = [quasi_identifiers]
-    scenarios = scenarios_of(given, known, people)
+    attributes = [attributes] if isinstance(attributes, str) else attributes
+    measured = Measured(scale, rank_percent, deviations)
+    asked = _Asked(measured, quasi_identifiers, known, people, linkage_sample, seed)
+    learn = None if target is None else partial(
+        learning_figures, target=target, estimator=estimator, train=train, seed=seed
+    )  # fmt: skip
+    with opened_if_large(
+        original, release, detail=detail, aligned=aligned, progress=progress
+    ) as large:
+        if large is not None:
+            return _evaluate_sample(large, attributes, check_target(target), asked, learn)
+    name = target if isinstance(target, str) else None
+    given = pair_up(
+        original, release, detail=detail, aligned=aligned, attributes=attributes, target=name
+    )
+    return _evaluate_whole(given, asked, learn)
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """What to measure, and whom to look for."""
+
+    measured: Measured
+    quasi_identifiers: Sequence[str]
+    known: Sequence[str]
+    people: float
+    linkage_sample: int | None
+    seed: int
+
+
+def _evaluate_whole(
+    given: Pair, asked: _Asked, learn: Callable[[Pair], Items] | None
+) -> Evaluation:
+    """Measure two tables that are in memory."""
+    scenarios = scenarios_of(given, asked.known, asked.people)
     pair, left_out = without_constants(given)
-
-    def items() -> Items:
-        yield from given.left_out
-        yield from left_out
-        yield from class_figures(pair, quasi_identifiers)
-        yield from kept_figures(pair, sample=linkage_sample, seed=seed)
-        yield from combination_figures(pair)
-        yield from pooling_figures(pair)
-        if not pair.attributes:
-            return
-        yield from distribution_figures(pair)
-        yield from category_figures(pair)
-        yield from propensity_figures(pair)
-        yield from cluster_figures(pair)
-        if pair.positions is None:
-            yield NotComputed(LINKAGE, f"attacks could not be scored: {NOT_ALIGNED}")
-            yield NotComputed(ONE_BY_ONE, NOT_ALIGNED)
-        else:
-            yield from error_figures(pair, scale)
-            yield from unchanged_figures(pair)
-            yield from linkage_figures(pair, sample=linkage_sample, seed=seed)
-            for scenario in scenarios:
-                yield from linkage_figures(
-                    given, sample=linkage_sample, seed=seed, scenario=scenario
-                )
-            yield from disclosure_figures(pair, rank_percent=rank_percent, deviations=deviations)
-        if target is None:
-            yield NotComputed(F_MEASURES, "no target was named")
-        else:
-            yield from learning_figures(pair, target, estimator=estimator, train=train, seed=seed)
-
-    found = list(items())
+    drawn: dict[str, Any] = {"sample": asked.linkage_sample, "seed": asked.seed}
+    figures = _figures(
+        pair,
+        asked,
+        learn,
+        count=partial(quasi_identifier_classes, pair.table.to_native()),
+        nearest=partial(nearest_of, pair, **drawn),
+        values=asked.measured.figures(pair),
+        attacks=chain(
+            linkage_figures(pair, **drawn),
+            *(linkage_figures(given, scenario=scenario, **drawn) for scenario in scenarios),
+            unit_linkage_figures(pair),
+        ),
+    )
+    found = [*given.left_out, *left_out, *figures]
     return Evaluation(
         records=len(pair.original),
         released=len(pair.released),
@@ -183,6 +209,83 @@ def evaluate(
         pair=given,
         scenarios=scenarios,
     )
+
+
+def _evaluate_sample(
+    large: Large,
+    attributes: Sequence[str] | None,
+    target: str | None,
+    asked: _Asked,
+    learn: Callable[[Pair], Items] | None,
+) -> Evaluation:
+    """Measure records that were drawn, and look for their people in the whole release."""
+    beside, random = large.beside, np.random.default_rng(asked.seed)
+    unit = None if large.plan is None else large.plan.unit
+    original, released = beside.draw(SAMPLED, random, unit)
+    few = None if large.detail is None else of_drawn(large.detail, beside, len(released))
+    given = pair_up(
+        original, released, detail=few, aligned=large.aligned and few is None,
+        attributes=attributes, target=target,
+    )  # fmt: skip
+    if beside.records == len(given.released):
+        return _evaluate_whole(given, asked, learn)
+    scenarios = scenarios_of(given, asked.known, asked.people)
+    pair, left_out = without_constants(given)
+    look = None if large.plan is None else Glance(beside, large.plan, original, released, pair)
+    attacks = Attacks(look, asked.linkage_sample, random)
+    figures = _figures(
+        pair,
+        asked,
+        learn,
+        count=partial(classes_of, beside),
+        nearest=attacks.nearest,
+        values=figures_of_sample(pair, asked.measured, beside.records, random),
+        attacks=chain(*map(attacks.figures, (EVERYTHING, *scenarios)), unit_linkage_figures(pair)),
+    )
+    found = [*given.left_out, *left_out, *figures]
+    computed = in_order(item for item in found if isinstance(item, Figure))
+    step = None if look is None else next_step(look, computed, scenarios, seed=asked.seed)
+    return Evaluation(
+        records=beside.originals,
+        released=beside.records,
+        attributes=given.attributes,
+        figures=computed,
+        not_computed=tuple(item for item in found if isinstance(item, NotComputed)),
+        notes=(*notes_on(beside, len(pair.released)), *_notes(pair)),
+        pair=given,
+        scenarios=scenarios,
+        drawn=len(pair.released),
+        change=step,
+    )
+
+
+def _figures(
+    pair: Pair,
+    asked: _Asked,
+    learn: Callable[[Pair], Items] | None,
+    *,
+    count: Count,
+    nearest: Callable[[Scenario], Linked],
+    values: Items,
+    attacks: Iterable[Figure | NotComputed],
+) -> Items:
+    """Measure two tables in every respect."""
+    yield from class_figures(count, asked.quasi_identifiers)
+    yield from kept_figures(pair, count, nearest)
+    yield from combination_figures(pair, count)
+    yield from pooling_figures(pair, count)
+    if not pair.attributes:
+        return
+    yield from values
+    if pair.positions is None:
+        yield NotComputed(LINKAGE, f"attacks could not be scored: {NOT_ALIGNED}")
+        yield NotComputed(ONE_BY_ONE, NOT_ALIGNED)
+    else:
+        yield from attacks
+    if learn is None:
+        yield NotComputed(F_MEASURES, "no target was named")
+    else:
+        yield from learn(pair)
 
 
 def also_known(
@@ -206,11 +309,17 @@ def also_known(
     0.333
     """
     pair, tried = evaluation.pair, {scenario.label for scenario in evaluation.scenarios}
+    if evaluation.drawn is not None:
+        raise DataError(
+            "people are looked for among all released records, which an evaluation of drawn ones "
+            "does not hold; evaluate again with known and people"
+        )
     if pair.positions is None:
         raise DataError(NOT_ALIGNED)
     new = [x for x in scenarios_of(pair, known, people) if x.label not in tried]
     found = [f for x in new for f in linkage_figures(pair, sample=10_000, seed=0, scenario=x)]
-    found += class_figures(pair, quasi_identifiers)
+    count = partial(quasi_identifier_classes, pair.table.to_native())
+    found += class_figures(count, quasi_identifiers)
     figures = (*evaluation.figures, *(f for f in found if isinstance(f, Figure)))
     return replace(evaluation, figures=in_order(figures), scenarios=(*evaluation.scenarios, *new))
 

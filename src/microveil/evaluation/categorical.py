@@ -8,6 +8,8 @@ import numpy as np
 
 from microveil.core.grid import Integers, Reals
 from microveil.errors import DataError
+from microveil.evaluation import estimates
+from microveil.evaluation.estimates import Weights
 
 
 def share_unchanged(original: Integers, masked: Integers) -> float:
@@ -26,7 +28,7 @@ def share_unchanged(original: Integers, masked: Integers) -> float:
     return float(np.mean(original == masked))
 
 
-def total_variation(original: Integers, masked: Integers) -> float:
+def total_variation(original: Integers, masked: Integers, weights: Weights | None = None) -> float:
     """Total variation distance of the distributions of categories in the two tables.
 
     ½·Σ_c |p_c − q_c|, p and q the shares of category c: the share of records that would have to
@@ -40,11 +42,32 @@ def total_variation(original: Integers, masked: Integers) -> float:
     """
     _check_categories(original, masked)
     categories = 1 + int(max(original.max(), masked.max()))
-    shares = [np.bincount(table, minlength=categories) / len(table) for table in (original, masked)]
-    return float(np.abs(shares[0] - shares[1]).sum() / 2)
+    before, after = weights or (np.ones(len(original)), np.ones(len(masked)))
+    shares = estimates.shares(original, before, categories)
+    return float(np.abs(shares - estimates.shares(masked, after, categories)).sum() / 2)
 
 
-def cramers_v(one: Integers, other: Integers) -> float:
+def interval_overlap(original: Integers, masked: Integers, weights: Weights | None = None) -> float:
+    """How far 95% confidence intervals of a category's share overlap; of the worst category.
+
+    Examples
+    --------
+    >>> interval_overlap(np.array([0, 0, 1]), np.array([0, 0, 1]))
+    1.0
+    """
+    _check_categories(original, masked)
+    categories = 1 + int(max(original.max(), masked.max()))
+    before, after = weights or (np.ones(len(original)), np.ones(len(masked)))
+    return min(
+        map(
+            estimates.overlap,
+            estimates.intervals_of_shares(original, before, categories),
+            estimates.intervals_of_shares(masked, after, categories),
+        )
+    )
+
+
+def cramers_v(one: Integers, other: Integers, weights: Reals | None = None) -> float:
     """Cramér's V, the association of two attributes of a table: from 0 (none) to 1.
 
     sqrt(χ²/(n·(min(r, c) − 1))), χ² Pearson's statistic without continuity correction, r and c the
@@ -66,10 +89,24 @@ def cramers_v(one: Integers, other: Integers) -> float:
     observed = crosstab(one, other).count
     if min(observed.shape) == 1:
         raise DataError("Cramér's V needs two categories or more in both attributes, found one")
+    if weights is not None:
+        return _weighted_v(one, other, weights)
     return float(association(observed, method="cramer", correction=False))
 
 
-def association_differences(original: Integers, masked: Integers) -> Reals:
+def _weighted_v(one: Integers, other: Integers, weights: Reals) -> float:
+    """Cramér's V with shares of the weights, which do not depend on their sum, for counts."""
+    (rows, row), (columns, column) = (np.unique(x, return_inverse=True) for x in (one, other))
+    cells = estimates.shares(row * len(columns) + column, weights, len(rows) * len(columns))
+    observed = cells.reshape(len(rows), len(columns))
+    expected = np.outer(observed.sum(axis=1), observed.sum(axis=0))
+    squares = float(np.sum((observed - expected) ** 2 / expected))
+    return float(np.sqrt(squares / (min(observed.shape) - 1)))
+
+
+def association_differences(
+    original: Integers, masked: Integers, weights: Weights | None = None
+) -> Reals:
     """Change of Cramér's V of every pair of attributes, as a matrix.
 
     Examples
@@ -80,12 +117,13 @@ def association_differences(original: Integers, masked: Integers) -> Reals:
            [-1.,  0.]])
     """
     _check_categories(original, masked)
-    attributes = original.shape[1]
+    attributes, (before, after) = original.shape[1], weights or (None, None)
     change = np.zeros((attributes, attributes))
     for i in range(attributes):
         for j in range(i):
-            of_masked, of_original = (cramers_v(t[:, i], t[:, j]) for t in (masked, original))
-            change[i, j] = change[j, i] = of_masked - of_original
+            of_masked = cramers_v(masked[:, i], masked[:, j], after)
+            change[i, j] = of_masked - cramers_v(original[:, i], original[:, j], before)
+            change[j, i] = change[i, j]
     return change
 
 

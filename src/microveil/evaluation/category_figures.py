@@ -8,6 +8,7 @@ import numpy as np
 from microveil.core.grid import Integers
 from microveil.evaluation import categorical
 from microveil.evaluation.compared import MISSING
+from microveil.evaluation.estimates import Weights
 from microveil.evaluation.pairing import Pair
 from microveil.evaluation.result import Figure, Items, NotComputed, moves, percent
 
@@ -15,24 +16,43 @@ from microveil.evaluation.result import Figure, Items, NotComputed, moves, perce
 def category_figures(pair: Pair) -> Items:
     """Compare the categories of the two tables as wholes."""
     for attribute in pair.categorical:
-        codes, masked = (c[c != MISSING] for c in (attribute.original, attribute.released))
-        distance = categorical.total_variation(codes, masked)
+        before, after = attribute.original != MISSING, attribute.released != MISSING
+        codes, masked = attribute.original[before], attribute.released[after]
+        weights = pair.weighing(before, after)
+        distance = categorical.total_variation(codes, masked, weights)
         yield Figure(
             "utility.total_variation",
             attribute.name,
             distance,
-            f"{percent(distance)} of records would have to change category for the released "
-            "distribution to be that of the original",
+            f"{percent(distance)} of {'the weight' if weights else 'records'} would have to change "
+            "category for the released distribution to be that of the original",
+            weighted=weights is not None,
         )
+        if min(len(codes), len(masked)) > 1:
+            common = categorical.interval_overlap(codes, masked, weights)
+            yield Figure(
+                "utility.interval_overlap",
+                attribute.name,
+                common,
+                f"the 95% confidence intervals of the {'weighted ' if weights else ''}share of its "
+                f"worst category overlap by {percent(common)}",
+                weighted=weights is not None,
+            )
     if pair.categorical:
+        original = np.column_stack([attribute.original for attribute in pair.categorical])
+        released = np.column_stack([attribute.released for attribute in pair.categorical])
+        before, after = ((table != MISSING).all(axis=1) for table in (original, released))
         yield from _association_figures(
             [attribute.name for attribute in pair.categorical],
-            _complete([attribute.original for attribute in pair.categorical]),
-            _complete([attribute.released for attribute in pair.categorical]),
+            original[before],
+            released[after],
+            pair.weighing(before, after),
         )
 
 
-def _association_figures(names: Sequence[str], original: Integers, released: Integers) -> Items:
+def _association_figures(
+    names: Sequence[str], original: Integers, released: Integers, weights: Weights | None
+) -> Items:
     varies = [a for a in range(len(names)) if _varies(original[:, a]) and _varies(released[:, a])]
     for a in sorted(set(range(len(names))) - set(varies)):
         yield NotComputed(
@@ -45,15 +65,17 @@ def _association_figures(names: Sequence[str], original: Integers, released: Int
             ("utility.cramers_v",), "it needs two attributes or more with two categories or more"
         )
         return
-    changes = categorical.association_differences(original[:, varies], released[:, varies])
+    changes = categorical.association_differences(original[:, varies], released[:, varies], weights)
     for i, j in combinations(range(len(varies)), 2):
         change = float(changes[i, j])
         yield Figure(
             "utility.cramers_v",
             f"{names[varies[i]]} × {names[varies[j]]}",
             change,
-            f"the association {moves(change, f'{abs(change):.3g}')} on a scale from 0 to 1 "
+            f"the {'weighted ' if weights else ''}association "
+            f"{moves(change, f'{abs(change):.3g}')} on a scale from 0 to 1 "
             "(Cramér's V, not corrected for bias)",
+            weighted=weights is not None,
         )
 
 
@@ -75,12 +97,6 @@ def unchanged_figures(pair: Pair) -> Items:
             f"category for the true one is right as often; always guessing the most frequent one "
             f"is right for {percent(most)}",
         )
-
-
-def _complete(columns: Sequence[Integers]) -> Integers:
-    table = np.column_stack(columns)
-    complete: Integers = table[(table != MISSING).all(axis=1)]
-    return complete
 
 
 def _varies(codes: Integers) -> bool:

@@ -31,6 +31,7 @@ from microveil.evaluation.classical_result import (
 from microveil.evaluation.frequencies import MISSING, TEXT, Combinations, code, combinations_of
 from microveil.evaluation.risk import distances_to_all
 from microveil.formats import load, source_of
+from microveil.plan.plan import Plan
 
 
 def risk(
@@ -42,6 +43,7 @@ def risk(
     sensitive: str | Sequence[str] = (),
     sampling_fraction: float = 0.01,
     max_global_risk: float = 0.01,
+    plan: Plan | None = None,
 ) -> Risk:
     """Measure how far records stand out by keys: k-anonymity, individual risk, SUDA2, l-diversity.
 
@@ -56,8 +58,8 @@ def risk(
     keys
         Columns that others may know of a person, taken as categories.
     weight
-        A column of sampling weights: how many people of the population each record stands for.
-        Without one the table is taken for the whole population.
+        A column of sampling weights: how many people of the population each record stands for; by
+        default the plan's. Without one the table is taken for the whole population.
     household
         A column that says which records belong together.
     sensitive
@@ -66,6 +68,8 @@ def risk(
         Of DIS.
     max_global_risk
         The share of re-identifications for which the threshold of individual risk is computed.
+    plan
+        A plan for the table, of which the sampling weight is taken.
 
     Examples
     --------
@@ -75,6 +79,8 @@ def risk(
     ({2: 1, 3: 3, 5: 3}, 1, 0.2325)
     """
     names, attributes = _listed(keys), _listed(sensitive)
+    if weight is None and plan is not None:
+        weight = next(iter(plan.sampling_weights), None)
     if not names:
         raise DataError("give one or more keys: columns that others may know of a person")
     _check_shares(sampling_fraction=sampling_fraction, max_global_risk=max_global_risk)

@@ -17,6 +17,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from microveil.core.choices import MethodName
 from microveil.errors import PrivacyWarning, noted, warn
 from microveil.plan.plan import Plan
+from microveil.plan.rules import parse
 from microveil.release.protect import protect
 
 
@@ -186,7 +187,8 @@ class ProtectedEstimator(MetaEstimatorMixin, BaseEstimator):
             for name, attribute in self.plan.attributes.items()
             if name in columns or attribute.role == "confidential"
         }
-        return self.plan.replace(attributes=used, **settings)
+        rules = [text for text in self.plan.rules if used.keys() >= set(parse(text).names)]
+        return self.plan.replace(attributes=used, rules=rules, **settings)
 
     def _seed(self) -> int | None:
         if self.random_state is None:

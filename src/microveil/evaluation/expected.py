@@ -7,7 +7,6 @@ import numpy as np
 import polars as pl
 
 from microveil.core.attribute import NumericSettings
-from microveil.core.expected import expected_squares
 from microveil.core.grid import Integers, Reals
 from microveil.core.pooling import Pool
 from microveil.core.tables import UserTable
@@ -77,9 +76,9 @@ def expected_of(resolved: ResolvedPlan, engine: MemoryEngine, *, clamped: bool) 
         raise PlanError("categories have no squared error to expect; evaluate a release")
     rows, varying, pooled = [], 0, squares_added(resolved.pools, engine)
     for settings in resolved.numeric:
-        ranked = engine.ranked(settings)
-        within, noise = expected_squares(ranked, settings, clamped=clamped)
-        variance = float(np.var(ranked, ddof=1)) * len(ranked) or np.inf
+        within, noise = engine.expected_squares(settings, clamped=clamped)
+        units = engine.units(settings)
+        variance = float(np.var(units, ddof=1)) * len(units) or np.inf
         squares = {"within": within, "noise": noise, "pooled": pooled.get(settings.name, 0.0)}
         shares = {name: square / variance for name, square in squares.items()}
         rows.append({"attribute": settings.name, "k": settings.k, **shares})
@@ -94,10 +93,11 @@ def squares_added(pools: Sequence[Pool], engine: MemoryEngine) -> dict[str, floa
     """Return the squares that pooling adds to each numeric attribute, in grid units."""
     added = {}
     for pool in pools:
-        label, _ = engine.cluster_jointly(pool, seed=0, masked=False)
+        labels, _ = engine.cluster_jointly(pool, seed=0, masked=False)
         for attribute in pool.attributes:
             if isinstance(attribute, NumericSettings):
-                units, here = engine.units(attribute), label[engine.present(attribute.name)]
+                units, present = engine.units(attribute), engine.present(attribute.name)
+                here = labels.of(attribute)[present]
                 times = 2 if pool.pooling == "exchange" else 1
                 added[attribute.name] = times * _squares_within(units - units.mean(), here)
     return added

@@ -3,7 +3,8 @@
 Nothing else need be in memory, so that a table of any size is looked at in seconds.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -11,14 +12,15 @@ import narwhals as nw
 import numpy as np
 import polars as pl
 
-from microveil.core.grid import Integers, Reals
+from microveil.core.grid import Reals
 from microveil.core.tables import UserTable
+from microveil.engines.beside import Beside
 from microveil.engines.dtypes import category_values, column_of, numbers
 from microveil.engines.memory import open_table
 from microveil.errors import DataError, MicroveilError, noted
-from microveil.evaluation import linkage, risk
+from microveil.evaluation.beside import BesideHere, rows_of_units
 from microveil.evaluation.known import EVERYTHING, Kind
-from microveil.evaluation.linkage import Linked
+from microveil.evaluation.linkage import CandidateSearch, Linked, NearestSearch
 from microveil.evaluation.pairing import Pair, pair_up, without_constants
 from microveil.formats import Table, TableMeta, load
 from microveil.plan.plan import Plan
@@ -30,119 +32,208 @@ from microveil.release.release import Release
 RECORDS = 10_000
 """Records that are looked at one by one; of a larger table so many are drawn at random."""
 
-PART = 1_000_000
-"""Released records in memory at a time."""
+ONE_TO_ONE = 2_000
+"""People who are given released records of their own, of those that were drawn."""
 
 
 @dataclass(frozen=True, eq=False)
 class Glance:
-    """A release beside its original; both may be lazy tables.
+    """A release beside its original, and some records of both, drawn at random.
 
     Attributes
     ----------
-    original, released
+    beside
         The two tables.
-    positions
-        Where each released record stood in the original.
     plan
         What was done.
-    chosen
-        Which released records are looked at one by one.
+    original, released
+        What the drawn records were, and what they are.
     pair
-        These, beside the original ones.
-    inferred
-        Whether the values decided on the types of the original's columns.
+        The same, compared.
     """
 
+    beside: Beside
+    plan: Plan
     original: UserTable
     released: UserTable
-    positions: Integers
-    plan: Plan
-    chosen: Integers
     pair: Pair
-    inferred: bool = False
 
     @property
     def records(self) -> int:
         """Number of released records."""
-        return len(self.positions)
+        return self.beside.records
+
+    @property
+    def looked_at(self) -> int:
+        """Number of records that were drawn."""
+        return len(open_table(self.original))
 
     @property
     def is_whole(self) -> bool:
         """Whether all records are looked at."""
-        return len(self.chosen) == self.records
+        return self.looked_at == self.records
 
-    def nearest(self, scenario: Scenario = EVERYTHING) -> Linked:
-        """Link those chosen to the nearest of all released records."""
+    def nearest(self, scenario: Scenario = EVERYTHING, most: int = RECORDS) -> Linked:
+        """Link those drawn, or some of them, to the nearest of all released records."""
+        victims = self._victims(scenario, most)
+        search = NearestSearch.of(victims.people, victims.own, **victims.given)
+        seen = self.beside.fold(_Coded(victims.names, victims.kinds, self.plan, search))
+        return search.linked(seen, victims.known)
+
+    def one_to_one(self, scenario: Scenario = EVERYTHING, most: int = ONE_TO_ONE) -> Linked:
+        """Give some of those drawn a released record of their own, out of all there are.
+
+        The others whom an intruder knows do not take part, so that it may find a little more or
+        less than an intruder who assigns everybody at once.
+        """
+        victims = self._victims(scenario, most)
+        search = CandidateSearch.of(victims.people, victims.own, **victims.given)
+        near = self.beside.fold(_Coded(victims.names, victims.kinds, self.plan, search))
+        return search.linked(near, victims.own, victims.known)
+
+    def _victims(self, scenario: Scenario, most: int) -> "_Victims":
         names = self.pair.attributes if scenario.known is None else scenario.known
         kinds = {name: _kind(self.plan, name) for name in names}
-
-        def coded(table: UserTable) -> Reals:
-            return _coded(open_table(table), kinds, self.plan)
-
-        places = list(enumerate(kinds.values()))
-        return linkage.nearest_in_parts(
-            coded(_rows(self.original, self.positions[self.chosen], names)),
-            coded(_rows(self.released, self.chosen, names)),
-            map(coded, _parts(self.released, names)),
-            nominal=[number for number, kind in places if kind == "nominal"],
-            exact=[number for number, kind in places if kind == "exact"],
-            known=max(len(self.chosen), round(scenario.people * self.records)),
-            gaps=np.full(len(kinds), self.plan.missing == "keep"),
+        few = np.linspace(0, self.looked_at, min(most, self.looked_at), endpoint=False).astype(int)
+        people, own = (
+            _coded(open_table(table)[few, list(names)], kinds, self.plan)
+            for table in (self.original, self.released)
         )
+        places = list(enumerate(kinds.values()))
+        given = {
+            "nominal": [number for number, kind in places if kind == "nominal"],
+            "exact": [number for number, kind in places if kind == "exact"],
+            "gaps": np.full(len(kinds), self.plan.missing == "keep"),
+        }
+        known = max(len(few), round(scenario.people * self.records))
+        return _Victims(tuple(names), kinds, people, own, given, known)
 
     def unique(self, names: Sequence[str]) -> float:
         """Return the share of released records that share these columns with no other."""
-        if not isinstance(self.released, pl.LazyFrame):
-            return risk.quasi_identifier_classes(self.released, names).unique
-        keys = _columns(self.released, names)
-        sizes = keys.group_by(pl.all()).agg(pl.len().alias("records"))
-        alone = sizes.select((pl.nth(len(names)) == 1).sum()).collect(engine="streaming").item()
-        return int(alone) / self.records
+        return self.beside.class_sizes(tuple(names)).alone / self.records
+
+    def trial_for_structure(self, records: int, random: np.random.Generator) -> "Anew | None":
+        """Protect some records anew, with the noise of the release, to see who shares values.
+
+        Clusters of fewer records are wider, and so is their noise. Epsilon is multiplied by as much
+        as there are fewer records, so that noise is about that of the release or less: otherwise
+        the trial would find fewer people than there are to be found. It rather finds more, as the
+        tests show, but that is no proof.
+        """
+        number = min(records, self.looked_at)
+        times = self.records / number
+        pair = self.trial(self.plan.replace(epsilon=self.plan.epsilon * times), number, random)
+        return None if pair is None else Anew(pair, times)
 
     def trial(self, plan: Plan, records: int, random: np.random.Generator) -> Pair | None:
         """Protect some records by a plan; None if that cannot be done with so few."""
-        number = min(records, len(self.chosen))
-        rows = np.sort(random.choice(self.chosen, number, replace=False))
-        table = _rows(self.original, self.positions[rows])
-        whole = Table(table, TableMeta(inferred=self.inferred))
-        try:
-            with noted():
-                release = protect(whole, plan, seed=int(random.integers(2**32)))
-            return _pair(table, release)
-        except MicroveilError:
-            return None
+        number = min(records, self.looked_at)
+        frame = open_table(self.original)
+        rows = (
+            np.sort(random.choice(self.looked_at, number, replace=False))
+            if plan.unit is None
+            else rows_of_units(column_of(frame, plan.unit), number, random)
+        )
+        table = frame[rows, :].to_native()
+        whole = Table(table, TableMeta(inferred=self.beside.inferred))
+        seed = int(random.integers(2**32))
+        for tried in (plan, plan.replace(within=())):  # of so few records strata may be too small
+            with suppress(MicroveilError), noted():
+                return _pair(table, protect(whole, tried, seed=seed))
+        return None
+
+    def of_units(self, records: int, random: np.random.Generator) -> Pair:
+        """Return all records beside the original ones, or about so many of whole units."""
+        if self.is_whole:
+            return self.pair
+        original, released = self.beside.draw(records, random, self.plan.unit)
+        drawn = len(open_table(released))
+        few = Detail(self.pair.clusters, pl.DataFrame(), np.arange(drawn), self.plan)
+        return _pair(original, released, few)
+
+
+@dataclass(frozen=True, eq=False)
+class Anew:
+    """Some records that were protected anew, with so many times the epsilon."""
+
+    pair: Pair
+    times: float
+
+
+@dataclass(frozen=True, eq=False)
+class _Victims:
+    """People who are looked for: what is known of them, what they own, and of what kinds it is."""
+
+    names: tuple[str, ...]
+    kinds: dict[str, Kind]
+    people: Reals
+    own: Reals
+    given: dict[str, Any]
+    known: int
+
+
+@dataclass(frozen=True, eq=False)
+class _Coded:
+    """A search that sees released records as what attacks compare."""
+
+    names: tuple[str, ...]
+    kinds: dict[str, Kind]
+    plan: Plan
+    search: NearestSearch | CandidateSearch
+
+    def start(self) -> Any:  # noqa: ANN401 - that of the search
+        return self.search.start()
+
+    def see(self, state: Any, part: UserTable, first: int) -> Any:  # noqa: ANN401
+        return self.search.see(state, _coded(open_table(part), self.kinds, self.plan), first)
+
+    def merge(self, one: Any, other: Any) -> Any:  # noqa: ANN401
+        return self.search.merge(one, other)
 
 
 def glance(original: UserTable, release: Release, random: np.random.Generator) -> Glance:
     """Look at a release and its original, which may be a lazy table of Polars."""
-    original, released, detail, inferred = _side_by_side(original, release)
-    positions = detail.positions
-    if positions is None:
-        raise DataError(
-            "on a cluster it is not known to this machine which record is whose, so nobody can be "
-            "looked for; protect a sample of the table in memory by the same plan"
-        )
-    chosen = _choose(len(positions), random)
-    few = replace(detail, positions=np.arange(len(chosen)))
-    pair = _pair(_rows(original, positions[chosen]), _rows(released, chosen), few)
-    return Glance(original, released, positions, release.plan, chosen, pair, inferred)
+    beside = beside_of(original, release)
+    return look_at(beside, RECORDS, random, release.plan, release.detail)
 
 
-def _side_by_side(
-    original: UserTable, release: Release
-) -> tuple[UserTable, UserTable, Detail, bool]:
-    """Return both tables as they can be read, the detail, and whether types were inferred."""
+def look_at(
+    beside: Beside, number: int, random: np.random.Generator, plan: Plan, detail: Detail
+) -> Glance:
+    """Draw so many records and compare them."""
+    original, released = beside.draw(number, random, plan.unit)
+    few = of_drawn(detail, beside, len(open_table(released)))
+    return Glance(beside, plan, original, released, _pair(original, released, few))
+
+
+def of_drawn(detail: Detail, beside: Beside, drawn: int) -> Detail:
+    """Return the private detail as it is of records that were drawn."""
+    known = beside.clusters()
+    return replace(
+        detail,
+        clusters=detail.clusters if known is None else known,
+        positions=np.arange(drawn),
+        joint={},
+        protected_sha256=None,
+    )
+
+
+def beside_of(original: UserTable, release: Release) -> Beside:
+    """Put a release beside its original, wherever its engine keeps them."""
     beside = release.rows.beside_original()
     if beside is not None:
-        counted = replace(
-            release.detail, clusters=beside.clusters, positions=beside.positions, joint={}
+        return beside
+    inferred = False
+    if not isinstance(original, pl.LazyFrame):
+        table = load(original, **release.plan.reading)
+        original, inferred = table.data, table.meta.inferred
+    clusters, positions = release.detail.clusters, release.detail.positions
+    if positions is None:
+        raise DataError(
+            "it is not known which record is whose, so nobody can be looked for; give the release "
+            "that protect returned"
         )
-        return beside.original, beside.released, counted, False
-    if isinstance(original, pl.LazyFrame) or release.detail.positions is None:
-        return original, release.data, release.detail, False
-    table = load(original, **release.plan.reading)
-    return table.data, release.data, release.detail, table.meta.inferred
+    return BesideHere(original, release.data, positions, clusters, inferred)
 
 
 def glance_again(pair: Pair, random: np.random.Generator) -> Glance | None:
@@ -151,48 +242,14 @@ def glance_again(pair: Pair, random: np.random.Generator) -> Glance | None:
         return None
     positions = np.empty(len(pair.order), dtype=np.int64)
     positions[pair.order] = pair.positions
-    original, released = pair.source.to_native(), pair.table.to_native()
-    chosen = _choose(len(positions), random)
-    return Glance(original, released, positions, pair.plan, chosen, without_constants(pair)[0])
-
-
-def _choose(records: int, random: np.random.Generator) -> Integers:
-    if records <= RECORDS:
-        return np.arange(records)
-    return np.sort(random.choice(records, RECORDS, replace=False))
+    beside = BesideHere(pair.source.to_native(), pair.table.to_native(), positions)
+    original, released = beside.draw(RECORDS, random, pair.plan.unit)
+    return Glance(beside, pair.plan, original, released, without_constants(pair)[0])
 
 
 def _pair(original: UserTable, release: Release | UserTable, detail: Detail | None = None) -> Pair:
     given = pair_up(original, release, detail=detail, aligned=False, attributes=None, target=None)
     return without_constants(given)[0]
-
-
-def _rows(table: UserTable, rows: Integers, names: Sequence[str] | None = None) -> UserTable:
-    """Read some records; of a lazy table a column at a time."""
-    if not isinstance(table, pl.LazyFrame):
-        frame = open_table(table)
-        return frame[rows, list(names or frame.columns)].to_native()
-    names = names or table.collect_schema().names()
-    columns = [_columns(table, [name]).select(pl.all().gather(rows)).collect() for name in names]
-    return pl.concat(columns, how="horizontal")
-
-
-def _columns(table: pl.LazyFrame, names: Sequence[str]) -> pl.LazyFrame:
-    """Take columns by their places, since Polars takes names such as ``^x$`` for patterns."""
-    everything = table.collect_schema().names()
-    return table.select(pl.nth([everything.index(name) for name in names]))
-
-
-def _parts(table: UserTable, names: Sequence[str]) -> Iterator[nw.DataFrame[Any]]:
-    """Read all records, some at a time."""
-    if isinstance(table, pl.LazyFrame):
-        lazy = _columns(table, names)
-        for first in range(0, int(lazy.select(pl.len()).collect().item()), PART):
-            yield open_table(lazy.slice(first, PART).collect())
-    else:
-        frame = open_table(table)[list(names)]
-        for first in range(0, len(frame), PART):
-            yield frame[first : first + PART]
 
 
 def _kind(plan: Plan, name: str) -> Kind:

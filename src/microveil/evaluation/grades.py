@@ -16,8 +16,8 @@ Grade = Literal["good", "fair", "poor", "unknown"]
 LOW_LINKAGE, MEDIUM_LINKAGE = 0.1, 0.2
 """Risk is low, and a release passes, up to the first share of people linked; then medium."""
 
-ATTACKS = (*LINKAGE, "risk.linkage_with_kept")
-"""Measures of how many people are linked; the last by those who know kept columns as well."""
+ATTACKS = (*LINKAGE, "risk.linkage_with_kept", "risk.linkage_of_units")
+"""Measures of how many people are linked; the last two with kept columns, and by whole units."""
 
 LIMITS = {
     "utility.il1s": (0.1 / math.sqrt(2), 0.5 / math.sqrt(2)),

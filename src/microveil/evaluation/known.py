@@ -61,9 +61,10 @@ def scenarios_of(
 
 def proved(plan: Plan | None, scenario: Scenario) -> int | None:
     """Return a number if pooling proves that nobody is found with a better chance than 1 in it."""
-    if plan is None or plan.names("pseudonym"):  # records of a person can be told together
-        return None
+    if plan is None or plan.names("pseudonym") or plan.unit:
+        return None  # records of a person can be told together, or units by their size
     names = set(plan.confidential if scenario.known is None else scenario.known)
+    names -= set(plan.within)  # the same for all records of a joint cluster
     groups = (group for group in plan.pooled_groups if names <= set(group.attributes))
     return next((group.anonymity for group in groups), None)
 

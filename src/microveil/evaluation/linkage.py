@@ -8,7 +8,7 @@ picked at random out of n.
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +28,9 @@ MOST_PEOPLE = 10_000
 CANDIDATES = 50
 """Nearest rows that each person may be given past `EXACT`."""
 
+ONE_TO_ONE = "linkage.one_to_one"
+
+_ONE_TO_ONE = "gives each of them a released record of their own, at the least total distance"
 _TIE = 1 + 1e-9  # distances this close are equal: they differ by rounding alone
 _ROUGH = 5.0  # how far from the nearest a rough search may end, as a multiple
 
@@ -51,7 +54,8 @@ class Linked:
     attacked, known, records
         People attacked, people whose values the intruder knows, and records released.
     anew
-        Whether it was tried on a sample of the records, protected anew by the same plan.
+        With how many times the epsilon a sample of the records was protected anew by the same
+        plan, to try it on; None where it was tried on the release.
     """
 
     id: str
@@ -62,7 +66,7 @@ class Linked:
     attacked: int
     known: int
     records: int
-    anew: bool = False
+    anew: float | None = None
 
     @property
     def chance(self) -> float:
@@ -186,31 +190,150 @@ def nearest_in_parts(
     >>> nearest_in_parts(people, own, parts, known=4).share
     0.75
     """
-    kinds = _kinds(people.shape[1], nominal, exact)
-    gaps = np.ones(people.shape[1], dtype=np.bool_) if gaps is None else gaps
-    space = _space(people if like is None else like, people, kinds, gaps)
-    points, owned = space.place(people), space.place(own)
-    apart = 1 + 2 * float(np.linalg.norm(points - owned, axis=1).max())
-    blocks = _Blocks(people[:, kinds == "exact"])
-    points, owned = (blocks.beside(at, table[:, kinds == "exact"], apart)
-                     for at, table in ((points, people), (owned, own)))  # fmt: skip
-    away = np.linalg.norm(points - owned, axis=1)
-    equal, records = np.zeros(len(points)), 0
-    left = np.arange(len(points))  # of whom nothing nearer was found
+    search = NearestSearch.of(people, own, nominal=nominal, exact=exact, like=like, gaps=gaps)
+    state = search.start()
     for part in parts:
-        records += len(part)
-        rows = blocks.beside(space.place(part), part[:, kinds == "exact"], apart)
-        left = _count_equal(points, away, left, rows, equal)
-    chances = np.zeros(len(points))
-    chances[left] = 1 / equal[left]
-    return _linked(
-        "linkage.nearest",
-        "takes the nearest released record for each of them",
-        float(chances.mean()),
-        len(points),
-        known,
-        records,
-    )
+        state = search.see(state, part, state.records)
+    return search.linked(state, known)
+
+
+class Seen(NamedTuple):
+    """What was seen: how many rows, who has none nearer than their own, and how many as near."""
+
+    records: int
+    left: Integers
+    equal: Reals
+
+
+@dataclass(frozen=True, eq=False)
+class Around:
+    """People and their own released records in the space of `nearest`, and who can be whom."""
+
+    space: "_Space"
+    blocks: "_Blocks"
+    apart: float
+    points: Reals
+    owned: Reals
+
+    @classmethod
+    def of(
+        cls,
+        people: Reals,
+        own: Reals,
+        *,
+        nominal: Sequence[int] = (),
+        exact: Sequence[int] = (),
+        like: Reals | None = None,
+        gaps: Booleans | None = None,
+    ) -> Self:
+        """Place people and their own records; parameters are those of `nearest_in_parts`."""
+        kinds = _kinds(people.shape[1], nominal, exact)
+        gaps = np.ones(people.shape[1], dtype=np.bool_) if gaps is None else gaps
+        space = _space(people if like is None else like, people, kinds, gaps)
+        points, owned = space.place(people), space.place(own)
+        apart = 1 + 2 * float(np.linalg.norm(points - owned, axis=1).max())
+        blocks = _Blocks(people[:, kinds == "exact"])
+        points, owned = (blocks.beside(at, table[:, kinds == "exact"], apart)
+                         for at, table in ((points, people), (owned, own)))  # fmt: skip
+        return cls(space, blocks, apart, points, owned)
+
+    def place(self, rows: Reals) -> Reals:
+        """Place released records among them."""
+        exact = rows[:, self.space.kinds == "exact"]
+        return self.blocks.beside(self.space.place(rows), exact, self.apart)
+
+
+class NearestSearch(Around):
+    """A search for the nearest released record of people, in rows that come part by part."""
+
+    @property
+    def away(self) -> Reals:
+        """How far people are from their own records."""
+        away: Reals = np.linalg.norm(self.points - self.owned, axis=1)
+        return away
+
+    def start(self) -> Seen:
+        """Return what was seen before any row."""
+        return Seen(0, np.arange(len(self.points)), np.zeros(len(self.points)))
+
+    def see(self, seen: Seen, part: Reals, first: int) -> Seen:  # noqa: ARG002 - as of candidates
+        """Look at some rows, for those of whom nothing nearer was found yet."""
+        equal = seen.equal.copy()
+        left = _count_equal(self.points, self.away, seen.left, self.place(part), equal)
+        return Seen(seen.records + len(part), left, equal)
+
+    def merge(self, one: Seen, other: Seen) -> Seen:
+        """Put together what was seen in different rows."""
+        left = np.intersect1d(one.left, other.left, assume_unique=True)
+        return Seen(one.records + other.records, left, one.equal + other.equal)
+
+    def linked(self, seen: Seen, known: int) -> Linked:
+        """Return who was found, once all rows were seen."""
+        chances = np.zeros(len(self.points))
+        chances[seen.left] = 1 / seen.equal[seen.left]
+        return _linked(
+            "linkage.nearest",
+            "takes the nearest released record for each of them",
+            float(chances.mean()),
+            len(self.points),
+            known,
+            seen.records,
+        )
+
+
+class Near(NamedTuple):
+    """The nearest rows of each person that were seen: how far, which, and what they hold."""
+
+    records: int
+    away: Reals
+    rows: Integers
+    values: Reals
+
+
+class CandidateSearch(Around):
+    """A search for the `CANDIDATES` nearest rows of people, to be given out one to one."""
+
+    def start(self) -> Near:
+        """Return what was seen before any row."""
+        people = len(self.points)
+        return Near(0, np.empty((people, 0)), np.empty((people, 0), np.int64),
+                    np.empty((people, 0, len(self.space.kinds))))  # fmt: skip
+
+    def see(self, near: Near, part: Reals, first: int) -> Near:
+        """Look at some rows, numbered from `first` on."""
+        away, found = _nearest_rows(self.points, self.place(part))
+        return self.merge(near, Near(len(part), away, found + first, part[found]))
+
+    def merge(self, one: Near, other: Near) -> Near:
+        """Keep the nearest of both."""
+        away = np.concatenate([one.away, other.away], axis=1)
+        best = np.argsort(away, axis=1, kind="stable")[:, :CANDIDATES]
+        rows = np.concatenate([one.rows, other.rows], axis=1)
+        values = np.concatenate([one.values, other.values], axis=1)
+        return Near(
+            one.records + other.records,
+            np.take_along_axis(away, best, axis=1),
+            np.take_along_axis(rows, best, axis=1),
+            np.take_along_axis(values, best[:, :, np.newaxis], axis=1),
+        )
+
+    def linked(self, near: Near, own: Reals, known: int) -> Linked:
+        """Give the people a row each at the least total distance; a row equal to theirs is theirs.
+
+        It is right with 1 in the number of rows that equal it, of which only candidates are
+        counted: where there are more, the share is too high rather than too low.
+        """
+        numbers, candidates = np.unique(near.rows, return_inverse=True)
+        values = np.where(near.away < self.apart, -near.away, -np.inf).astype(np.float32)
+        match = _auction(candidates.reshape(near.rows.shape), values, len(numbers))
+        held = np.empty((len(numbers), near.values.shape[2]))
+        held[candidates.ravel()] = near.values.reshape(-1, held.shape[1])
+        class_of, sizes = _classes(np.vstack([held, own]))
+        sizes = np.bincount(class_of[: len(held)], minlength=len(sizes))
+        mine, matched = class_of[len(held) :], match >= 0
+        right = matched & (class_of[np.maximum(match, 0)] == mine)
+        share = float(np.sum(1 / sizes[mine[right]]) / len(own))
+        return _linked(ONE_TO_ONE, _ONE_TO_ONE, share, len(own), known, near.records)
 
 
 def one_to_one(
@@ -250,8 +373,8 @@ def one_to_one(
         values = np.where(away < apart, -away, -np.inf).astype(np.float32)
         match = _auction(candidates, values, len(rows))
     return _linked(
-        "linkage.one_to_one",
-        "gives each of them a released record of their own, at the least total distance",
+        ONE_TO_ONE,
+        _ONE_TO_ONE,
         _expected_share(scene, match),
         len(points),
         all_known,
@@ -390,10 +513,10 @@ def _linked(id_: str, does: str, share: float, attacked: int, known: int, record
     return Linked(id_, does, share, low, high, attacked, known, records)
 
 
-def tried_anew(found: Linked, records: int) -> Linked:
-    """Return what was found in a sample of so many records, protected anew by the same plan."""
+def tried_anew(found: Linked, records: int, times: float) -> Linked:
+    """Return what was found in a sample of so many records, with so many times the epsilon."""
     low, high = wilson(found.share, found.attacked)
-    return replace(found, low=low, high=high, known=records, records=records, anew=True)
+    return replace(found, low=low, high=high, known=records, records=records, anew=times)
 
 
 def wilson(share: float, sampled: int) -> tuple[float, float]:
@@ -529,7 +652,8 @@ def _count_equal(points: Reals, away: Reals, left: Integers, rows: Reals, equal:
 def _nearest_rows(points: Reals, rows: Reals) -> tuple[Reals, Integers]:
     from scipy.spatial import KDTree
 
-    away, found = KDTree(rows).query(points, min(CANDIDATES, len(rows)), eps=1.0)
+    number = np.arange(1, min(CANDIDATES, len(rows)) + 1)  # a list, or one is no column
+    away, found = KDTree(rows).query(points, number, eps=1.0, workers=-1)
     return away, found
 
 

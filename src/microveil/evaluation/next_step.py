@@ -27,6 +27,7 @@ from microveil.evaluation.grades import (
 from microveil.evaluation.known import EVERYTHING, what_is_known
 from microveil.evaluation.pairing import Pair
 from microveil.evaluation.result import LINKAGE, Evaluation, Figure, percent
+from microveil.evaluation.unit_linkage import link_units
 from microveil.evaluation.utility_figures import distribution_figures, error_figures
 from microveil.plan.plan import RECOMMENDED, Plan
 from microveil.plan.roles import Confidential
@@ -87,6 +88,8 @@ def next_step(
     random = np.random.default_rng(seed)
     linked, kept = worst_linkage(figures), worst(figures, "risk.unique_kept")
     if linked is not None and grade_of(linked) != "good":
+        if linked.measure == "risk.linkage_of_units":
+            return _with_units_pooled(look, linked, random)
         if linked.measure not in LINKAGE:
             return _with_kept_masked(look, linked, random)
         named = {scenario.label: scenario for scenario in scenarios}
@@ -102,6 +105,8 @@ def next_step(
 
 def next_step_after(evaluation: Evaluation) -> Change | None:
     """Propose the one change that helps most a release that was evaluated."""
+    if evaluation.drawn is not None:
+        return evaluation.change
     linked = worst_linkage(evaluation.figures)
     look = glance_again(evaluation.pair, np.random.default_rng(0))
     if look is not None:
@@ -150,7 +155,7 @@ def _pooled(
 def _without_kept(look: Glance, linked: Figure, scenario: Scenario) -> Iterator[_Tried]:
     """Leave out a column that is known exactly."""
     for name in scenario.known or ():
-        if name not in look.plan.names("kept"):
+        if name not in look.plan.kept:
             continue
         others = tuple(other for other in scenario.known or () if other != name)
         after = _replaced(
@@ -163,7 +168,7 @@ def _without_kept(look: Glance, linked: Figure, scenario: Scenario) -> Iterator[
 
 def _with_kept_masked(look: Glance, linked: Figure, random: np.random.Generator) -> Change | None:
     """Mask the kept columns too, so that they are pooled with the others."""
-    kept = look.plan.names("kept")
+    kept = look.plan.kept
     masked = {name: Confidential(kind=_kind_of(look, name)) for name in kept}
     after = _replaced(look.plan, attributes={**look.plan.attributes, **masked})
     pair = None if after is None else look.trial(after, RECORDS, random)
@@ -177,13 +182,30 @@ def _with_kept_masked(look: Glance, linked: Figure, random: np.random.Generator)
     )
 
 
+def _with_units_pooled(look: Glance, linked: Figure, random: np.random.Generator) -> Change | None:
+    """Pool units in one group, or in larger joint clusters."""
+    plan = look.plan
+    whole = plan.anonymity >= ENOUGH and not plan.groups
+    number = 2 * plan.anonymity if whole else ENOUGH
+    after = _replaced(plan, anonymity=number, groups=())
+    pair = None if after is None else look.trial(after, RECORDS, random)
+    found = None if pair is None else link_units(pair)
+    if found is None or found.share >= linked.value:
+        return None
+    return Change(
+        f"{'remove groups and ' if plan.groups else ''}set anonymity = {number}",
+        f"linkage of whole units {percent(linked.value)} → about {percent(found.share)}",
+        after,
+    )
+
+
 def _kind_of(look: Glance, name: str) -> Literal["nominal"] | None:
     return "nominal" if kind_of(column_of(look.pair.source, name)) == "categories" else None
 
 
 def _against_kept(look: Glance) -> Change | None:
     """Drop the kept column without which fewest records are unique."""
-    kept = look.plan.names("kept")
+    kept = look.plan.kept
     shares = {
         name: look.unique(others) if (others := [other for other in kept if other != name]) else 0.0
         for name in kept

@@ -12,9 +12,18 @@ from numpy.typing import NDArray
 
 from microveil.core.grid import Integers, Reals
 from microveil.core.tables import UserTable
+from microveil.engines.dtypes import column_of
 from microveil.engines.memory import open_table
 from microveil.errors import DataError, FileError
-from microveil.evaluation.compared import MISSING, Categories, Numbers, choose, compare
+from microveil.evaluation.compared import (
+    MISSING,
+    Categories,
+    Numbers,
+    choose,
+    compare,
+    compare_numbers,
+)
+from microveil.evaluation.estimates import Weights
 from microveil.evaluation.result import NotComputed, duration
 from microveil.evaluation.utility import standard_deviations
 from microveil.formats import load, sha256_of, source_of
@@ -38,7 +47,8 @@ class Pair:
     `original` and `released` are records × numeric attributes, NaN where a value is missing;
     `lengths` has for times the length of 1 in microseconds. Where the rows are aligned,
     `positions` says for each released record, in the order of the original, where it stands there,
-    and `order` where it stands in `table`; otherwise both are None.
+    and `order` where it stands in `table`; otherwise both are None. `weights` are the sampling
+    weights of `original` and `released`, if the plan has them.
     """
 
     source: nw.DataFrame[Any]
@@ -54,6 +64,7 @@ class Pair:
     detail: Detail | None
     plan: Plan | None
     left_out: tuple[NotComputed, ...]
+    weights: Weights | None = None
 
     @property
     def clusters(self) -> pl.DataFrame | None:
@@ -85,6 +96,24 @@ class Pair:
         both = ~np.isnan(matched).any(axis=1) & ~np.isnan(self.released).any(axis=1)
         return matched[both], self.released[both]
 
+    def some(self, rows: Integers) -> "Pair":
+        """Take some records of two tables whose records are in one order, as of a sample."""
+        in_order = None if self.positions is None else np.arange(len(rows))
+        return replace(
+            self,
+            source=self.source[rows, :],
+            table=self.table[rows, :],
+            original=self.original[rows],
+            released=self.released[rows],
+            categorical=tuple(
+                replace(c, original=c.original[rows], released=c.released[rows])
+                for c in self.categorical
+            ),
+            positions=in_order,
+            order=in_order,
+            weights=self.weights and Weights(*(each[rows] for each in self.weights)),
+        )
+
     def only(self, attributes: Sequence[str]) -> "Pair":
         """Leave out all other attributes."""
         kept = [a for a, name in enumerate(self.numeric) if name in attributes]
@@ -97,12 +126,19 @@ class Pair:
             categorical=tuple(c for c in self.categorical if c.name in attributes),
         )
 
-    def deviations(self, name: str, number: float) -> str:
+    def weighing(self, original: Booleans, released: Booleans) -> Weights | None:
+        """Return the sampling weights of some records of each table; None if there are none."""
+        if self.weights is None:
+            return None
+        return Weights(self.weights.original[original], self.weights.released[released])
+
+    def deviations(self, name: str, number: float, weights: Weights | None = None) -> str:
         """Write so many standard deviations of an attribute; of times also how long that is."""
         words = f"{number:.3g} standard deviations"
         if name not in self.lengths:
             return words
-        one = deviation(present(self.original[:, self.numeric.index(name)])) * self.lengths[name]
+        values = present(self.original[:, self.numeric.index(name)])
+        one = deviation(values, weights and weights.original) * self.lengths[name]
         return f"{words} ({duration(number * one)})"
 
 
@@ -113,7 +149,12 @@ def present(column: Reals) -> Reals:
 
 def complete(table: Reals) -> Reals:
     """Return the records without missing values."""
-    return table[~np.isnan(table).any(axis=1)]
+    return table[is_complete(table)]
+
+
+def is_complete(table: Reals) -> Booleans:
+    """Return which records have no missing values."""
+    return np.asarray(~np.isnan(table).any(axis=1))
 
 
 def complete_in(pair: Pair) -> tuple[Booleans, Booleans]:
@@ -126,9 +167,9 @@ def complete_in(pair: Pair) -> tuple[Booleans, Booleans]:
     )
 
 
-def deviation(values: Reals) -> float:
+def deviation(values: Reals, weights: Reals | None = None) -> float:
     """Return the standard deviation of an attribute without missing values; 0 if it has none."""
-    return float(standard_deviations(values[:, np.newaxis])[0]) if len(values) else 0.0
+    return float(standard_deviations(values[:, np.newaxis], weights)[0]) if len(values) else 0.0
 
 
 def without_constants(pair: Pair) -> tuple[Pair, list[NotComputed]]:
@@ -186,7 +227,7 @@ def pair_up(
             "compare a release with the table it was made from"
         )
     names, left_out = _attributes(source, opened, attributes, target)
-    positions = _positions(len(source), opened, aligned=aligned)
+    positions = positions_of(len(source), len(table), opened.detail, opened.plan, aligned=aligned)
     order = None if positions is None else np.argsort(positions, kind="stable")
     rows = slice(None) if order is None else order
     compared = [compare(name, source, table, opened.plan) for name in names]
@@ -206,7 +247,26 @@ def pair_up(
         detail=opened.detail,
         plan=opened.plan,
         left_out=tuple(left_out),
+        weights=_weights(source, table, opened.plan, rows),
     )
+
+
+def _weights(
+    source: nw.DataFrame[Any], table: nw.DataFrame[Any], plan: Plan | None, rows: slice | Integers
+) -> Weights | None:
+    """Return the sampling weights of both tables, if the plan has some that can be compared."""
+    for name in plan.sampling_weights if plan else ():
+        found = compare_numbers(name, column_of(source, name), column_of(table, name))
+        weights = Weights(found.original, found.released[rows])
+        wrong = sum(int(np.count_nonzero(~(each > 0))) for each in weights)
+        if wrong:
+            raise DataError(
+                f"sampling weights must be above 0, found {wrong:,} in original and release that "
+                "are not; correct them",
+                attribute=name,
+            )
+        return weights
+    return None
 
 
 def _side_by_side(columns: list[Reals], records: int) -> Reals:
@@ -231,16 +291,16 @@ def _open_release(
         detail = Detail.read(detail)
     source = source_of(release)
     if source is not None and source.path is not None:
-        certificate_beside(source.path)
-        if detail is not None:
-            _check_hash(source.path, detail)
+        check_belongs(source.path, detail)
     plan = detail.plan if detail else None
     table = load(release, verbatim=plan.verbatim if plan else ())  # nothing missing is written
     return _Opened(open_table(table.data), detail, plan)
 
 
-def _check_hash(path: Path, detail: Detail) -> None:
-    expected = detail.protected_sha256
+def check_belongs(path: Path, detail: Detail | None) -> None:
+    """Refuse a protected file beside the certificate, or with the detail, of another release."""
+    certificate_beside(path)
+    expected = None if detail is None else detail.protected_sha256
     if expected is not None and path.is_file() and sha256_of(path) != expected:
         raise FileError(
             f"{path}: not the file the detail was written with (its SHA-256 differs); "
@@ -272,10 +332,12 @@ def _attributes(
     return tuple(dict.fromkeys(chosen)), left_out
 
 
-def _positions(records: int, opened: _Opened, *, aligned: bool) -> Integers | None:
-    released = len(opened.table)
-    if opened.detail is not None:
-        return _checked_positions(records, released, opened.detail, opened.plan)
+def positions_of(
+    records: int, released: int, detail: Detail | None, plan: Plan | None, *, aligned: bool
+) -> Integers | None:
+    """Return where each released record stood in the original; None if that is not known."""
+    if detail is not None:
+        return _checked_positions(records, released, detail, plan)
     if aligned and released != records:
         raise DataError(
             f"aligned rows must be as many in both, found {records:,} records in the original "
@@ -290,7 +352,7 @@ def _positions(records: int, opened: _Opened, *, aligned: bool) -> Integers | No
 
 
 def _checked_positions(records: int, released: int, detail: Detail, plan: Plan | None) -> Integers:
-    positions = detail.positions
+    positions: Integers | None = detail.positions
     if positions is None:
         raise DataError(
             "the detail does not say where records stood; give one written on one machine"

@@ -8,6 +8,7 @@ from microveil.evaluation import risk
 from microveil.evaluation.compared import MISSING
 from microveil.evaluation.pairing import Pair
 from microveil.evaluation.result import Figure, Items, NotComputed
+from microveil.evaluation.risk_figures import Count
 from microveil.plan.groups import Group
 
 _ALIKE = (
@@ -16,22 +17,32 @@ _ALIKE = (
 )  # fmt: skip
 
 
-def pooling_figures(pair: Pair) -> Items:
+_UNKNOWN = "joint clusters are not known without the detail"
+_DRAWN = "records that were drawn from a large table are no whole joint clusters"
+
+
+def pooling_figures(pair: Pair, count: Count) -> Items:
     """Count the records of joint clusters, and say what these have in common."""
     for group in pair.plan.pooled_groups if pair.plan else ():
-        yield from _class_figures(pair, group)
-        joint = {} if pair.detail is None else pair.detail.joint
-        labels = joint.get(", ".join(group.attributes))
+        yield from _class_figures(pair, group, count)
         for name in group.attributes:
             if name not in pair.attributes:
                 continue
+            labels = _labels(pair, group, name)
             if labels is None or pair.positions is None:
-                yield NotComputed(_ALIKE, "joint clusters are not known without the detail", name)
+                yield NotComputed(_ALIKE, _UNKNOWN if pair.detail is None else _DRAWN, name)
             else:
                 yield from _alike_figures(pair, name, labels)
 
 
-def _class_figures(pair: Pair, group: Group) -> Items:
+def _labels(pair: Pair, group: Group, name: str) -> Integers | None:
+    """Return the joint clusters in which an attribute of a group was pooled, if they are known."""
+    per_unit = pair.plan.per_unit if pair.plan else ()
+    level = [other for other in group.attributes if (other in per_unit) == (name in per_unit)]
+    return None if pair.detail is None else pair.detail.joint.get(", ".join(level))
+
+
+def _class_figures(pair: Pair, group: Group, count: Count) -> Items:
     """Count the rows that share their averages in the release."""
     names = ", ".join(group.attributes)
     if group.pooling != "average":
@@ -39,7 +50,7 @@ def _class_figures(pair: Pair, group: Group) -> Items:
     if not set(group.attributes) <= set(pair.table.columns):
         yield NotComputed(("risk.smallest_joint_class",), "not all of it is in the release", names)
         return
-    classes = risk.quasi_identifier_classes(pair.table.to_native(), group.attributes)
+    classes = count(group.attributes)
     yield Figure(
         "risk.smallest_joint_class",
         names,

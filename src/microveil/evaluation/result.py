@@ -15,11 +15,12 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
     from rich.table import Table
 
+    from microveil.evaluation.next_step import Change
     from microveil.evaluation.pairing import Pair
     from microveil.plan.scenarios import Scenario
 
 Part = Literal["utility", "risk", "learning"]
-About = Literal["table", "attribute", "pair", "columns", "class", "scenario"]
+About = Literal["table", "attribute", "pair", "columns", "class", "scenario", "rule"]
 
 ABOUT: dict[About, str] = {
     "table": "the whole table",
@@ -28,6 +29,7 @@ ABOUT: dict[About, str] = {
     "columns": 'columns, given as "a, b"',
     "class": 'a class, given as "target = class"',
     "scenario": "the whole table, or a scenario, given by its name",
+    "rule": "a rule, as the plan has it",
 }
 """What figures are about, and how that is given to `Evaluation.value`."""
 
@@ -75,8 +77,11 @@ MEASURES = {
         Measure("utility.sse_sst", "SSE/SST", "utility", "attribute", _high),
         Measure("utility.il1s", "IL1s per cell", "utility", "table", _high),
         Measure("utility.means", "difference in means", "utility", "attribute", abs),
+        Measure("utility.totals", "difference in totals", "utility", "attribute", abs),
         Measure("utility.variances", "difference in variances", "utility", "attribute", abs),
         Measure("utility.quantiles", "difference in quantiles", "utility", "attribute", abs),
+        Measure("utility.interval_overlap", "overlap of confidence intervals", "utility",
+                "attribute", _low),
         Measure("utility.pearson", "difference in Pearson correlations", "utility", "pair", abs),
         Measure("utility.spearman", "difference in Spearman correlations", "utility", "pair", abs),
         Measure("utility.unchanged", "share unchanged", "utility", "attribute", _low,
@@ -84,8 +89,14 @@ MEASURES = {
         Measure("utility.total_variation", "total variation distance", "utility", "attribute",
                 _high),
         Measure("utility.cramers_v", "difference in Cramér's V", "utility", "pair", abs),
+        Measure("utility.unit_consistency", "units with equal values in all records", "utility",
+                "table", _low),
+        Measure("utility.stratum_totals", "error of totals by stratum", "utility", "attribute",
+                _high),
         Measure("utility.pmse", "pMSE", "utility", "table", _high),
         Measure("utility.pmse_ratio", "pMSE ratio", "utility", "table", _high),
+        Measure("utility.rule_broken", "records that break a rule", "utility", "rule", _high),
+        Measure("utility.rule_changed", "records changed to keep a rule", "utility", "rule", _high),
         Measure("linkage.nearest", "linkage by nearest record", "risk", "scenario", _high),
         Measure("linkage.one_to_one", "linkage one to one", "risk", "scenario", _high),
         Measure("linkage.structure", "linkage by shared values", "risk", "scenario", _high),
@@ -97,6 +108,7 @@ MEASURES = {
                 _high),
         Measure("risk.linkage_with_kept", "linkage with kept columns known", "risk", "columns",
                 _high),
+        Measure("risk.linkage_of_units", "linkage of whole units", "risk", "table", _high),
         Measure("risk.smallest_class", "smallest class", "risk", "columns", _low),
         Measure("risk.smallest_joint_class", "smallest joint class", "risk", "columns", _low),
         Measure("risk.joint_distinct_least", "fewest values in a joint cluster", "risk",
@@ -153,6 +165,8 @@ class Figure:
     high
         How high the value is to be taken where that is not the value itself: the upper end of the
         95% interval of a sample, or what is proved.
+    weighted
+        Whether it compares estimates by the plan's sampling weight.
     """
 
     measure: str
@@ -160,6 +174,7 @@ class Figure:
     value: float
     reading: str
     high: float | None = None
+    weighted: bool = False
 
     @property
     def at_most(self) -> float:
@@ -169,7 +184,8 @@ class Figure:
     @property
     def label(self) -> str:
         """What people read of its measure."""
-        return MEASURES[self.measure].label
+        weighted = ", weighted" if self.weighted else ""
+        return f"{MEASURES[self.measure].label}{weighted}"
 
 
 @dataclass(frozen=True)
@@ -264,6 +280,10 @@ class Evaluation(Summarised):
         The two tables as they were compared, from which a report draws without reading them again.
     scenarios
         Intruders that were tried besides one who knows all masked attributes of everybody.
+    drawn
+        How many records were drawn from tables too large to be looked at as a whole; else None.
+    change
+        Where records were drawn, the one change that would help most.
     """
 
     records: int
@@ -274,6 +294,8 @@ class Evaluation(Summarised):
     notes: tuple[str, ...]
     pair: "Pair" = field(repr=False, compare=False)
     scenarios: "tuple[Scenario, ...]" = ()
+    drawn: int | None = None
+    change: "Change | None" = field(default=None, repr=False, compare=False)
 
     def value(self, measure: str, attribute: str | None = None) -> float:
         """Return one figure's value.
@@ -310,6 +332,7 @@ class Evaluation(Summarised):
         return {
             "records": self.records,
             "released": self.released,
+            "drawn": self.drawn,
             "attributes": list(self.attributes),
             "figures": [asdict(figure) for figure in self.figures],
             "not_computed": [asdict(missing) for missing in self.not_computed],
@@ -317,10 +340,10 @@ class Evaluation(Summarised):
         }
 
     def to_frame(self) -> pl.DataFrame:
-        """Return the figures as a table: measure (its id), attribute, value, reading, high."""
+        """Return the figures as a table: measure (its id), attribute, value, reading, and so on."""
         schema = {
             "measure": pl.String, "attribute": pl.String, "value": pl.Float64,
-            "reading": pl.String, "high": pl.Float64,
+            "reading": pl.String, "high": pl.Float64, "weighted": pl.Boolean,
         }  # fmt: skip
         return pl.DataFrame([asdict(figure) for figure in self.figures], schema=schema)
 

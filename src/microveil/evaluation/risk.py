@@ -82,6 +82,11 @@ class Classes:
     smallest: int
     records: int
 
+    @property
+    def counts(self) -> tuple[int, int, int]:
+        """Records that are alone in their class, those of the smallest class, and all."""
+        return round(self.unique * self.records), self.smallest, self.records
+
 
 def quasi_identifier_classes(table: UserTable, quasi_identifiers: Sequence[str]) -> Classes:
     """Share of unique records and size of the smallest class on some columns of a table.
@@ -147,14 +152,28 @@ def cluster_widths(clusters: pl.DataFrame, deviations: Mapping[str, float]) -> d
 
 def _widths(clusters: pl.DataFrame, deviation: float) -> Widths:
     widths = (clusters["largest"] - clusters["smallest"]).to_numpy() / deviation
-    of_records = np.repeat(widths, clusters["records"].to_numpy())
-    median, ninth_decile = np.quantile(of_records, [0.5, 0.9], method="inverted_cdf")
+    records = clusters["records"].to_numpy()
+    median, ninth_decile = quantiles_of_records(widths, records, (0.5, 0.9))
     return Widths(
-        median=float(median),
-        ninth_decile=float(ninth_decile),
-        largest=float(of_records.max()),
-        narrow=float(np.mean(of_records < NARROW)),
+        median=median,
+        ninth_decile=ninth_decile,
+        largest=float(widths.max()),
+        narrow=float(records[widths < NARROW].sum() / records.sum()),
     )
+
+
+def quantiles_of_records(values: Reals, records: Integers, shares: Sequence[float]) -> list[float]:
+    """Return quantiles of values each of which stands for so many records.
+
+    Examples
+    --------
+    >>> quantiles_of_records(np.array([2.0, 1.0]), np.array([1, 9]), [0.5, 0.9, 0.95])
+    [1.0, 1.0, 2.0]
+    """
+    order = np.argsort(values)
+    up_to = np.cumsum(records[order])
+    at = np.searchsorted(up_to, np.array(shares) * up_to[-1] * (1 - 1e-12))
+    return [float(value) for value in values[order][at]]
 
 
 def without_noise(

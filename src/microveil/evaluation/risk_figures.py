@@ -1,6 +1,6 @@
 """Figures of risk, with readings. Missing values are treated as in the figures of utility."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import polars as pl
@@ -10,7 +10,11 @@ from microveil.evaluation.known import EVERYTHING, proved, what_is_known
 from microveil.evaluation.linkage import Linked
 from microveil.evaluation.pairing import Pair, deviation, present
 from microveil.evaluation.result import Figure, Items, NotComputed, percent
+from microveil.evaluation.risk import Classes
 from microveil.plan.scenarios import Scenario
+
+Count = Callable[[Sequence[str]], Classes]
+"""Counts the released records that share some columns."""
 
 _OF_KEPT = ("risk.unique_kept", "risk.linkage_with_kept")
 _WIDTHS = ("risk.width_median", "risk.width_90", "risk.width_largest", "risk.narrow_clusters")
@@ -90,18 +94,36 @@ def linkage_figure(linked: Linked, scenario: Scenario, proved: int | None) -> Fi
         f"{linked.does}; by chance {percent(linked.chance)}"
     )
     sampled = linked.attacked < linked.known
-    if sampled:
-        how = "records, protected anew by the same plan" if linked.anew else "people"
-        reading += (
-            f" (from a sample of {linked.attacked:,} of {linked.known:,} {how}; with 95% "
-            f"confidence {percent(linked.low)} to {percent(linked.high)})"
-        )
+    reading += _sample_of(linked)
     high = linked.high if sampled else None
     if proved is not None:
         reading += f"; pooling leaves nobody a better chance than 1 in {proved:,}"
         high = min(linked.high, 1 / proved)
     label = None if everything else scenario.label
     return Figure(linked.id, label, linked.share, reading, high)
+
+
+def _sample_of(linked: Linked) -> str:
+    """Say what a share was estimated from, if it was, and how sure it is."""
+    if linked.attacked == linked.known:
+        return ""
+    how = "people" if linked.anew is None else _anew(linked.anew)
+    return (
+        f" (from a sample of {linked.attacked:,} of {linked.known:,} {how}; with 95% "
+        f"confidence {percent(linked.low)} to {percent(linked.high)})"
+    )
+
+
+def _times(times: float) -> str:
+    return f"{times:,.0f} times" if times >= 10 else f"{times:.3g} times"
+
+
+def _anew(times: float) -> str:
+    return (
+        f"records, protected anew by the same plan with {_times(times)} the epsilon, which is "
+        "about the noise of the release in wider clusters and tends to find more people than there "
+        "are to be found; the worst of up to five"
+    )
 
 
 def cluster_figures(pair: Pair) -> Items:
@@ -170,14 +192,14 @@ def _width_figures(pair: Pair, clusters: pl.DataFrame) -> Items:
         )
 
 
-def class_figures(pair: Pair, quasi_identifiers: Sequence[str]) -> Items:
+def class_figures(count: Count, quasi_identifiers: Sequence[str]) -> Items:
     """Count records that share their quasi-identifiers in the release."""
     if not quasi_identifiers:
         yield NotComputed(
             ("risk.unique_records", "risk.smallest_class"), "no quasi-identifiers were named"
         )
         return
-    classes = risk.quasi_identifier_classes(pair.table.to_native(), quasi_identifiers)
+    classes = count(quasi_identifiers)
     names = ", ".join(quasi_identifiers)
     yield Figure(
         "risk.unique_records",
@@ -195,26 +217,30 @@ def class_figures(pair: Pair, quasi_identifiers: Sequence[str]) -> Items:
     )
 
 
-def kept_figures(pair: Pair, *, sample: int | None, seed: int) -> Items:
+def kept_figures(pair: Pair, count: Count, nearest: Callable[[Scenario], Linked]) -> Items:
     """Count the records that columns published as they are point to."""
     if pair.plan is None:
         yield NotComputed(_OF_KEPT, "the plan, which says what was kept, is not known")
         return
-    names = [name for name in pair.plan.names("kept") if name in pair.table.columns]
+    names = [name for name in pair.plan.kept if name in pair.table.columns]
     if names:
-        classes = risk.quasi_identifier_classes(pair.table.to_native(), names)
-        yield kept_figure(classes.unique, names)
+        yield kept_figure(count(names).unique, names)
     if names and pair.positions is not None and pair.attributes:
-        known = what_is_known(pair, Scenario(known=(*pair.attributes, *names)))
-        linked = linkage.nearest(
-            known.original,
-            known.masked,
-            nominal=known.columns("nominal"),
-            exact=known.columns("exact"),
-            sample=sample,
-            seed=seed,
-        )
+        linked = nearest(Scenario(known=(*pair.attributes, *names)))
         yield kept_linkage_figure(linked, names)
+
+
+def nearest_of(pair: Pair, scenario: Scenario, *, sample: int | None, seed: int) -> Linked:
+    """Link records of two tables in memory to the nearest."""
+    known = what_is_known(pair, scenario)
+    return linkage.nearest(
+        known.original,
+        known.masked,
+        nominal=known.columns("nominal"),
+        exact=known.columns("exact"),
+        sample=sample,
+        seed=seed,
+    )
 
 
 def kept_linkage_figure(linked: Linked, names: Sequence[str]) -> Figure:
@@ -225,7 +251,7 @@ def kept_linkage_figure(linked: Linked, names: Sequence[str]) -> Figure:
         linked.share,
         f"{percent(linked.share)} of records could be linked by someone who knows the masked "
         f"attributes and the kept columns ({', '.join(names)}) and {linked.does}: kept columns "
-        "tell pooled records apart; higher is riskier",
+        f"tell pooled records apart{_sample_of(linked)}; higher is riskier",
         linked.high if linked.attacked < linked.known else None,
     )
 
@@ -242,12 +268,12 @@ def kept_figure(unique: float, names: Sequence[str]) -> Figure:
     )
 
 
-def combination_figures(pair: Pair) -> Items:
+def combination_figures(pair: Pair, count: Count) -> Items:
     """Count the records whose masked values no other record shares as a whole."""
     masked = [name for name in pair.attributes if name in pair.table.columns]
     if not masked:
         return
-    classes = risk.quasi_identifier_classes(pair.table.to_native(), masked)
+    classes = count(masked)
     yield Figure(
         "risk.unique_combinations",
         None,

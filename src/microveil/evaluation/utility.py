@@ -3,7 +3,8 @@
 Every function takes two-dimensional arrays, records × attributes, without missing values. Standard
 deviations and variances are those of the original, with n − 1 in the denominator. An attribute
 that is constant in the original has no scale to measure in: where the two tables are compared
-record by record it counts 0 if it is unchanged; otherwise it is an error.
+record by record it counts 0 if it is unchanged; otherwise it is an error. Differences of estimates
+take sampling weights, and then measure in weighted standard deviations.
 """
 
 import warnings
@@ -16,6 +17,8 @@ import polars as pl
 
 from microveil.core.grid import Integers, Reals
 from microveil.errors import DataError
+from microveil.evaluation import estimates
+from microveil.evaluation.estimates import Weights
 
 Scale = Literal["std", "variance"]
 Correlation = Literal["pearson", "spearman"]
@@ -93,31 +96,65 @@ def il1s(original: Reals, masked: Reals) -> Reals:
     return means
 
 
-def mean_differences(original: Reals, masked: Reals) -> Reals:
+def mean_differences(original: Reals, masked: Reals, weights: Weights | None = None) -> Reals:
     """Change of each attribute's mean, in standard deviations of the original."""
     _check_attributes(original, masked)
-    change = masked.mean(axis=0) - original.mean(axis=0)
-    return in_deviations(change[np.newaxis], original).ravel()
+    before, after = weights or (None, None)
+    change = _means(masked, after) - _means(original, before)
+    return in_deviations(change[np.newaxis], original, before).ravel()
 
 
-def variance_differences(original: Reals, masked: Reals) -> Reals:
+def variance_differences(original: Reals, masked: Reals, weights: Weights | None = None) -> Reals:
     """Change of each attribute's variance, relative to the original: −0.1 is a tenth less."""
     _check_attributes(original, masked)
     _check_varies("original", original)
     if len(masked) < 2:
         raise DataError("masked must hold two records or more to have a variance, found one")
-    change: Reals = masked.var(axis=0, ddof=1) / original.var(axis=0, ddof=1) - 1
+    before, after = weights or (None, None)
+    change: Reals = _variances(masked, after) / _variances(original, before) - 1
     return change
 
 
-def quantile_differences(original: Reals, masked: Reals) -> Reals:
+def quantile_differences(original: Reals, masked: Reals, weights: Weights | None = None) -> Reals:
     """Change of each of `QUANTILES` (rows) of each attribute, in standard deviations."""
     _check_attributes(original, masked)
-    change = np.quantile(masked, QUANTILES, axis=0) - np.quantile(original, QUANTILES, axis=0)
-    return in_deviations(change, original)
+    before, after = weights or (None, None)
+    change = _quantiles(masked, after) - _quantiles(original, before)
+    return in_deviations(change, original, before)
 
 
-def correlation_differences(original: Reals, masked: Reals, kind: Correlation = "pearson") -> Reals:
+def total_difference(original: Reals, masked: Reals, weights: Weights | None = None) -> float:
+    """Change of one attribute's total, relative to the original; infinite where that is 0.
+
+    Examples
+    --------
+    >>> total_difference(np.array([1.0, 3.0]), np.array([1.0, 4.0]))
+    0.25
+    """
+    before, after = weights or (np.ones(len(original)), np.ones(len(masked)))
+    total = float(before @ original)
+    change = float(after @ masked) - total
+    return change / abs(total) if total else (np.inf if change else 0.0)
+
+
+def interval_overlap(original: Reals, masked: Reals, weights: Weights | None = None) -> float:
+    """How far 95% confidence intervals of one attribute's mean overlap (Karr et al. 2006).
+
+    1 where they are the same, 0 where they have nothing in common.
+
+    Examples
+    --------
+    >>> interval_overlap(np.array([1.0, 3.0]), np.array([1.0, 3.0]))
+    1.0
+    """
+    before, after = weights or (np.ones(len(original)), np.ones(len(masked)))
+    intervals = (estimates.interval_of_mean(x, w) for x, w in ((original, before), (masked, after)))
+    return estimates.overlap(*intervals)
+
+
+def correlation_differences(
+    original: Reals, masked: Reals, kind: Correlation = "pearson", weights: Weights | None = None
+) -> Reals:
     """Change of the correlation of every pair of attributes, as a matrix.
 
     Spearman's correlation gives equal values the mean of their ranks.
@@ -131,9 +168,9 @@ def correlation_differences(original: Reals, masked: Reals, kind: Correlation = 
            [-0.5,  0. ]])
     """
     _check_attributes(original, masked)
-    change: Reals = _correlations("masked", masked, kind) - _correlations(
-        "original", original, kind
-    )
+    before, after = weights or (None, None)
+    of_masked = _correlations("masked", masked, kind, after)
+    change: Reals = of_masked - _correlations("original", original, kind, before)
     return change
 
 
@@ -189,21 +226,35 @@ def propensity(original: Reals, masked: Reals) -> Propensity:
     return Propensity(pmse, expected, pmse / expected)
 
 
-def standard_deviations(original: Reals) -> Reals:
+def standard_deviations(original: Reals, weights: Reals | None = None) -> Reals:
     """Each attribute's standard deviation; exactly 0 where it is constant."""
     varies = original.max(axis=0) > original.min(axis=0)
     deviations = np.zeros(original.shape[1])
     if varies.any():
-        deviations[varies] = original[:, varies].std(axis=0, ddof=1)
+        deviations[varies] = np.sqrt(_variances(original[:, varies], weights))
     return deviations
 
 
-def in_deviations(moves: Reals, original: Reals) -> Reals:
+def _means(table: Reals, weights: Reals | None) -> Reals:
+    return table.mean(axis=0) if weights is None else estimates.means(table, weights)
+
+
+def _variances(table: Reals, weights: Reals | None) -> Reals:
+    return table.var(axis=0, ddof=1) if weights is None else estimates.variances(table, weights)
+
+
+def _quantiles(table: Reals, weights: Reals | None) -> Reals:
+    if weights is None:
+        return np.quantile(table, QUANTILES, axis=0)
+    return np.column_stack([estimates.quantiles(c, weights, QUANTILES) for c in table.T])
+
+
+def in_deviations(moves: Reals, original: Reals, weights: Reals | None = None) -> Reals:
     """Express moves, one column per attribute, in the attributes' standard deviations.
 
     A move of 0 stays 0 in a constant attribute; any other move of it cannot be expressed.
     """
-    deviations = standard_deviations(original)
+    deviations = standard_deviations(original, weights)
     constant = deviations == 0
     moved = np.flatnonzero(constant & np.any(moves != 0, axis=0))
     if len(moved):
@@ -215,8 +266,13 @@ def in_deviations(moves: Reals, original: Reals) -> Reals:
     return scaled
 
 
-def _correlations(name: str, table: Reals, kind: Correlation) -> Reals:
+def _correlations(
+    name: str, table: Reals, kind: Correlation, weights: Reals | None = None
+) -> Reals:
     _check_varies(name, table)
+    if weights is not None:
+        ranked = estimates.ranks(table, weights) if kind == "spearman" else table
+        return estimates.correlations(ranked, weights)
     return np.atleast_2d(np.corrcoef(ranks(table) if kind == "spearman" else table, rowvar=False))
 
 

@@ -5,6 +5,7 @@ where records are compared one by one; a measure of several attributes uses comp
 """
 
 from collections.abc import Sequence
+from functools import partial
 from itertools import combinations
 
 import numpy as np
@@ -13,7 +14,8 @@ from microveil.core.grid import Reals
 from microveil.errors import DataError
 from microveil.evaluation import utility
 from microveil.evaluation.encoding import encoded
-from microveil.evaluation.pairing import Pair, complete, deviation, present
+from microveil.evaluation.estimates import Weights
+from microveil.evaluation.pairing import Pair, complete, deviation, is_complete, present
 from microveil.evaluation.result import Figure, Items, NotComputed, moves, percent
 
 _KINDS: tuple[tuple[utility.Correlation, str], ...] = (
@@ -30,39 +32,57 @@ _OF_NUMBERS = (
 def distribution_figures(pair: Pair) -> Items:
     """Compare the numbers of the two tables as wholes."""
     for name, values, masked in zip(pair.numeric, pair.original.T, pair.released.T, strict=True):
-        original, released = present(values)[:, np.newaxis], present(masked)[:, np.newaxis]
-        (mean,) = utility.mean_differences(original, released)
-        yield Figure(
-            "utility.means",
-            name,
-            float(mean),
-            f"the mean {moves(mean, pair.deviations(name, abs(mean)))}",
-        )
-        if len(released) == 1:
-            yield NotComputed(("utility.variances",), "the release has one value", name)
-        else:
-            (change,) = utility.variance_differences(original, released)
-            yield Figure(
-                "utility.variances",
-                name,
-                float(change),
-                f"the variance {moves(change, percent(abs(change)))}",
-            )
-        quantiles = utility.quantile_differences(original, released).ravel()
-        worst = int(np.argmax(np.abs(quantiles)))
-        yield Figure(
-            "utility.quantiles",
-            name,
-            float(quantiles[worst]),
-            f"of nine quantiles the {percent(utility.QUANTILES[worst])} one moves most, by "
-            f"{pair.deviations(name, abs(quantiles[worst]))}",
-        )
+        weights = pair.weighing(~np.isnan(values), ~np.isnan(masked))
+        yield from _estimate_figures(pair, name, present(values), present(masked), weights)
     if pair.numeric:
         original, released = complete(pair.original), complete(pair.released)
-        yield from _correlation_figures(pair.numeric, original, released)
+        weights = pair.weighing(is_complete(pair.original), is_complete(pair.released))
+        yield from _correlation_figures(pair.numeric, original, released, weights)
 
 
-def _correlation_figures(names: Sequence[str], original: Reals, released: Reals) -> Items:
+def _estimate_figures(
+    pair: Pair, name: str, values: Reals, masked: Reals, weights: Weights | None
+) -> Items:
+    """Compare what is estimated of one attribute."""
+    figure = partial(Figure, attribute=name, weighted=weights is not None)
+    weighted = "weighted " if weights else ""
+    original, released = values[:, np.newaxis], masked[:, np.newaxis]
+    (mean,) = utility.mean_differences(original, released, weights)
+    said = f"the {weighted}mean {moves(mean, pair.deviations(name, abs(mean), weights))}"
+    yield figure("utility.means", value=float(mean), reading=said)
+    if name not in pair.lengths:
+        yield from _total_figure(name, utility.total_difference(values, masked, weights), weighted)
+    if len(released) == 1:
+        yield NotComputed(
+            ("utility.variances", "utility.interval_overlap"), "the release has one value", name
+        )
+    else:
+        (change,) = utility.variance_differences(original, released, weights)
+        said = f"the {weighted}variance {moves(change, percent(abs(change)))}"
+        yield figure("utility.variances", value=float(change), reading=said)
+        common = utility.interval_overlap(values, masked, weights)
+        said = f"the 95% confidence intervals of the {weighted}mean overlap by {percent(common)}"
+        yield figure("utility.interval_overlap", value=common, reading=said)
+    quantiles = utility.quantile_differences(original, released, weights).ravel()
+    worst = int(np.argmax(np.abs(quantiles)))
+    said = (
+        f"of nine {weighted}quantiles the {percent(utility.QUANTILES[worst])} one moves most, by "
+        f"{pair.deviations(name, abs(quantiles[worst]), weights)}"
+    )
+    yield figure("utility.quantiles", value=float(quantiles[worst]), reading=said)
+
+
+def _total_figure(name: str, change: float, weighted: str) -> Items:
+    if not np.isfinite(change):
+        yield NotComputed(("utility.totals",), "its total in the original is 0", name)
+        return
+    said = f"the {weighted}total {moves(change, percent(abs(change)))}"
+    yield Figure("utility.totals", name, change, said, weighted=bool(weighted))
+
+
+def _correlation_figures(
+    names: Sequence[str], original: Reals, released: Reals, weights: Weights | None
+) -> Items:
     varies = [a for a in range(len(names)) if deviation(original[:, a]) * deviation(released[:, a])]
     for a in sorted(set(range(len(names))) - set(varies)):
         yield NotComputed(
@@ -72,14 +92,18 @@ def _correlation_figures(names: Sequence[str], original: Reals, released: Reals)
         yield NotComputed(_CORRELATIONS, "they need two numeric attributes or more that vary")
         return
     for kind, measure in _KINDS:
-        changes = utility.correlation_differences(original[:, varies], released[:, varies], kind)
+        changes = utility.correlation_differences(
+            original[:, varies], released[:, varies], kind, weights
+        )
         for i, j in combinations(range(len(varies)), 2):
             change = float(changes[i, j])
             yield Figure(
                 measure,
                 f"{names[varies[i]]} × {names[varies[j]]}",
                 change,
-                f"the correlation {moves(change, f'{abs(change):.3g}')}",
+                f"the {'weighted ' if weights else ''}correlation "
+                f"{moves(change, f'{abs(change):.3g}')}",
+                weighted=weights is not None,
             )
 
 

@@ -13,6 +13,7 @@ from microveil.errors import DataError
 from microveil.evaluation import linkage, risk
 from microveil.evaluation.glance import Glance, glance
 from microveil.evaluation.grades import (
+    MEDIUM_LINKAGE,
     PASS_RULE,
     Card,
     grade_of,
@@ -26,11 +27,15 @@ from microveil.evaluation.grades import (
 from microveil.evaluation.known import EVERYTHING, Known, proved, scenarios_of, what_is_known
 from microveil.evaluation.linkage import Linked
 from microveil.evaluation.next_step import Change, losses_of, next_step
+from microveil.evaluation.pairing import Pair
 from microveil.evaluation.result import Figure, percent
 from microveil.evaluation.risk_figures import kept_figure, kept_linkage_figure, linkage_figure
+from microveil.evaluation.unit_figures import stratum_figures, unit_figures
+from microveil.evaluation.unit_linkage import unit_linkage_figures
 from microveil.plan.scenarios import Scenario
 from microveil.release.certificate import Certificate
 from microveil.release.release import Release
+from microveil.release.rules import RuleOutcome
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -38,7 +43,8 @@ if TYPE_CHECKING:
 STRUCTURE = 1_200
 """Records up to which the attack by shared values is made on the release itself."""
 
-_TRIAL = 1_000
+_TRIAL, _TRIALS = 1_000, 5
+_OF_UNITS = 200_000
 _LINKED = (
     "these tell which records are one person's, here and wherever the same key was used. The "
     "attacks look at records one by one; someone who knows several of a person finds more."
@@ -65,6 +71,8 @@ class Verdict(Summarised):
         Pseudonyms, which link the records of a person.
     shifted
         Dates that moved with their people, whom no attack looked for by them.
+    rules
+        What became of each rule of the plan.
     """
 
     records: int
@@ -73,6 +81,7 @@ class Verdict(Summarised):
     change: Change | None
     linked_by: tuple[str, ...] = ()
     shifted: tuple[str, ...] = ()
+    rules: tuple[RuleOutcome, ...] = ()
 
     @property
     def passed(self) -> bool:
@@ -114,12 +123,21 @@ class Verdict(Summarised):
             yield "Pseudonyms", f"{', '.join(self.linked_by)}: {_LINKED}"
         if self.shifted:
             yield "Moved dates", f"{', '.join(self.shifted)}: {_MOVED}"
+        left = [f"{rule.rule} by {rule.released:,}" for rule in self.rules if rule.released]
+        if left:
+            yield (
+                "Rules",
+                f"still broken, since no masked values would keep them: {'; '.join(left)}",
+            )
         shares = [f for f in self.figures if f.measure == "risk.clusters_without_noise"]
         if any(figure.value for figure in shares):
             most = max(shares, key=lambda figure: figure.value)
             mean = sum(figure.value for figure in shares) / len(shares)
             text = f"{percent(mean)} of masked values are without it, whatever ε is"
             yield "Noise", f"{text}; most in {most.attribute}, {percent(most.value)}."
+        for figure in self.figures:
+            if figure.measure == "utility.unit_consistency":
+                yield "Units", f"{figure.reading}."
         lost = self.usefulness
         said = dict.fromkeys([*how_far(self.figures), *lost.sentences[:1]])
         yield "Usefulness", " ".join([f"{lost.answer}.", *said])
@@ -158,9 +176,9 @@ def verdict(
 
     It takes seconds: of a large table some records are looked at one by one, and the people they
     belong to are looked for among all released records. What depends on everybody's values, the
-    attack by who shares values with whom, is tried on some records that are protected anew by the
-    same plan, unless pooling proves that it finds nobody. Once an attack has linked too many, no
-    further one is made.
+    attack by who shares values with whom, is tried on some records that are protected anew with
+    about the noise of the release, unless pooling proves that it finds nobody. Once an attack has
+    linked too many, no further one is made.
 
     Parameters
     ----------
@@ -190,18 +208,27 @@ def verdict(
     if not look.pair.attributes:
         raise DataError("no masked attribute varies, so nobody can be looked for")
     scenarios = scenarios_of(look.pair, known, people)
-    figures = [*losses_of(look.pair), *_exposed(look)]
+    figures = [*losses_of(look.pair), *_kept_together(look, random), *_exposed(look)]
     for scenario in (EVERYTHING, *scenarios):
         figures += _attacks(look, scenario, random)
     figures += _attack_with_kept(look) if passes(figures) else ()
+    figures += _attack_on_units(look, random) if passes(figures) else ()
     change = next_step(look, figures, scenarios, seed=int(random.integers(2**32)))
     names = look.plan.names("pseudonym"), look.plan.names("shifted")
-    return Verdict(look.records, len(look.chosen), tuple(figures), change, *names)
+    return Verdict(look.records, look.looked_at, tuple(figures), change, *names, release.rules)
+
+
+def _kept_together(look: Glance, random: np.random.Generator) -> Iterator[Figure]:
+    """Measure whether units still agree, and totals by stratum."""
+    pair = look.pair if look.plan.unit is None else look.of_units(_OF_UNITS, random)
+    for item in (*unit_figures(pair), *stratum_figures(pair)):
+        if isinstance(item, Figure):
+            yield item
 
 
 def _exposed(look: Glance) -> Iterator[Figure]:
     """Count what is published as it is: kept columns, and values without noise."""
-    kept = look.plan.names("kept")
+    kept = look.plan.kept
     if kept:
         yield kept_figure(look.unique(kept), kept)
     clusters = look.pair.clusters
@@ -213,10 +240,18 @@ def _exposed(look: Glance) -> Iterator[Figure]:
 
 def _attack_with_kept(look: Glance) -> Iterator[Figure]:
     """Look for people by kept columns too, which may tell apart records that are pooled."""
-    kept = look.plan.names("kept")
+    kept = look.plan.kept
     if kept:
         both = Scenario(known=(*look.pair.attributes, *kept))
         yield kept_linkage_figure(look.nearest(both), kept)
+
+
+def _attack_on_units(look: Glance, random: np.random.Generator) -> Iterator[Figure]:
+    """Look for units by all of their records at once."""
+    if look.plan.unit is not None:
+        for item in unit_linkage_figures(look.of_units(_OF_UNITS, random)):
+            if isinstance(item, Figure):
+                yield item
 
 
 def _attacks(look: Glance, scenario: Scenario, random: np.random.Generator) -> Iterator[Figure]:
@@ -253,15 +288,35 @@ def _given(known: Known, scenario: Scenario, random: np.random.Generator) -> dic
 
 
 def _by_structure(look: Glance, scenario: Scenario, random: np.random.Generator) -> Linked | None:
-    """Link by who shares values with whom: in the release, or in some records protected anew."""
+    """Link by who shares values with whom, unless pooling proves that it finds nobody."""
     plan = look.plan
     clustered = any(METHODS[plan.method_of(name)].clustered for name in plan.confidential)
     names = [name for name in scenario.known or plan.confidential if name in plan.confidential]
     if not clustered or not names or proved(plan, Scenario(known=tuple(names))):
         return None
-    pair = look.pair if look.records <= STRUCTURE else look.trial(look.plan, _TRIAL, random)
-    if pair is None:
-        return None
+    return by_structure(look, scenario, random)
+
+
+def by_structure(look: Glance, scenario: Scenario, random: np.random.Generator) -> Linked | None:
+    """Link by who shares values with whom: in the release, or in some records protected anew.
+
+    Whether the attack gets anywhere hangs on where it starts, so that it is tried more than once
+    where records are drawn, until it does, and the most successful counts; once where pooling
+    proves what it finds at most.
+    """
+    if look.records <= STRUCTURE:
+        return _structure(look.pair, scenario, random)
+    worst: Linked | None = None
+    for _ in range(1 if proved(look.plan, scenario) else _TRIALS):
+        anew = look.trial_for_structure(_TRIAL, random)
+        if anew is None or (worst is not None and worst.share > MEDIUM_LINKAGE):
+            break
+        found = _structure(anew.pair, scenario, random)
+        found = linkage.tried_anew(found, look.records, anew.times)
+        worst = found if worst is None or found.share > worst.share else worst
+    return worst
+
+
+def _structure(pair: Pair, scenario: Scenario, random: np.random.Generator) -> Linked:
     known = what_is_known(pair, scenario)
-    found = linkage.structure(known.original, known.masked, **_given(known, scenario, random))
-    return found if pair is look.pair else linkage.tried_anew(found, look.records)
+    return linkage.structure(known.original, known.masked, **_given(known, scenario, random))

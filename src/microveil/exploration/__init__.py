@@ -131,7 +131,7 @@ def _expect(
         point, _ = tried[place]
         best[point.epsilon] = min(best.get(point.epsilon, point), point, key=_by_expected)
     for point in best.values():
-        variants = pooled(base, point.plan, engine.records, limits)
+        variants = pooled(base, point.plan, int(engine.pooled_sizes.min()), limits)
         tried += [_expected(engine, plan) for plan in variants]
     return tried
 

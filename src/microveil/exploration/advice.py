@@ -132,8 +132,9 @@ def _hidden(point: Point) -> list[str]:
         return []
     several = len(point.plan.pooled_groups) > 1
     known = "the attributes of one group" if several else "the confidential attributes"
+    whose = "a person's" if point.plan.unit is None else "a unit's"
     return [
-        f"Nobody picks a person's row by {known} with a better chance than 1 in "
+        f"Nobody picks {whose} row by {known} with a better chance than 1 in "
         f"{point.anonymity} (level 3)."
     ]
 
@@ -171,14 +172,15 @@ def _on_categories(found: Measured) -> list[str]:
 
 def _covered(plan: Plan) -> str:
     """Say what ε covers; the certificate of a release says it in full."""
+    whom = "a person" if plan.unit is None else "a unit"
     if plan.guarantee == "re-clustered":
         return (
-            "With noise scales fixed, this ε covers a person, by individual differential privacy, "
+            f"With noise scales fixed, this ε covers {whom}, by individual differential privacy, "
             "both with fixed clusters (level 1) and re-clustered for the same k (level 2)."
         )
-    several = plan.records_per_person > 1
+    several = any(plan.persons_of(name) > 1 for name in plan.confidential)
     fixed = (
-        "With fixed clusters and noise scales, this ε covers a person, by individual differential "
+        f"With fixed clusters and noise scales, this ε covers {whom}, by individual differential "
         f"privacy{', while no two records of a person share a cluster' if several else ''} "
         "(level 1)."
     )

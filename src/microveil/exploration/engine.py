@@ -5,10 +5,12 @@ from typing import Any, TypeVar
 
 from microveil.core.attribute import AttributeSettings, Category, CategorySettings
 from microveil.core.grid import Grid, Integers
+from microveil.core.joint_units import JointLabels
 from microveil.core.pooling import Pool
 from microveil.core.tables import UserTable
 from microveil.engines.base import CategoryFacts, Facts
-from microveil.engines.memory import MemoryEngine, Order
+from microveil.engines.memory import MemoryEngine
+from microveil.engines.strata import Order
 
 T = TypeVar("T")
 
@@ -53,7 +55,7 @@ class RepeatedEngine(MemoryEngine):
 
     def cluster_jointly(
         self, pool: Pool, seed: int | None, *, masked: bool
-    ) -> tuple[Integers, int]:
+    ) -> tuple[JointLabels, int]:
         """Cluster records once on the original values of a group, for every seed."""
         cluster = super().cluster_jointly
         if masked:

@@ -9,7 +9,7 @@ import narwhals as nw
 
 from microveil.core.choices import DEFAULT_METHOD, MethodName, Pooling
 from microveil.core.methods import GUARANTEES, METHODS
-from microveil.errors import DataError
+from microveil.errors import DataError, PlanError
 from microveil.exploration.result import Limits, Point
 from microveil.plan.columns import Described, as_polars
 from microveil.plan.plan import Plan
@@ -20,7 +20,7 @@ _K = (3, 5, 10, 25, 50, 100, 200)
 _ANONYMITIES = (5, 10, 25)
 _STAYS = (
     "cap", "guarantee", "missing",
-    "records_per_person", "domain_from_data", "from_data", "attributes",
+    "records_per_person", "unit", "within", "domain_from_data", "from_data", "attributes",
     "na", "dates",
 )  # fmt: skip
 
@@ -40,10 +40,27 @@ def starting_plan(
             "explore weighs squared errors, which categories have none of, and the plan masks "
             "nothing else; evaluate a release instead"
         )
+    _check_units(plan)
     everything = {**plan.attributes, **{n: _varied(a) for n, a in plan.confidential.items()}}
     return plan.replace(
         attributes=everything, method=DEFAULT_METHOD, k=10, partition="fixed", post="auto",
     )  # fmt: skip
+
+
+def _check_units(plan: Plan) -> None:
+    """Refuse units of several records: the default method, which is compared, does not cover them.
+
+    Attributes that have one value for each unit are covered.
+    """
+    for name, attribute in plan.confidential.items():
+        if plan.unit is not None and not attribute.is_category and plan.persons_of(name) > 1:
+            raise PlanError(
+                f"explore compares {DEFAULT_METHOD} with other methods, and it does not cover "
+                f"units of {plan.records_per_person} records; evaluate releases of this plan "
+                "instead, or explore it without unit",
+                attribute=name,
+                setting="unit",
+            )
 
 
 def _varied(attribute: Confidential) -> Confidential:
@@ -129,8 +146,19 @@ def _sizes(base: Plan, table: nw.DataFrame[Any]) -> list[int]:
     names = [name for name in base.confidential if name in table.columns]
     if base.missing == "drop":
         table = table.drop_nulls(names)
-    records = min((len(table) - table[name].null_count() for name in names), default=0)
+    records = min((_fewest(base, table, name) for name in names), default=0)
     return [k for k in _K if k <= records // 2] or [METHODS[DEFAULT_METHOD].least_k]
+
+
+def _fewest(base: Plan, table: nw.DataFrame[Any], name: str) -> int:
+    """Count the values of an attribute in the stratum that has the fewest."""
+    if name in base.per_unit and base.unit in table.columns:
+        table = table.unique(base.unit)
+    strata = [stratum for stratum in base.within if stratum in table.columns]
+    if not strata:
+        return len(table) - table[name].null_count()
+    sizes = table.drop_nulls(name).group_by(strata).agg(nw.len().alias("records"))["records"]
+    return int(sizes.min()) if len(sizes) else 0
 
 
 def chosen(points: Sequence[Point]) -> list[int]:

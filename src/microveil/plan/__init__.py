@@ -2,7 +2,7 @@
 
 from microveil.plan.groups import Group
 from microveil.plan.plan import Plan
-from microveil.plan.roles import Confidential, Derived, Identifier, Kept, Pseudonym, Shifted
+from microveil.plan.roles import Confidential, Derived, Identifier, Kept, Pseudonym, Shifted, Weight
 from microveil.plan.scenarios import Scenario
 
 __all__ = [
@@ -15,4 +15,5 @@ __all__ = [
     "Pseudonym",
     "Scenario",
     "Shifted",
+    "Weight",
 ]

@@ -32,6 +32,7 @@ def check_plan(plan: "Plan") -> None:
         _check_groups,
         _check_together,
         _check_shifted,
+        _check_sampling_weights,
     ):
         with problems:
             check(plan)
@@ -252,7 +253,7 @@ def _check_trim(plan: "Plan", name: str) -> None:
 
 
 def _check_persons(plan: "Plan", name: str) -> None:
-    method, records = _method(plan, name), plan.records_per_person
+    method, records = _method(plan, name), plan.persons_of(name)
     if plan.guarantee == "fixed-clusters" or records == 1:
         return
     if not method.promise.covers_persons_reclustered:
@@ -324,6 +325,17 @@ def _check_shifted(plan: "Plan") -> None:
                 attribute=name,
                 setting="role",
             )
+
+
+def _check_sampling_weights(plan: "Plan") -> None:
+    _, *others = plan.sampling_weights or ("",)
+    for name in others:
+        raise PlanError(
+            f"a plan has one sampling weight, got {len(others) + 1}; publish the others as they "
+            'are with role = "kept", or drop them',
+            attribute=name,
+            setting="sampling_weight" if name in plan.confidential else "role",
+        )
 
 
 def _check_inputs(plan: "Plan", name: str) -> None:

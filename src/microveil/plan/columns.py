@@ -226,9 +226,10 @@ def _why_no_categories(look: Look) -> str:
 
 def _of_numbers(look: Look) -> Proposal:
     if _is_sampling_weight(look):
+        role = "weight" if _can_weigh(look) else "kept"
         return Proposal(
-            {"role": "kept"},
-            "sampling weights",
+            {"role": role},
+            "sampling weights" if role == "weight" else "sampling weights, some of them 0 or none",
             remark="analyses need them as they are; drop them if they tell who is who",
         )
     if look.whole is None:
@@ -358,7 +359,8 @@ def _key(look: Look, why: str) -> Proposal:
         return _categories(seen, "codes by its name")
     most = int(look.values.value_counts()["count"].max())  # type: ignore[arg-type]
     repeated = (
-        f"up to {most} records share one: if it is a person's, set records_per_person = {most}"
+        f"up to {most} records share one: if it is a person's or a household's, set unit to it and "
+        f"records_per_person = {most}"
     )
     return _dropped(why, look, repeated if most > 1 else "")
 
@@ -378,6 +380,12 @@ def _is_sampling_weight(look: Look) -> bool:
         middle = float(look.values.cast(pl.Float64).median())  # type: ignore[arg-type]
         return not any(low <= middle <= high for low, high in _WEIGHTS_OF_BODIES)
     return True
+
+
+def _can_weigh(look: Look) -> bool:
+    """Whether every record has a finite number above 0."""
+    weights = look.values.cast(pl.Float64)
+    return not look.missing and bool((weights.is_finite() & (weights > 0)).all())
 
 
 def _labelled(look: Look) -> Proposal | None:

@@ -44,14 +44,17 @@ from microveil.plan.roles import (
     Pseudonym,
     Shifted,
     Trim,
+    Weight,
 )
+from microveil.plan.rules import check_rules, parse
 from microveil.plan.scenarios import Scenario, ScenarioSettings, check_scenarios
 from microveil.plan.toml import inline, texts
+from microveil.plan.units import check_units
 
 if TYPE_CHECKING:
     import polars as pl
 
-AttributeRole = Confidential | Identifier | Kept | Derived | Pseudonym | Shifted
+AttributeRole = Confidential | Identifier | Kept | Derived | Weight | Pseudonym | Shifted
 AttributesGiven = Mapping[str, object]
 """Attributes as they may be given: roles, their names, or mappings.
 
@@ -120,9 +123,12 @@ class PlanOptions(TypedDict, total=False):
     post: Post
     missing: Missing
     records_per_person: int
+    unit: str | None
+    within: Sequence[str]
     domain_from_data: bool
     from_data: Sequence[str]
     ledger: str | Path | None
+    rules: Sequence[str]
     scenarios: Sequence[Scenario | ScenarioSettings]
     na: Sequence[str]
     dates: DateOrder | None
@@ -207,7 +213,17 @@ class Plan(Summarised, Part):
         ``"error"``; ``"keep"``: nulls stay null and the others are clustered without them;
         ``"drop"``: records with a null in a confidential attribute are left out.
     records_per_person
-        The most records one person has. Each record's budget is epsilon divided by it.
+        The most records one person, or with `unit` one unit, has, known without the data. Each
+        record's budget is epsilon divided by it.
+    unit
+        The column that says which records are of one unit: a household of several persons, or a
+        patient of several visits. All records of a person must be in one. It is an identifier, or a
+        pseudonym. Epsilon is then that of a unit, and so covers its persons: an attribute that has
+        ``per_unit = true`` is masked once for each, and equal in all its records; the budget of any
+        other is divided by `records_per_person`. Values are pooled by unit.
+    within
+        Columns, kept or dropped, whose values are strata. Clusters and joint clusters never have
+        records of two of them, and the guarantee is about tables that agree on the strata.
     domain_from_data
         Read undeclared domains from the data. For DP and DP-UM this voids the claim, so it must be
         said here; it warns and is written on the certificate.
@@ -218,6 +234,12 @@ class Plan(Summarised, Part):
     ledger
         The path of the ledger of these people, into which every release by this plan is entered; in
         a TOML file it is looked for from the file's folder.
+    rules
+        What every released record must keep: ``["birth <= visit", "a + b == total"]``. Sums of
+        multiples of columns, numbers and dates are compared by <=, <, ==, >= or >; names with
+        spaces stand in double quotes, and numbers beside dates count days. Masked values that
+        break one are changed as little as possible, which costs no budget. A record with a missing
+        value in a rule's columns does not break it.
     scenarios
         Intruders on whom `evaluate` and `verdict` try a release, each a `Scenario`. They change
         nothing in it, and the certificate does not mention them.
@@ -226,8 +248,8 @@ class Plan(Summarised, Part):
     dates
         ``"day-first"`` or ``"month-first"``: how dates such as 03/02/2011 in a CSV file are read.
     attributes
-        For every column its role: `Confidential`, `Identifier`, `Kept`, `Derived`, `Pseudonym` or
-        `Shifted`, or the role's name alone.
+        For every column its role: `Confidential`, `Identifier`, `Kept`, `Derived`, `Weight`,
+        `Pseudonym` or `Shifted`, or the role's name alone.
 
     Examples
     --------
@@ -260,9 +282,12 @@ class Plan(Summarised, Part):
     post: Post = "auto"
     missing: Missing = "error"
     records_per_person: int = 1
+    unit: str | None = None
+    within: Annotated[tuple[str, ...], Field(strict=False)] = ()
     domain_from_data: bool = False
     from_data: Annotated[tuple[str, ...], Field(strict=False)] = ()
     ledger: Annotated[str | None, BeforeValidator(_path_as_text)] = None
+    rules: Annotated[tuple[str, ...], Field(strict=False)] = ()
     scenarios: Annotated[tuple[Scenario, ...], Field(strict=False)] = ()
     na: Annotated[tuple[str, ...], Field(strict=False)] = ()
     dates: DateOrder | None = None
@@ -280,7 +305,7 @@ class Plan(Summarised, Part):
     @model_validator(mode="after")
     def _check(self) -> Self:
         problems = Problems()
-        for check in (check_plan, check_scenarios):
+        for check in (check_plan, check_units, check_scenarios, check_rules):
             with problems:
                 check(self)
         problems.raise_found()
@@ -308,9 +333,29 @@ class Plan(Summarised, Part):
         """The dates and times that move by a number of days per person."""
         return _Frozen({n: a for n, a in self.attributes.items() if isinstance(a, Shifted)})
 
+    @property
+    def per_unit(self) -> tuple[str, ...]:
+        """Names of the attributes that have one value for each unit."""
+        return tuple(name for name, a in self.confidential.items() if a.per_unit)
+
+    def persons_of(self, attribute: str) -> int:
+        """Return the most values of an attribute that one person, or one unit, has."""
+        return 1 if self.confidential[attribute].per_unit else self.records_per_person
+
     def names(self, role: str) -> tuple[str, ...]:
         """Names of the attributes of one role, in plan order."""
         return tuple(name for name, a in self.attributes.items() if a.role == role)
+
+    @property
+    def kept(self) -> tuple[str, ...]:
+        """Names of the attributes that are published as they are, sampling weights included."""
+        return tuple(n for n, a in self.attributes.items() if a.role in ("kept", "weight"))
+
+    @property
+    def sampling_weights(self) -> tuple[str, ...]:
+        """Names of sampling weights, of which there is one at most in a plan that was checked."""
+        masked = [name for name, a in self.confidential.items() if a.sampling_weight]
+        return (*self.names("weight"), *masked)
 
     def read_from_data(self, attribute: str) -> frozenset[str]:
         """Return the settings of an attribute, its own or the plan's, that `from_data` marks."""
@@ -334,7 +379,9 @@ class Plan(Summarised, Part):
     def verbatim(self) -> tuple[str, ...]:
         """Names of the attributes whose values are text, whatever they look like."""
         text = [n for n, a in self.confidential.items() if a.has_text_categories]
-        return (*self.names("kept"), *self.names("pseudonym"), *text)
+        compared = {name for rule in self.rules for name in parse(rule).names}
+        kept = [name for name in self.names("kept") if name not in compared]
+        return (*kept, *self.names("pseudonym"), *text)
 
     @property
     def reading(self) -> Reading:
@@ -473,6 +520,8 @@ class Plan(Summarised, Part):
             settings["from_data"] = texts(self.from_data)
         if self.groups:
             settings["groups"] = [_group_to_toml(group) for group in self.groups]
+        if self.rules:
+            settings["rules"] = texts(self.rules)
         if self.scenarios:  # tables, so they come last
             settings["scenarios"] = [
                 scenario.model_dump(exclude_defaults=True) for scenario in self.scenarios

@@ -4,7 +4,7 @@ Looking at the data has a price, so every proposal that depends on it is marked 
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.metadata import version
 from itertools import combinations
 from types import MappingProxyType
@@ -26,6 +26,11 @@ from microveil.plan.toml import commented, texts
 FROM_DATA = "(from the data)"
 
 _MOST_COLUMNS_FOR_SUMS = 60
+_DONE = {
+    "identifier": "dropped: ",
+    "kept": "published as it is: ",
+    "weight": "published as it is: ",
+}
 
 
 @dataclass(frozen=True)
@@ -77,7 +82,7 @@ def propose(
     """
     table, plain = as_polars(table), Described()
     looks = {c.name: Look(c.name, c, described.get(c.name, plain)) for c in table}
-    proposals = {column: propose_role(look) for column, look in looks.items()}
+    proposals = _one_weight({column: propose_role(look) for column, look in looks.items()})
     numeric = [n for n, p in proposals.items() if p.ordered and table[n].dtype.is_numeric()]
     proposals |= _sums(table, numeric)
     confidential = [name for name, p in proposals.items() if p.masked]
@@ -99,6 +104,16 @@ def propose(
     document.add("attributes", attributes)
     toml = tomlkit.dumps(document).rstrip() + "\n"
     return Proposed(toml, {column: (looks[column], p) for column, p in proposals.items()})
+
+
+def _one_weight(proposals: dict[str, Proposal]) -> dict[str, Proposal]:
+    """Let the first sampling weight be the plan's; others are kept as they are."""
+    _, *others = [name for name, p in proposals.items() if p.role == "weight"] or [""]
+    kept = {
+        name: replace(proposals[name], settings={"role": "kept"}, why="further sampling weights")
+        for name in others
+    }
+    return {**proposals, **kept}
 
 
 def _head(table: pl.DataFrame, name: str) -> list[str]:
@@ -185,7 +200,7 @@ def _comments(proposal: Proposal) -> list[str]:
         return [marked] if marked else []
     if proposal.role == "derived":
         return [f"{FROM_DATA} {proposal.why}"]
-    what = {"identifier": "dropped: ", "kept": "published as it is: "}.get(proposal.role, "")
+    what = _DONE.get(proposal.role, "")
     remark = f"; {proposal.remark}" if proposal.remark else ""
     lines = [f"{marked}: {proposal.why}{remark}" if marked else f"{what}{proposal.why}{remark}"]
     if proposal.instead:

@@ -88,6 +88,8 @@ class ConfidentialSettings(TypedDict, total=False):
     decimals: int | None
     resolution: float | Literal["data"] | None
     unit: Unit | None
+    sampling_weight: bool
+    per_unit: bool
 
 
 class Confidential(Part):
@@ -128,6 +130,12 @@ class Confidential(Part):
         warns, and the certificate says so.
     unit
         Of times: what masked values are rounded to; by default whole seconds, and days for dates.
+    sampling_weight
+        It is the sampling weight, masked: `evaluate` weighs estimates of the release by its masked
+        values. It needs a lower above 0, so that they stay positive.
+    per_unit
+        Whether all records of a unit, as the plan's `unit` says, have the same value. It is masked
+        once for each unit, and equal in all its records.
     """
 
     role: Literal["confidential"] = "confidential"
@@ -149,6 +157,8 @@ class Confidential(Part):
     decimals: int | None = None
     resolution: float | Literal["data"] | None = None
     unit: Unit | None = None
+    sampling_weight: bool = False
+    per_unit: bool = False
 
     def __init__(self, **settings: Unpack[ConfidentialSettings]) -> None:
         super().__init__(**settings)
@@ -239,6 +249,7 @@ class Confidential(Part):
             self._check_clusters,
             self._check_kind,
             self._check_categories,
+            self._check_sampling_weight,
         ):
             with problems:
                 check()
@@ -356,6 +367,21 @@ class Confidential(Part):
                 setting="level",
             )
 
+    def _check_sampling_weight(self) -> None:
+        if not self.sampling_weight:
+            return
+        if self.is_category:
+            raise PlanError(
+                f"a sampling weight is a number, but kind is {self.kind}; remove sampling_weight",
+                setting="sampling_weight",
+            )
+        if not isinstance(self.lower, int | float) or self.lower <= 0:
+            raise PlanError(
+                "a masked sampling weight must stay positive, so it needs a lower above 0; declare "
+                "the smallest weight there could be",
+                setting="lower",
+            )
+
     def _check_list(self, categories: tuple[Category, ...]) -> None:
         problem = None
         if len(categories) < 2:
@@ -380,6 +406,16 @@ class Kept(Part):
     """An attribute published as it is. The certificate lists it as unprotected."""
 
     role: Literal["kept"] = "kept"
+
+
+class Weight(Part):
+    """The sampling weight: how many people each record stands for, published as it is.
+
+    `evaluate` weighs its estimates by it, and a plan has one at most. To mask it, make it
+    confidential with ``sampling_weight=True``.
+    """
+
+    role: Literal["weight"] = "weight"
 
 
 class Pseudonym(Part):
@@ -570,7 +606,7 @@ def _in_words(model: type[Part], problem: "ErrorDetails", setting: str | None) -
     if problem["type"] == "missing":
         return f"{setting} is missing; add it"
     if problem["type"] in ("union_tag_invalid", "union_tag_not_found"):
-        return "role must be confidential, identifier, kept, derived, pseudonym or shifted"
+        return "role must be confidential, identifier, kept, derived, weight, pseudonym or shifted"
     expected = problem["msg"].replace("Input should be", "must be")
     if setting in ("lower", "upper"):
         expected = "must be a number, or a date or time such as 1992-12-31"

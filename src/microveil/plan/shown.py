@@ -17,7 +17,7 @@ def summary(plan: "Plan") -> Summary:
     masked = len(plan.confidential)
     title = (
         f"Plan: {masked:,} of {len(plan.attributes):,} attributes are masked with {plan.method} at "
-        f"ε = {plan.epsilon:g} per person"
+        f"ε = {plan.epsilon:g} per {'person' if plan.unit is None else 'unit'}"
     )
     rows = [
         (name, attribute.role, _written(settings_of(attribute)))
@@ -44,7 +44,7 @@ def settings_of(attribute: "AttributeRole") -> dict[str, Any]:
 
 def in_words(name: str, value: object) -> str:
     """Write one setting as TOML has it, but of long ones only how much there is."""
-    if name in ("categories", "taxonomy", "from_data", "groups", "together", "scenarios"):
+    if name in ("categories", "taxonomy", "from_data", "groups", "together", "rules", "scenarios"):
         size = len(value) if isinstance(value, tuple | Mapping) else 0
         return f"{size} {name}"
     if isinstance(value, bool):

@@ -88,6 +88,9 @@ class MaskedAttribute(_Entry):
     level: Annotated[
         int | None, Field(description="of the taxonomy, to whose groups categories were recoded")
     ] = None
+    per_unit: Annotated[
+        bool, Field(description="masked once for each unit, and equal in all its records")
+    ] = False
     categories: Annotated[int | None, Field(description="how many are declared; null if none are")]
     unit: Annotated[Unit | None, Field(description="of dates and times")]
     domain: DomainSource
@@ -107,7 +110,12 @@ class PooledGroup(_Entry):
     """Attributes whose masked values were pooled in joint clusters, formed by MDAV."""
 
     attributes: tuple[str, ...]
-    anonymity: Annotated[int, Field(description="every joint cluster has as many records or more")]
+    anonymity: Annotated[
+        int, Field(description="every joint cluster has as many records, or units, or more")
+    ]
+    of_units: Annotated[
+        bool, Field(description="whether joint clusters are of units, and not of records")
+    ] = False
     pooling: Pooling
     together: Annotated[
         tuple[tuple[str, ...], ...], Field(description="attributes exchanged together")
@@ -119,7 +127,10 @@ class PooledGroup(_Entry):
     parts: Annotated[int, Field(description="parts by median splits that MDAV ran over, each")]
     smallest_class: Annotated[
         int | None,
-        Field(description="records that share the rarest combination of averages; null: exchanged"),
+        Field(
+            description="records that share the rarest combination of averages, before rules; "
+            "null: exchanged"
+        ),
     ]
 
 
@@ -162,7 +173,16 @@ class Certificate(Summarised, _Entry):
     records: int
     epsilon: float
     guarantee: GuaranteeName
-    records_per_person: int
+    records_per_person: Annotated[
+        int, Field(description="the most records of one person, or of one unit")
+    ]
+    unit: Annotated[
+        str | None,
+        Field(description="the column of units, whose epsilon it is; null: of persons"),
+    ] = None
+    within: Annotated[
+        tuple[str, ...], Field(description="strata, which clusters and joint clusters do not cross")
+    ] = ()
     missing: Missing
     attributes: tuple[MaskedAttribute, ...]
     groups: tuple[PooledGroup, ...]
@@ -176,6 +196,9 @@ class Certificate(Summarised, _Entry):
         dict[str, int],
         Field(description="dates moved by one secret number of days per person, and the most days"),
     ] = {}
+    rules: Annotated[
+        tuple[str, ...], Field(description="what masked values were changed to keep")
+    ] = ()
     levels: tuple[Level, ...]
     not_protected: tuple[str, ...]
     notes: tuple[str, ...]
@@ -255,16 +278,19 @@ def certify(
         epsilon=plan.epsilon,
         guarantee=plan.guarantee,
         records_per_person=plan.records_per_person,
+        unit=plan.unit,
+        within=plan.within,
         missing=plan.missing,
         attributes=attributes,
-        groups=tuple(map(_group, resolved.pools, pooled)),
+        groups=tuple(_group(p, came, plan) for p, came in zip(resolved.pools, pooled, strict=True)),
         derived=tuple(
             DerivedAttribute(name=name, expression=d.expression) for name, d in plan.derived.items()
         ),
-        kept=plan.names("kept"),
+        kept=plan.kept,
         dropped=plan.names("identifier"),
         pseudonyms=plan.names("pseudonym"),
         shifted={name: attribute.days for name, attribute in plan.shifted.items()},
+        rules=plan.rules,
         levels=three_levels(resolved),
         not_protected=_not_protected(resolved),
         notes=resolved.notes,
@@ -272,10 +298,11 @@ def certify(
     )
 
 
-def _group(pool: Pool, pooled: Pooled) -> PooledGroup:
+def _group(pool: Pool, pooled: Pooled, plan: Plan) -> PooledGroup:
     return PooledGroup(
         attributes=pool.names,
         anonymity=pool.anonymity,
+        of_units=plan.unit is not None,
         pooling=pool.pooling,
         together=tuple(tuple(a.name for a in block) for block in pool.blocks if len(block) > 1),
         distances="masked values" if pool.follows_masked_values else "original values",
@@ -294,6 +321,7 @@ def _entry(settings: AttributeSettings, plan: Plan) -> MaskedAttribute:
         "k_from_data": settings.k_from_data,
         "partition": settings.partition if method.clustered else None,
         "post": settings.post,
+        "per_unit": settings.per_unit,
         "epsilon": settings.epsilon,
         "lower": _plain(declared.lower),
         "upper": _plain(declared.upper),
@@ -302,8 +330,8 @@ def _entry(settings: AttributeSettings, plan: Plan) -> MaskedAttribute:
         "round_to": declared.round_to,
         "level": declared.level,
         "domain": settings.domain_source,
-        "level_1_bound": level_1_bound(settings, plan.records_per_person),
-        "level_2_bound": level_2_bound(settings, plan.records_per_person),
+        "level_1_bound": level_1_bound(settings),
+        "level_2_bound": level_2_bound(settings),
     }
     if isinstance(settings, CategorySettings):
         declared_ones = len(settings.categories) if settings.domain_source == "declared" else None
@@ -327,9 +355,9 @@ def _plain(bound: Bound | None) -> float | str | None:
 def _not_protected(resolved: ResolvedPlan) -> tuple[str, ...]:
     plan = resolved.plan
     items = ["The number of records."]
-    if plan.names("kept"):
-        items.append(f"Kept attributes, published as they are: {', '.join(plan.names('kept'))}.")
-    items += _not_hidden_by_key(plan)
+    if plan.kept:
+        items.append(f"Kept attributes, published as they are: {', '.join(plan.kept)}.")
+    items += [*_not_hidden_of_units(plan), *_not_hidden_by_key(plan)]
     pooled = [name for pool in resolved.pools for name in pool.names]
     alone = [m for m in resolved.attributes if m.name not in pooled]
     if plan.missing == "keep" and len(pooled) < len(resolved.attributes):
@@ -364,6 +392,22 @@ def _not_protected(resolved: ResolvedPlan) -> tuple[str, ...]:
             f"are published as they are: {', '.join(unchanged)}."
         )
     return tuple(items)
+
+
+def _not_hidden_of_units(plan: Plan) -> list[str]:
+    """Say what clusters within strata, and values that a unit's records share, give away."""
+    dropped, items = [name for name in plan.within if name in plan.names("identifier")], []
+    if dropped:
+        items.append(
+            "That records which share a masked value, or a joint cluster, are of one stratum: "
+            f"{', '.join(dropped)}."
+        )
+    if plan.per_unit:
+        items.append(
+            "Which records are of one unit, so far as they alone agree in "
+            f"{', '.join(plan.per_unit)}, and how many records a unit has."
+        )
+    return items
 
 
 def _not_hidden_by_key(plan: Plan) -> list[str]:

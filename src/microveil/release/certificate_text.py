@@ -101,9 +101,10 @@ def how_hidden(certificate: Certificate) -> str:
         return ""
     least = min(group.anonymity for group in certificate.groups)
     known = " by the attributes of one group" if len(certificate.groups) > 1 else ""
-    if certificate.pseudonyms:
+    if set(certificate.pseudonyms) - {certificate.unit}:
         known += " on its own, without the records that pseudonyms link to it,"
-    return f", but a person's row is picked{known} with a chance of at most 1 in {least}"
+    row = f"a unit of a size that {least} have" if certificate.unit else "a person's row"
+    return f", but {row} is picked{known} with a chance of at most 1 in {least}"
 
 
 def show_stamp(certificate: Certificate) -> RenderableType | None:
@@ -117,20 +118,28 @@ def _is_seeded(certificate: Certificate) -> bool:
 
 def facts_of(certificate: Certificate) -> dict[str, str]:
     """Say what a certificate holds besides attributes and levels, for people."""
+    whose = f"unit ({certificate.unit})" if certificate.unit else "person"
+    per_unit = [a.name for a in certificate.attributes if a.per_unit]
     rows = {
         "software": certificate.software,
         "created": certificate.created,
         "random numbers": certificate.randomness,
         "records": f"{certificate.records:,}",
-        "epsilon": f"{exactly(certificate.epsilon)} per person",
+        "epsilon": f"{exactly(certificate.epsilon)} per {whose}",
         "guarantee": certificate.guarantee,
-        "records per person": f"{certificate.records_per_person}",
+        "records per unit" if certificate.unit else "records per person": (
+            f"{certificate.records_per_person}"
+        ),
+        **({"one value per unit": ", ".join(per_unit)} if certificate.unit else {}),
+        **({"strata": ", ".join(certificate.within)} if certificate.within else {}),
         "missing values": certificate.missing,
         "pooled": "; ".join(
-            f"{', '.join(g.attributes)} ({g.pooling} in joint clusters of {g.anonymity} or more)"
+            f"{', '.join(g.attributes)} ({g.pooling} in joint clusters of {g.anonymity}"
+            f"{' units' if g.of_units else ''} or more)"
             for g in certificate.groups
         ),
         "derived": ", ".join(f"{d.name} = {d.expression}" for d in certificate.derived),
+        "rules": "; ".join(certificate.rules),
         "kept, unprotected": ", ".join(certificate.kept),
         "dropped": ", ".join(certificate.dropped),
         "pseudonyms": ", ".join(certificate.pseudonyms),

@@ -22,7 +22,9 @@ def resolve_and_choose(plan: Plan, engine: Engine) -> ResolvedPlan:
     """
     resolved = resolve(plan, engine)
     attributes = tuple(
-        replace(m, k=_best_k(engine, m)) if m.k_chosen and isinstance(m, NumericSettings) else m
+        replace(m, k=_best_k(plan, engine, m))
+        if m.k_chosen and isinstance(m, NumericSettings)
+        else m
         for m in resolved.attributes
     )
     notes = tuple(
@@ -33,9 +35,16 @@ def resolve_and_choose(plan: Plan, engine: Engine) -> ResolvedPlan:
     return replace(resolved, attributes=attributes, notes=resolved.notes + notes)
 
 
-def _best_k(engine: Engine, settings: NumericSettings) -> int:
+def _best_k(plan: Plan, engine: Engine, settings: NumericSettings) -> int:
     """Return the k of least expected error, over values in steps of about a twentieth."""
-    most = min(_LARGEST_K, max(settings.method.least_k, settings.records // 2))
+    fewest = _fewest(engine, settings.name) if plan.within else settings.records
+    most = min(_LARGEST_K, max(settings.method.least_k, fewest // 2))
     steps = np.geomspace(settings.method.least_k, most, 120)
     candidates = np.unique(np.rint(steps).astype(int)).tolist()
     return int(candidates[int(np.argmin(engine.expected_errors(settings, candidates)))])
+
+
+def _fewest(engine: Engine, attribute: str) -> int:
+    """Count the values in the smallest stratum that has some."""
+    sizes = engine.stratum_sizes(attribute)
+    return int(sizes[sizes > 0].min())

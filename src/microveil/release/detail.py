@@ -10,13 +10,13 @@ from typing import Any
 
 import polars as pl
 
-from microveil.core.grid import Integers
 from microveil.core.tables import UserTable
 from microveil.errors import FileError
 from microveil.formats import check_regular
 from microveil.plan.plan import Plan
 
 _TABLES = ("clusters.parquet", "losses.parquet", "rows.parquet", "joint.parquet")
+_RULES = "rules.parquet"
 _UNREADABLE = (
     OSError, KeyError, TypeError, ValueError, EOFError, zipfile.BadZipFile, zlib.error,
     RuntimeError,  # that it is encrypted
@@ -39,21 +39,27 @@ class Detail:
         One row per attribute: epsilon per record, and the exact loss of this table when one
         record changes, with fixed clusters and re-clustered.
     positions
-        For every released record its position in the original table; None on Spark.
+        For every released record its position in the original table. On Spark, which keeps no
+        order of rows, a Spark DataFrame with the number of every record and fingerprints of what
+        it was, `original`, and what it is, `released`.
     joint
         For every group that was pooled, by the names of its attributes, the joint cluster of each
         record, in the order of the original; on Spark a Spark DataFrame of records by their number
         in the table, with block and joint cluster.
+    rules
+        What became of each rule of the plan: how many records broke it in the original, once they
+        were masked, and in the release; None if the plan has no rules.
     plan, protected_sha256
         Of a detail read from a file: what was done, and the protected file it belongs to.
     """
 
     clusters: UserTable
     losses: pl.DataFrame
-    positions: Integers | None = None
+    positions: UserTable | None = None
     plan: Plan | None = None
     protected_sha256: str | None = None
     joint: Mapping[str, Any] = field(default_factory=dict)
+    rules: pl.DataFrame | None = None
 
     def about(self) -> str:
         """Say as JSON what a detail is, and which protected file it belongs to."""
@@ -77,19 +83,30 @@ class Detail:
             for name, table in zip(_TABLES, tables, strict=True):
                 with archive.open(name, "w", force_zip64=True) as entry:
                     table.sink_parquet(entry)
+            if self.rules is not None:
+                with archive.open(_RULES, "w") as entry:
+                    self.rules.write_parquet(entry)
 
     @classmethod
-    def read(cls, path: str | Path) -> "Detail":
-        """Read a detail file."""
+    def read(cls, path: str | Path, scratch: Path | None = None) -> "Detail":
+        """Read a detail file; with a scratch directory clusters are unpacked there, and lazy."""
         try:
             check_regular(Path(path))
             with zipfile.ZipFile(path) as archive:
-                tables = (pl.read_parquet(archive.read(name)) for name in _TABLES)
-                clusters, losses, rows, groups = tables
+                clusters: UserTable
+                if scratch is None:
+                    clusters = pl.read_parquet(archive.read(_TABLES[0]))
+                else:
+                    clusters = pl.scan_parquet(archive.extract(_TABLES[0], scratch))
+                    clusters.collect_schema()
+                tables = (pl.read_parquet(archive.read(name)) for name in _TABLES[1:])
+                losses, rows, groups = tables
                 plan = Plan.from_toml(archive.read("plan.toml").decode())
                 protected_sha256 = json.loads(archive.read("about.json"))["protected_sha256"]
                 positions = rows["position"].to_numpy()
+                has_rules = _RULES in archive.namelist()
+                rules = pl.read_parquet(archive.read(_RULES)) if has_rules else None
         except _UNREADABLE:
             raise FileError(f"{path}: not a detail file that can be read") from None
         joint = {group.name: group.to_numpy() for group in groups}
-        return cls(clusters, losses, positions, plan, protected_sha256, joint)
+        return cls(clusters, losses, positions, plan, protected_sha256, joint, rules)

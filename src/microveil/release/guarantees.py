@@ -12,6 +12,7 @@ from microveil.core.methods import GUARANTEES
 from microveil.core.pooling import Pool
 from microveil.plan.plan import Plan
 from microveil.release.resolve import ResolvedPlan
+from microveil.release.whose import linked_records, pooled_by, provided, whose_values
 
 
 class Level(BaseModel):
@@ -41,14 +42,14 @@ def claim_is_void(settings: AttributeSettings) -> bool:
     return read or settings.grid_source == "data" or settings.type_from_data
 
 
-def level_1_bound(settings: AttributeSettings, records_per_person: int) -> float | None:
+def level_1_bound(settings: AttributeSettings) -> float | None:
     """Bound an attribute's loss with fixed clusters, without looking at the data."""
     if claim_is_void(settings) or _covers_reclustering_only(settings):
         return None
-    return None if _shares_clusters(settings, records_per_person) else settings.epsilon
+    return None if _shares_clusters(settings) else settings.epsilon
 
 
-def level_2_bound(settings: AttributeSettings, records_per_person: int) -> float | None:
+def level_2_bound(settings: AttributeSettings) -> float | None:
     """Bound an attribute's re-clustered loss, without looking at the data."""
     if claim_is_void(settings) or settings.chosen_from_data:
         return None
@@ -56,7 +57,7 @@ def level_2_bound(settings: AttributeSettings, records_per_person: int) -> float
         return settings.epsilon
     if isinstance(settings, CategorySettings):
         return settings.epsilon * (settings.most_changing if settings.method.clustered else 1)
-    if _shares_clusters(settings, records_per_person):
+    if _shares_clusters(settings):
         return None
     return reclustered_bound(
         settings.method, settings.epsilon, clusters=settings.clusters, records=settings.records
@@ -92,8 +93,8 @@ def _fixed_clusters(resolved: ResolvedPlan) -> Level:
     )
     fixed = f"With fixed clusters{joint}{_fixed_scales(resolved, ' and noise scales')}, c"
     statement = (
-        f"{fixed if clustered else 'C'}hanging {_whose_values(plan)} makes any set of masked "
-        f"values at most exp({exactly(plan.epsilon)}) times more or less likely{_if_missing(plan)}."
+        f"{fixed if clustered else 'C'}hanging {whose_values(plan)} makes any set of masked "
+        f"values at most exp({exactly(plan.epsilon)}) times more or less likely{provided(plan)}."
     ) + _caveats(resolved)
     return Level(
         level=1,
@@ -111,7 +112,7 @@ def _unbounded(resolved: ResolvedPlan) -> str:
         "the noise follows a record that passes from cluster to cluster (level 2), not one that "
         "keeps its cluster whatever its value": _covers_reclustering_only,
         f"a person may have {persons} records, and in a cluster that two of them share the noise "
-        "covers one": lambda m: _shares_clusters(m, persons),
+        "covers one": _shares_clusters,
         "what was read from the data can tell two tables apart, so no differential privacy is "
         "claimed": claim_is_void,
     }
@@ -121,7 +122,7 @@ def _unbounded(resolved: ResolvedPlan) -> str:
 
 def _re_clustered(resolved: ResolvedPlan) -> Level:
     plan, clustered = resolved.plan, any(m.method.clustered for m in resolved.attributes)
-    bounds = {m.name: level_2_bound(m, plan.records_per_person) for m in resolved.attributes}
+    bounds = {m.name: level_2_bound(m) for m in resolved.attributes}
     known = [bound for bound in bounds.values() if bound is not None]
     total = sum(known) if len(known) == len(bounds) else None
     enforced = total is not None and (GUARANTEES[plan.guarantee].level == 2 or not clustered)
@@ -145,20 +146,20 @@ def _re_clustered_in_words(
         )
     if plan.guarantee == "re-clustered" and total is not None:
         return (
-            f"Changing {_whose_values(plan)} and forming the clusters again"
+            f"Changing {whose_values(plan)} and forming the clusters again"
             f"{_fixed_scales(resolved, ', with noise scales')}, makes any set of masked cluster "
             f"values{_before_pooling(resolved)} at most exp({exactly(plan.epsilon)}) times more or "
-            f"less likely{_if_missing(plan)}." + _caveats(resolved)
+            f"less likely{provided(plan)}." + _caveats(resolved)
         )
     each = "; ".join(
         f"{m.name} ({m.method.name}) {_in_words(bounds[m.name])}" for m in resolved.attributes
     )
     return (
-        f"If {_whose_values(plan)} change and the clusters are formed again, every cluster between "
+        f"If {whose_values(plan)} change and the clusters are formed again, every cluster between "
         "an old and a new place shifts, and more can be lost than at level 1. Any set of masked "
         f"cluster values{_before_pooling(resolved)} then becomes"
         f"{_fixed_scales(resolved, ', with noise scales')}, at most "
-        f"exp(bound) times more or less likely{_if_missing(plan)}. Bounds, rounded up: "
+        f"exp(bound) times more or less likely{provided(plan)}. Bounds, rounded up: "
         f"{each}; {_in_words(total)} in all." + _chosen(resolved) + _caveats(resolved)
     )
 
@@ -218,11 +219,11 @@ def _theorem(resolved: ResolvedPlan) -> str:
     if not resolved.pools:
         return ""
     return (
-        "".join(map(_promise, resolved.pools))
+        "".join(_promise(pool, resolved.plan) for pool in resolved.pools)
         + " This is a theorem about the way the release is made, not an estimate, and holds "
         "whatever epsilon is. It presumes that rows are in random order, and that no column "
         f"outside the group points to a row by itself{_pointers(resolved)}."
-        + _linked_records(resolved.plan)
+        + linked_records(resolved.plan)
         + _several_groups(resolved)
         + " Not hidden is which masked values, or which averages, a joint cluster has: someone who "
         "knows every other record can work out in which cluster of each attribute the remaining "
@@ -231,41 +232,34 @@ def _theorem(resolved: ResolvedPlan) -> str:
     )
 
 
-def _promise(pool: Pool) -> str:
-    names = ", ".join(pool.names)
+def _promise(pool: Pool, plan: Plan) -> str:
+    names, (of, picked, condition) = ", ".join(pool.names), pooled_by(pool, plan)
     if pool.pooling == "average":
-        done = "averaged", f", so that every combination is shared by {pool.anonymity} rows or more"
+        done = (
+            "averaged",
+            f", so that every combination is shared by {pool.anonymity} rows or more",
+        )
     else:
         blocks = [names_of(block) for block in pool.blocks if len(block) > 1]
         done = "exchanged at random", "".join(f", those of {block} together" for block in blocks)
     return (
         f" Masked values of {names} were {done[0]} within joint clusters of {pool.anonymity} "
-        f"records or more{done[1]}. Whatever anyone knows of these attributes of everybody, the "
-        f"chance of picking a person's row by them is at most 1/{pool.anonymity}."
+        f"{of}{done[1]}. Whatever anyone knows of these attributes of everybody, the chance of "
+        f"{picked} is at most 1/{pool.anonymity}{condition}."
     )
 
 
 def _pointers(resolved: ResolvedPlan) -> str:
     """Name the columns that can point to a row although others are pooled."""
     pooled = {name for pool in resolved.pools for name in pool.names}
-    kept = resolved.plan.names("kept")
+    strata = resolved.plan.within  # which are the same for all records of a joint cluster
+    kept = [name for name in resolved.plan.kept if name not in strata]
     masked = [m.name for m in resolved.attributes if m.name not in pooled]
     moved = tuple(resolved.plan.shifted)
     can = [*([f"{', '.join(kept)} (kept)"] if kept else []),
            *([f"{', '.join(moved)} (moved by days)"] if moved else []),
            *([f"{', '.join(masked)} (masked, not pooled)"] if masked else [])]  # fmt: skip
     return f", as {' and '.join(can)} can" if can else ""
-
-
-def _linked_records(plan: Plan) -> str:
-    names = ", ".join(plan.names("pseudonym"))
-    if not names:
-        return ""
-    return (
-        f" It is about one record on its own: by the pseudonyms in {names} anyone can tell which "
-        "records are of one person, here and in other tables made with the same key, and someone "
-        "who knows several of a person's records can narrow them down together."
-    )
 
 
 def _several_groups(resolved: ResolvedPlan) -> str:
@@ -325,9 +319,9 @@ def _exceptions(resolved: ResolvedPlan) -> str:
     return text
 
 
-def _shares_clusters(settings: AttributeSettings, records_per_person: int) -> bool:
+def _shares_clusters(settings: AttributeSettings) -> bool:
     """Whether several records of a person in one cluster void the bound."""
-    if isinstance(settings, CategorySettings) or records_per_person == 1:
+    if isinstance(settings, CategorySettings) or settings.persons == 1:
         return False
     return not settings.method.covers_shared_clusters
 
@@ -337,16 +331,6 @@ def _covers_reclustering_only(settings: AttributeSettings) -> bool:
     if isinstance(settings, CategorySettings) or settings.guarantee == "fixed-clusters":
         return False
     return not settings.method.reclustered_covers_fixed
-
-
-def _whose_values(plan: Plan) -> str:
-    if plan.records_per_person == 1:
-        return "the confidential values of one record"
-    return f"the confidential values of one person's records ({plan.records_per_person} at most)"
-
-
-def _if_missing(plan: Plan) -> str:
-    return "" if plan.missing == "error" else ", provided the same values are missing"
 
 
 def _in_words(bound: float | None) -> str:

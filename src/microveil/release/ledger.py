@@ -39,14 +39,15 @@ class Budget(_Entry):
 class Spent(_Entry):
     """What one release spends of every person.
 
-    It is entered when its run begins, so that no two runs spend the same rest.
+    It is entered when its run begins, so that no two runs spend the same rest. `unit` is whose
+    epsilon it is: a person's, or that of a unit by its column, who has all records of its persons.
     """
 
     id: str
     began: str
     state: Literal["running", "released", "withdrawn"]
     process: int
-    unit: Literal["person"] = "person"
+    unit: str = "person"
     epsilon: Annotated[float, Field(gt=0, allow_inf_nan=False)]
     attributes: dict[str, float]
     levels: Annotated[tuple[float | None, ...], Field(strict=False)] = ()
@@ -270,6 +271,7 @@ def _reserve(path: Path, plan: Plan) -> Spending:
         began=_now(),
         state="running",
         process=os.getpid(),
+        unit=plan.unit or "person",
         epsilon=plan.epsilon,
         attributes=dict(zip(plan.confidential, shares, strict=True)),
     )

@@ -1,4 +1,4 @@
-"""The straight line: resolve → mask every attribute → pool → derive → finish, on any engine."""
+"""The straight line: resolve → mask every attribute → pool → keep rules → derive → finish."""
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -20,6 +20,7 @@ from microveil.release.key import Key, key_of
 from microveil.release.ledger import reserved
 from microveil.release.release import Release
 from microveil.release.resolve import ResolvedPlan
+from microveil.release.rules import as_table, keep_rules
 from microveil.release.shares import warn_of_small_shares
 from microveil.release.store import LocalStore, Store
 
@@ -101,7 +102,8 @@ def _protect(
             raise PlanError("na is for files; make the values missing in Spark", setting="na")
         spark = SparkStore(data.sparkSession)
         spark.remove_leftovers()
-        return run(plan, SparkEngine(data, plan, seed), spark, seed=seed, progress=progress)
+        engine: Engine = SparkEngine(data, plan, seed)
+        return run(plan, engine, spark, seed=seed, progress=progress, key=key)
     _tell_of_index(data)
     table = load(data, **plan.reading)
     store = LocalStore(table.meta)
@@ -166,9 +168,11 @@ def run_resolved(
     They are made with one that is thrown away.
     """
     plan, key = resolved.plan, key or Key.throwaway()
+    broken = engine.count_broken(resolved.rules)
     _hide_people(engine, plan, key)
     losses = _mask(engine, resolved, seed, progress)
     pooled = _pool(engine, resolved, seed, progress)
+    rules = keep_rules(engine, resolved, broken)
     engine.derive({name: plan.derived[name] for name in plan.derivation_order})
     rows = engine.finish(resolved.columns)
     certificate = certify(resolved, pooled, records=engine.records, seeded=seed is not None)
@@ -181,7 +185,9 @@ def run_resolved(
             rows.positions,
             plan,
             joint=dict(engine.joint_clusters),
+            rules=as_table(rules) if rules else None,
         ),
+        rules=rules,
         plan=plan,
         store=store,
         seed=seed,
@@ -194,7 +200,7 @@ def _hide_people(engine: Engine, plan: Plan, key: Key) -> None:
     people = plan.names("pseudonym")
     for name in people:
         most = engine.pseudonymise(name, key.pseudonym)
-        if len(people) == 1 and most > plan.records_per_person:
+        if len(people) == 1 and plan.unit is None and most > plan.records_per_person:
             raise DataError(
                 f"epsilon is that of a person, who has up to {most:,} records by these pseudonyms, "
                 f"got records_per_person = {plan.records_per_person:,}; set it to {most:,} or more",

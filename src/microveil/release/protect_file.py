@@ -1,6 +1,6 @@
 """Files larger than memory: the same line, a column at a time, from file to file."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -107,7 +107,7 @@ def protect_file(
         reserved(plan, ledger, seed) as spending,
         scratch_directory(places.protected) as scratch,
     ):
-        files, meta = _columns(source, Path(source.location), plan, scratch)
+        files, meta = _columns(source, Path(source.location), plan.verbatim, scratch)
         shuffle = None if keep_order else open_words(seed, "row order")
         described = detail or look is not None
         engine = ColumnwiseEngine(
@@ -120,6 +120,14 @@ def protect_file(
         return release.write_to(places, keep_order=keep_order)
 
 
+def open_lazily(
+    source: Source, verbatim: Collection[str], scratch: Path
+) -> tuple[pl.LazyFrame, TableMeta]:
+    """Open a Parquet or CSV file larger than memory, of which a part is read at a time."""
+    files, meta = _columns(source, Path(source.location), verbatim, scratch)
+    return _side_by_side(files), meta
+
+
 def _side_by_side(files: Mapping[str, Path]) -> pl.LazyFrame:
     """Scan columns of Parquet files, one for all or one for each."""
     if len(set(files.values())) == 1:
@@ -129,10 +137,10 @@ def _side_by_side(files: Mapping[str, Path]) -> pl.LazyFrame:
 
 
 def _columns(
-    source: Source, path: Path, plan: Plan, scratch: Path
+    source: Source, path: Path, verbatim: Collection[str], scratch: Path
 ) -> tuple[dict[str, Path], TableMeta]:
     if path.suffix.lower() == ".csv":
-        return read_columnwise(source, plan.verbatim, scratch)
+        return read_columnwise(source, verbatim, scratch)
     try:
         names = list(pl.read_parquet_schema(path))
     except (pl.exceptions.PolarsError, OSError):

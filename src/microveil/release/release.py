@@ -4,6 +4,8 @@ import math
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+import numpy as np
+
 from microveil.charts.summary import Summarised, Summary
 from microveil.core.grid import Integers
 from microveil.core.tables import UserTable
@@ -16,6 +18,7 @@ from microveil.release.certificate import Certificate, ProtectedFile
 from microveil.release.detail import Detail
 from microveil.release.key import Key
 from microveil.release.ledger import Spending
+from microveil.release.rules import RuleOutcome
 from microveil.release.store import Places, Store, places_of
 
 
@@ -24,6 +27,7 @@ class Written(Places):
     """Where a release was written to, and its certificate, which names the protected file."""
 
     certified: Certificate = field(repr=False)
+    rules: tuple[RuleOutcome, ...] = field(default=(), repr=False)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -42,6 +46,8 @@ class Release(Summarised):
         Private: clusters, sensitivities, scales.
     plan
         What was done.
+    rules
+        Private: what became of each rule of the plan.
     """
 
     rows: Released = field(repr=False)
@@ -52,6 +58,7 @@ class Release(Summarised):
     seed: int | None = field(default=None, repr=False)
     spending: Spending | None = field(default=None, repr=False)
     key: Key | None = field(default=None, repr=False)
+    rules: tuple[RuleOutcome, ...] = field(default=(), repr=False)
 
     def _summary(self) -> Summary:
         from microveil.release.certificate_text import summary
@@ -127,11 +134,11 @@ class Release(Summarised):
             self.store.write_text(certificate.to_json(), public)
             if self.spending is not None:
                 self.spending.record(file)
-        return Written(places.protected, places.certificate, places.detail, certificate)
+        return Written(places.protected, places.certificate, places.detail, certificate, self.rules)
 
-    def _meta_of(self, positions: Integers | None) -> TableMeta:
+    def _meta_of(self, positions: Integers | UserTable) -> TableMeta:
         """Take what the original file says of the released columns and records."""
-        if positions is None:
+        if not isinstance(positions, np.ndarray):  # on Spark
             return self.store.meta
         masked = {
             name: Domain(

@@ -13,11 +13,13 @@ from microveil.core.attribute import (
 )
 from microveil.core.methods import METHODS, methods_that
 from microveil.core.pooling import Pool
+from microveil.core.rules import Rule, System
 from microveil.engines.base import Facts, Table
 from microveil.errors import DataError, PrivacyWarning, Problems, few, warn
 from microveil.plan.groups import Group
 from microveil.plan.plan import Plan
 from microveil.plan.roles import did_you_mean
+from microveil.plan.rules import parse, pooled_together
 from microveil.release.resolve_categories import resolve_categories
 from microveil.release.resolve_numbers import (
     check_numeric,
@@ -25,9 +27,18 @@ from microveil.release.resolve_numbers import (
     declared_domain,
     resolve_numbers,
 )
+from microveil.release.resolve_rules import resolve_rules, typed
+from microveil.release.resolve_weight import check_sampling_weight, notes_on_weights
+from microveil.release.units import check_anonymity, check_strata, check_units
 
 _MOST_NAMES = 30
 _MOST_ALIKE = 5
+_KEPT_RULES = (
+    "masked values that broke a rule were changed as little as needed to keep it: record by "
+    "record, from the record's masked values and those published as they are, and from nothing "
+    "else. That is post-processing, and what is said of epsilon and of pooling holds as it stands. "
+    "A record can still break a rule where no masked values within the domains would keep it"
+)
 
 
 @dataclass(frozen=True)
@@ -38,6 +49,8 @@ class ResolvedPlan:
     attributes: tuple[AttributeSettings, ...]
     columns: tuple[str, ...]
     notes: tuple[str, ...]
+    rules: tuple[Rule, ...] = ()
+    systems: tuple[System, ...] = ()
 
     @property
     def numeric(self) -> tuple[NumericSettings, ...]:
@@ -73,18 +86,23 @@ def resolve(plan: Plan, engine: Table) -> ResolvedPlan:
         problems.raise_found()
     names = _usable(plan, engine, problems)
     _check_people(plan, engine, problems)
+    with problems:
+        check_sampling_weight(plan, engine)
     if plan.missing == "drop":
         engine.drop_missing([name for name in plan.confidential if name in engine.columns])
         _check_records(engine, " after dropping those with missing values")
+    with problems:
+        check_units(plan, engine)
     shares = _shares(plan)
     facts = engine.facts(_domains(plan, engine, names))
     attributes = []
     for name in names:
         with problems:
             settings = _resolve_attribute(plan, name, shares[name], engine, facts.get(name), notes)
+            check_strata(plan, settings, engine)
             attributes.append(settings)
     with problems:
-        _check_anonymity(plan, engine.records)
+        check_anonymity(plan, engine)
     problems.raise_found()
     return _resolved(plan, tuple(attributes), engine, notes)
 
@@ -93,13 +111,18 @@ def _resolved(
     plan: Plan, attributes: tuple[AttributeSettings, ...], engine: Table, notes: list[str]
 ) -> ResolvedPlan:
     """Warn of what weakens the guarantee, and note it for the certificate."""
-    notes += [*_notes_on_persons(plan, attributes), *_notes_on_agreement(plan, attributes)]
+    notes += [*_notes_on_persons(attributes), *_notes_on_agreement(plan, attributes)]
+    notes += notes_on_weights(plan)
     for told in _told(notes):
         warn(told, PrivacyWarning)
     if plan.from_data:
         notes.append(f"taken from the data when the plan was made: {', '.join(plan.from_data)}")
+    numeric = [settings for settings in attributes if isinstance(settings, NumericSettings)]
+    systems = resolve_rules(plan, numeric, engine.columns)
+    notes += [_KEPT_RULES] if systems else []
     released = tuple(n for n in engine.columns if plan.attributes[n].role != "identifier")
-    return ResolvedPlan(plan, attributes, released, tuple(notes))
+    rules = tuple(typed(parse(text), engine.columns) for text in plan.rules)
+    return ResolvedPlan(plan, attributes, released, tuple(notes), rules, systems)
 
 
 def _told(notes: list[str]) -> list[str]:
@@ -167,7 +190,7 @@ def _shares(plan: Plan) -> dict[str, float]:
 
 
 def _pool(plan: Plan, group: Group, by_name: Mapping[str, AttributeSettings]) -> Pool:
-    together = {name: names for names in plan.together for name in names}
+    together = {name: names for names in pooled_together(plan) for name in names}
     blocks = dict.fromkeys(together.get(name, (name,)) for name in group.attributes)
     return Pool(
         attributes=tuple(by_name[name] for name in group.attributes),
@@ -175,16 +198,6 @@ def _pool(plan: Plan, group: Group, by_name: Mapping[str, AttributeSettings]) ->
         pooling=group.pooling or plan.pooling,
         blocks=tuple(tuple(by_name[name] for name in names) for names in blocks),
     )
-
-
-def _check_anonymity(plan: Plan, records: int) -> None:
-    most = max((group.anonymity or 0 for group in plan.pooled_groups), default=0)
-    if most > records:
-        raise DataError(
-            f"anonymity must be at most the number of records, found {records:,} records for "
-            f"anonymity = {most:,}; choose a smaller one",
-            setting="anonymity",
-        )
 
 
 def _check_columns(plan: Plan, engine: Table) -> None:
@@ -251,23 +264,23 @@ def _resolve_attribute(
         "k_chosen": wanted == "auto",
         "k_from_data": wanted == "auto" or "k" in plan.read_from_data(name),
         "epsilon": share,
-        "epsilon_per_record": share / plan.records_per_person,
+        "epsilon_per_record": share / plan.persons_of(name),
+        "persons": plan.persons_of(name),
+        "per_unit": plan.confidential[name].per_unit,
     }
     if facts is None:
         return resolve_categories(plan, name, common, engine, notes)
     return resolve_numbers(plan, name, common, engine, facts, notes)
 
 
-def _notes_on_persons(plan: Plan, attributes: tuple[AttributeSettings, ...]) -> list[str]:
-    if plan.records_per_person == 1:
-        return []
+def _notes_on_persons(attributes: tuple[AttributeSettings, ...]) -> list[str]:
     others = methods_that(lambda other: other.clustered and other.covers_shared_clusters)
     return [
         f"attribute {m.name!r}: {m.method.name} covers one record per cluster, so a person with "
-        f"{plan.records_per_person} records is covered only while no two of them share a cluster; "
+        f"{m.persons} records is covered only while no two of them share a cluster; "
         f"use {others} where that cannot be ruled out"
         for m in attributes
-        if isinstance(m, NumericSettings) and not m.method.covers_shared_clusters
+        if isinstance(m, NumericSettings) and m.persons > 1 and not m.method.covers_shared_clusters
     ]
 
 

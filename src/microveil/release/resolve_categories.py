@@ -17,7 +17,7 @@ def resolve_categories(
     attribute, method = plan.confidential[name], common["method"]
     declared = attribute.declared_categories or None
     facts = engine.category_facts(name, declared)
-    if facts.nulls == engine.records:
+    if facts.nulls == engine.counted(name):
         raise all_missing(name)
     categories = declared or _from_data(name, facts)
     if declared and facts.holds != _HOLDS[type(declared[0])]:
@@ -25,9 +25,9 @@ def resolve_categories(
         facts = engine.category_facts(name, categories)
     problems = Problems()
     with problems:
-        _check_categories(name, categories, facts, engine.records)
+        _check_categories(name, categories, facts, engine.counted(name))
     with problems:
-        check_missing(plan, name, nulls=facts.nulls, records=engine.records, k=common["k"])
+        check_missing(plan, name, nulls=facts.nulls, records=engine.counted(name), k=common["k"])
     problems.raise_found()
     from_type = facts.holds == "true/false values"  # which nobody needs the data to know
     marked = bool(plan.read_from_data(name) & {"categories", "taxonomy"})
@@ -35,9 +35,9 @@ def resolve_categories(
     if not known:
         notes.append(_note_on_categories(name, method))
     return CategorySettings(
-        **common, kind=attribute.kind or "nominal", records=engine.records - facts.nulls,
+        **common, kind=attribute.kind or "nominal", records=engine.counted(name) - facts.nulls,
         post="none", domain_source="declared" if known else "data",
-        categories=categories, paths=attribute.category_paths, persons=plan.records_per_person,
+        categories=categories, paths=attribute.category_paths,
     )  # fmt: skip
 
 

@@ -102,14 +102,14 @@ def resolve_numbers(
     marks = plan.read_from_data(name)
     lower, upper = declared_domain(name, attribute, column)
     known_domain = attribute.has_domain and not marks & {"lower", "upper"}
-    records = engine.records - facts.nulls
+    records = engine.counted(name) - facts.nulls
     if records == 0:
         raise all_missing(name)
     problems = Problems()
     with problems:
         _check_values(name, attribute, kind, facts, records)
     with problems:
-        check_missing(plan, name, nulls=facts.nulls, records=engine.records, k=common["k"])
+        check_missing(plan, name, nulls=facts.nulls, records=engine.counted(name), k=common["k"])
     problems.raise_found()
     domain_source: DomainSource = "declared" if known_domain else "none"
     if method.needs_domain and domain_source == "none":

@@ -5,7 +5,6 @@ import math
 import numpy as np
 
 from microveil.core.attribute import NumericSettings
-from microveil.core.expected import expected_squares
 from microveil.engines.base import Engine
 from microveil.engines.memory import MemoryEngine
 from microveil.errors import UsefulnessWarning, warn
@@ -45,7 +44,6 @@ def _expected(numeric: tuple[NumericSettings, ...], engine: Engine) -> str:
 
 def _error(attribute: NumericSettings, engine: MemoryEngine) -> float:
     """Return the root of the expected mean square of an attribute, in its standard deviations."""
-    ranked = engine.ranked(attribute)
-    squares = sum(expected_squares(ranked, attribute, clamped=True))
-    spread = float(np.var(ranked, ddof=1)) * len(ranked)
+    squares, units = sum(engine.expected_squares(attribute, clamped=True)), engine.units(attribute)
+    spread = float(np.var(units, ddof=1)) * len(units)
     return math.sqrt(squares / spread) if spread else 0.0

@@ -1,20 +1,31 @@
-"""Releases on any file system Spark writes to, by Hadoop's interface."""
+"""Releases on any file system Spark writes to."""
 
+import json
 import secrets
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own custom
 
-from microveil.engines.spark.hadoop import Files, place, place_of_scratch
+from microveil.engines.spark.files import (
+    Files,
+    check_shared,
+    files_of,
+    locked,
+    place,
+    place_of_scratch,
+)
 from microveil.errors import FileError
 from microveil.formats import TableMeta, digest_of_directory, remove_scratch
 from microveil.formats.machine import alone_in
 from microveil.formats.paths import OR_OVERWRITE
+from microveil.plan.plan import Plan
 from microveil.release.detail import Detail
 from microveil.release.store import Places
 
@@ -35,9 +46,9 @@ class SparkStore:
 
     def check(self, places: Places, *, overwrite: bool) -> None:
         """Refuse places that should not be written, before any work is done."""
-        files = Files(self.spark, places.protected)
+        files = files_of(self.spark, places.protected)
         if self.source is not None:
-            source = Files(self.spark, self.source).whole(self.source)
+            source = files_of(self.spark, self.source).whole(self.source)
             if source == files.whole(places.protected):
                 raise FileError(
                     f"{places.protected}: the output would replace the input; choose another path"
@@ -45,18 +56,19 @@ class SparkStore:
         for path in places.all:
             if not overwrite and files.exists(path):
                 raise FileError(f"{path}: it exists; {OR_OVERWRITE}")
+        check_shared(self.spark, places.protected.rpartition("/")[0] or "/")
 
     def remove_leftovers(self) -> None:
         """Remove what killed runs of this user left, where that is on this machine."""
         base = place_of_scratch(self.spark)
-        here = Files(self.spark, base).on_this_machine(base)
+        here = files_of(self.spark, base).on_this_machine(base)
         if here is not None:
             remove_scratch(here)
 
     @contextmanager
     def moved_into_place(self, places: Sequence[str]) -> Iterator[list[str]]:
         """Give a temporary place for each; move all into place at the end, in turn, or none."""
-        files, token = Files(self.spark, places[0]), secrets.token_hex(4)
+        files, token = files_of(self.spark, places[0]), secrets.token_hex(4)
         temporary = [_hidden(path, token) for path in places]
         try:
             yield temporary
@@ -72,13 +84,15 @@ class SparkStore:
 
     def write_text(self, text: str, place: str) -> None:
         """Write text in UTF-8."""
-        Files(self.spark, place).write_text(place, text)
+        files_of(self.spark, place).write_text(place, text)
 
     def write_detail(self, detail: Detail, place: str) -> None:
         """Write a directory, readable by its owner only."""
-        files, clusters = Files(self.spark, place), detail.clusters
+        files, clusters, rows = files_of(self.spark, place), detail.clusters, detail.positions
         files.make_private(place)
         clusters.write.parquet(f"{place}/clusters")
+        if rows is not None:
+            rows.write.parquet(f"{place}/rows")
         for number, joint in enumerate(detail.joint.values()):
             joint.write.parquet(f"{place}/joint{number}")
         files.write_text(f"{place}/about.json", detail.about())
@@ -92,6 +106,25 @@ class SparkStore:
         return digest_of_directory({name.rpartition("/")[2]: digest for name, digest in rows})
 
 
+def read_detail(spark: SparkSession, path: str | Path) -> Detail:
+    """Read the directory of a private detail; its tables stay on the cluster."""
+    at = place(spark, path)
+    if not files_of(spark, f"{at}/about.json").exists(f"{at}/about.json"):
+        raise FileError(f"{path}: not a detail that Spark wrote; give the directory .detail")
+
+    def text(name: str) -> str:
+        read = spark.read.text(f"{at}/{name}", wholetext=True).collect()
+        return str(read[0][0]) if read else ""
+
+    return Detail(
+        clusters=spark.read.parquet(f"{at}/clusters"),
+        losses=pl.read_json(StringIO(text("losses.json"))),
+        positions=spark.read.parquet(f"{at}/rows"),
+        plan=Plan.from_toml(text("plan.toml")),
+        protected_sha256=json.loads(text("about.json"))["protected_sha256"],
+    )
+
+
 def _hidden(path: str, mark: str) -> str:
     """Name a place beside a path that readers of the directory pass over."""
     directory, slash, name = path.rpartition("/")
@@ -101,7 +134,7 @@ def _hidden(path: str, mark: str) -> str:
 def _alone(files: Files, path: str) -> AbstractContextManager[None]:
     """Keep others waiting who write the same release."""
     local = files.on_this_machine(path)
-    return files.locked(_hidden(path, "lock")) if local is None else alone_in(local.parent)
+    return locked(files, _hidden(path, "lock")) if local is None else alone_in(local.parent)
 
 
 def _move(files: Files, sources: Sequence[str], targets: Sequence[str]) -> None:

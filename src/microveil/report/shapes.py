@@ -13,6 +13,7 @@ from microveil.engines.dtypes import describe
 from microveil.evaluation.compared import MISSING, Categories
 from microveil.evaluation.pairing import Pair, complete, deviation, present
 from microveil.evaluation.result import duration
+from microveil.evaluation.risk import quantiles_of_records
 
 MOST_PAIRED = 24
 """More attributes than this make a matrix of correlations unreadable."""
@@ -69,9 +70,8 @@ def widths(pair: Pair) -> pl.DataFrame:
         formed = pair.clusters.filter(attribute=name).drop_nulls(["smallest", "largest"])
         if len(formed):
             width = (formed["largest"] - formed["smallest"]).to_numpy() / one
-            of_records = np.repeat(width, formed["records"].to_numpy())
-            deciles = np.quantile(of_records, [0.1, 0.5, 0.9], method="inverted_cdf")
-            rows.append((name, *map(float, deciles)))
+            deciles = quantiles_of_records(width, formed["records"].to_numpy(), (0.1, 0.5, 0.9))
+            rows.append((name, *deciles))
     schema = {"name": pl.String, "low": pl.Float64, "median": pl.Float64, "high": pl.Float64}
     return pl.DataFrame(rows, schema=schema, orient="row")
 

@@ -92,7 +92,7 @@ def _factor(epsilon: float) -> str:
 
 def done(certificate: Certificate) -> list[str]:
     """Say what was done to the table."""
-    sentences = []
+    sentences, whose = [], "a person's row"
     for categories in (False, True):
         masked = [
             a for a in certificate.attributes if (a.kind in ("nominal", "ordinal")) == categories
@@ -106,7 +106,8 @@ def done(certificate: Certificate) -> list[str]:
         done = "replaced by their average" if group.pooling == "average" else "exchanged at random"
         sentences.append(
             f"Masked values of {', '.join(group.attributes)} were {done} within joint clusters of "
-            f"{group.anonymity:,} records or more: nobody picks a person's row by them with a "
+            f"{group.anonymity:,} {'units' if group.of_units else 'records'} or more: nobody picks "
+            f"{'a unit of a size that as many have' if group.of_units else whose} by them with a "
             f"better chance than 1 in {group.anonymity:,}."
         )
     if certificate.dropped:

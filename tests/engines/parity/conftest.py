@@ -7,23 +7,19 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
+import numpy as np
 import polars as pl
 import pytest
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
 from microveil import Certificate, Detail, MicroveilError, Plan, protect, protect_file
 from microveil.core.grid import Integers
+from microveil.engines.spark.beside import fingerprint, staged_columns
 from microveil.engines.spark.session import check_installed, open_session
 from microveil.release.release import Written
 
 ENGINES = ("memory", "columnwise", "spark")
-LACKS = {
-    "spark": (
-        "pseudonyms and shifted dates",
-        "positions of records in the private detail",
-        "derived attributes that depend on other records, as `x - AVG(x)`",
-    ),
-}
+LACKS: dict[str, tuple[str, ...]] = {"spark": ("units and strata",)}
 """What an engine does not do, as a table in docs/scale.md lists it."""
 
 
@@ -65,6 +61,9 @@ OPTIONS = [
     "--conf spark.sql.codegen.wholeStage=false",
     "--conf spark.sql.shuffle.partitions=2",
     "--conf spark.driver.host=127.0.0.1",
+    "--conf spark.plugins=org.apache.spark.sql.connect.SparkConnectPlugin",  # for test_connect.py
+    "--conf spark.connect.grpc.binding.address=127.0.0.1",
+    "--conf spark.connect.grpc.binding.port=0",
 ]
 
 
@@ -86,30 +85,52 @@ def run_on_spark(spark: SparkSession) -> RunOn:
     """Protect a table on Spark, from so many partitions."""
 
     def run(
-        table: pl.DataFrame, plan: Plan, *, partitions: int = 3, seed: int | None = None
+        table: pl.DataFrame,
+        plan: Plan,
+        *,
+        partitions: int = 3,
+        seed: int | None = None,
+        key: Path | None = None,
+        positions: bool = False,
     ) -> Outcome:
         frame = spark.createDataFrame(table.to_arrow()).coalesce(1)
-        release: Any = protect(frame.repartition(partitions), plan, seed=seed)
+        release: Any = protect(frame.repartition(partitions), plan, seed=seed, key=key)
         clusters = pl.DataFrame(release.detail.clusters.toArrow())
         data = pl.DataFrame(release.data.toArrow())
-        return Outcome(data, _sorted(clusters), release.detail.losses, release.certificate)
+        at = _positions(staged_columns(frame, plan), release) if positions else None
+        return Outcome(data, _sorted(clusters), release.detail.losses, release.certificate, at)
 
     return RunOn("spark", run)
 
 
-def run_in_memory(table: pl.DataFrame, plan: Plan, *, seed: int | None = None) -> Outcome:
+def _positions(original: DataFrame, release: Any) -> Integers:  # noqa: ANN401 - on Spark
+    """Return where each released record stood, by the fingerprints in the private detail."""
+    was, now = (
+        [row[0] for row in frame.select(fingerprint(frame, dict(zip(frame.columns, frame.columns,
+         strict=True)), release.plan)).collect()]
+        for frame in (original, release.data)
+    )  # fmt: skip
+    told = {row.released: row.original for row in release.detail.positions.collect()}
+    return np.array([was.index(told[each]) for each in now])
+
+
+def run_in_memory(
+    table: pl.DataFrame, plan: Plan, *, seed: int | None = None, key: Path | None = None
+) -> Outcome:
     """Protect a table in memory, write the release and read it back."""
     with TemporaryDirectory() as folder:
-        release = protect(table, plan, seed=seed)
+        release = protect(table, plan, seed=seed, key=key)
         return _read(release.write(Path(folder) / "out.parquet", detail=True))
 
 
-def run_columnwise(table: pl.DataFrame, plan: Plan, *, seed: int | None = None) -> Outcome:
+def run_columnwise(
+    table: pl.DataFrame, plan: Plan, *, seed: int | None = None, key: Path | None = None
+) -> Outcome:
     """Protect a Parquet file a column at a time, and read the release back."""
     with TemporaryDirectory() as folder:
         source, output = Path(folder) / "in.parquet", Path(folder) / "out.parquet"
         table.write_parquet(source)
-        return _read(protect_file(source, plan, output, detail=True, seed=seed))
+        return _read(protect_file(source, plan, output, detail=True, seed=seed, key=key))
 
 
 def _read(written: Written) -> Outcome:

@@ -352,21 +352,44 @@ def test_the_order_of_records_is_not_told(run_on: RunOn) -> None:
     assert (by_position == by_position.shift(1)).sum() < 30
 
 
+def test_rules_are_kept_and_weights_stay_as_they_are(run_on: RunOn) -> None:
+    table = pl.DataFrame(
+        {"a": RANDOM.integers(0, 500, 200), "b": RANDOM.integers(0, 500, 200),
+         "w": RANDOM.integers(1, 9, 200) / 2}
+    ).with_columns(t=pl.col("a") + pl.col("b"))  # fmt: skip
+    roles = {"a": DOMAIN, "b": DOMAIN, "t": DOMAIN, "w": "weight"}
+    rules = ["a + b == t", "w <= a"]
+    with pytest.warns(PrivacyWarning, match="sampling weights"):
+        outcome = run_on(table, Plan(epsilon=1, k=5, anonymity=5, rules=rules, attributes=roles))
+    data = outcome.data
+    assert (data["a"] + data["b"] == data["t"]).all()
+    assert (data["w"] <= data["a"]).all()
+    assert data["w"].sort().equals(table["w"].sort())
+    assert outcome.certificate.rules == tuple(rules)
+    assert outcome.certificate.groups[0].together == (("a", "b", "t"),)
+
+
 def test_positions_tell_where_each_record_stood(run_on: RunOn) -> None:
-    run_on.needs("positions of records in the private detail")
     table = pl.DataFrame({"x": [*range(60), None], "n": np.arange(61) + 7})
     plan = Plan(epsilon=1, k=4, missing="drop", attributes={"x": DOMAIN, "n": "kept"})
-    outcome = run_on(table, plan)
+    outcome = run_on(table, plan, **({"positions": True} if run_on.engine == "spark" else {}))
     assert outcome.positions is not None
     assert (outcome.positions + 7).tolist() == outcome.data["n"].to_list()
 
 
 def test_an_expression_over_all_records(run_on: RunOn) -> None:
-    run_on.needs("derived attributes that depend on other records, as `x - AVG(x)`")
-    roles = {"x": DOMAIN, "z": Derived(expression="x - AVG(x)")}
-    table = table_of([3, 9, 27, 81]).with_columns(z=pl.lit(0.0))
+    """One is computed from another, and a third from that, record by record."""
+    roles = {
+        "x": DOMAIN, "z": Derived(expression="x - AVG(x)"),
+        "y y": Derived(expression='z + SUM("z z")'), "z z": Derived(expression="2 * z + x"),
+    }  # fmt: skip
+    table = table_of([3, 9, 27, 81]).with_columns(z=pl.lit(0.0), yy=pl.lit(0.0), zz=pl.lit(0.0))
+    table = table.rename({"yy": "y y", "zz": "z z"})
     data = run_on(table, Plan(epsilon=1, k=3, attributes=roles)).data
-    assert data["z"].to_list() == pytest.approx((data["x"] - data["x"].mean()).to_list())
+    z = data["x"] - data["x"].mean()
+    assert data["z"].to_list() == pytest.approx(z.to_list())
+    total = (2 * z + data["x"]).sum()
+    assert data["y y"].to_list() == pytest.approx((z + total).to_list())
 
 
 def test_what_an_engine_lacks_is_in_the_documentation() -> None:

@@ -27,8 +27,9 @@ from microveil import (
 )
 from microveil.core.kernels.keys import hashed
 from microveil.engines.spark import engine as line
-from microveil.engines.spark import hadoop
-from microveil.engines.spark.hadoop import SCRATCH, Files, Scratch
+from microveil.engines.spark import files as spark_files
+from microveil.engines.spark.files import SCRATCH, Scratch, files_of, locked
+from microveil.engines.spark.hadoop import HadoopFiles
 from microveil.formats import sha256_of
 from microveil.release.spark_store import SparkStore
 from tests.conftest import Run
@@ -142,7 +143,7 @@ def test_a_wrong_seed_is_refused_before_any_work(spark: SparkSession) -> None:
 
 
 def test_an_expression_over_other_records_is_refused(spark: SparkSession) -> None:
-    plan = PLAN.replace(attributes={**PLAN.attributes, "d": Derived(expression="x - AVG(x)")})
+    plan = PLAN.replace(attributes={**PLAN.attributes, "d": Derived(expression="x - MEDIAN(x)")})
     table = TABLE.with_columns(d=pl.lit(0.0))
     with pytest.raises(DataError, match=r"attribute 'd': .* depends on other records"):
         protect(frame_of(spark, table), plan)
@@ -196,14 +197,14 @@ def test_a_release_that_cannot_be_moved_leaves_the_old_one(
                 store.write_text(text, f"{place}/part" if "certificate" not in place else place)
 
     write("old")
-    move = Files.move
+    move = HadoopFiles.move
 
-    def stop(files: Files, source: str, target: str) -> None:
+    def stop(files: HadoopFiles, source: str, target: str) -> None:
         if target.endswith(f"/{stopped_at}") and not source.endswith(".old"):
             raise FileError("stopped")
         move(files, source, target)
 
-    monkeypatch.setattr(Files, "move", stop)
+    monkeypatch.setattr(HadoopFiles, "move", stop)
     with pytest.raises(FileError, match="stopped"):
         write("new")
     names = ("out.certificate.json", "out.detail/part", "out.parquet/part")
@@ -214,13 +215,13 @@ def test_a_release_that_cannot_be_moved_leaves_the_old_one(
 def test_one_writer_at_a_time_where_files_are_not_on_this_machine(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(hadoop, "PATIENCE", 0.0)
-    files, lock = Files(spark, str(tmp_path)), f"{tmp_path}/.lock.out.parquet"
-    with files.locked(lock):
-        with pytest.raises(FileError, match="somebody else has been writing"), files.locked(lock):
+    monkeypatch.setattr(spark_files, "PATIENCE", 0.0)
+    files, lock = files_of(spark, str(tmp_path)), f"{tmp_path}/.lock.out.parquet"
+    with locked(files, lock):
+        with pytest.raises(FileError, match="somebody else"), locked(files, lock):
             pass
         assert Path(lock).exists()
-    with files.locked(lock):
+    with locked(files, lock):
         pass
     assert not list(tmp_path.iterdir())
 
@@ -267,7 +268,8 @@ def test_without_java_or_a_shared_directory_the_error_says_what_to_do(
     assert code == 1
     assert "install it" in err
     assert "openjdk" in err
-    monkeypatch.setattr(spark.sparkContext, "master", "yarn")
+    settings = {"spark.master": "yarn"}
+    monkeypatch.setattr(spark_files, "_setting", lambda _, name: settings.get(name))
     with pytest.raises(PlanError, match=SCRATCH):
         Scratch(spark)
 

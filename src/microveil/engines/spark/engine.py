@@ -17,7 +17,7 @@ import pyarrow as pa
 from pyspark.sql import Column, DataFrame, Row
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own custom
 from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
-from pyspark.sql.types import LongType, StructField, StructType
+from pyspark.sql.types import LongType, StringType, StructField, StructType
 
 from microveil.core.accounting import Totals
 from microveil.core.attribute import AttributeSettings, CategorySettings, NumericSettings
@@ -29,15 +29,19 @@ from microveil.core.mask import mask_singly, total_losses
 from microveil.core.mdav import block_size
 from microveil.core.noise import SystemWords, open_words
 from microveil.core.pooling import Pool
-from microveil.engines.base import Beside, Pooled, Released
+from microveil.core.rules import Rule, System
+from microveil.engines.base import Pooled, Released
+from microveil.engines.beside import Beside
 from microveil.engines.detail_rows import cluster_rows, losses_of
-from microveil.engines.memory import no_finite_result, pooled_wrongly
-from microveil.engines.spark import join, pooling, ranking, workers
+from microveil.engines.memory import no_finite_result, no_pseudonym, pooled_wrongly
+from microveil.engines.spark import derived, hidden, join, pooling, ranking, workers
+from microveil.engines.spark import rules as rules_on_spark
 from microveil.engines.spark.arrow import Batches
-from microveil.engines.spark.hadoop import Scratch
+from microveil.engines.spark.beside import BesideOnSpark, fingerprint, told_by
+from microveil.engines.spark.files import Scratch
 from microveil.engines.spark.problems import unpacked
 from microveil.engines.spark.table import SparkTable
-from microveil.errors import DataError, PlanError
+from microveil.errors import PlanError
 from microveil.plan.plan import Plan
 from microveil.plan.roles import Derived
 
@@ -62,16 +66,18 @@ class SparkEngine(SparkTable):
     """A Spark table whose attributes can be masked."""
 
     def __init__(self, frame: DataFrame, plan: Plan, seed: int | None) -> None:
-        _check(frame, plan)
+        _check(plan)
         open_words(seed, "")
         super().__init__(frame, plan, Scratch(frame.sparkSession), seed)
-        self._seed = seed
+        self._seed, self._plan = seed, plan
         self._masked: dict[str, AttributeSettings] = {}
         self._dealt: dict[str, DataFrame] = {}
         self._present: dict[str, int] = {}
         self._joint: dict[str, DataFrame] = {}
         self._described: dict[str, DataFrame] = {}
         self._derived: dict[str, Derived] = {}
+        self._hiding = hidden.Hiding()
+        self._systems: list[System] = []
         self._sampling = Lock()
 
     @property
@@ -183,12 +189,30 @@ class SparkEngine(SparkTable):
         return Pooled(int(found["parts"]), smallest)
 
     def pseudonymise(self, attribute: str, pseudonym: Callable[[str], str]) -> int:
-        """Refuse, as is done before any work."""
-        raise NotImplementedError
+        """Replace every value by its pseudonym when records are dealt; count as memory does."""
+        if self.holds(attribute) not in ("text", "whole numbers"):
+            raise no_pseudonym(attribute)
+        place = self.places[attribute]
+        self._hiding.pseudonyms[place] = pseudonym
+        return hidden.most_records(self.table.select(place))
 
     def shift(self, attribute: str, person: str, days: Callable[[str], int]) -> None:
-        """Refuse, as is done before any work."""
-        raise NotImplementedError
+        """Move dates with their people when records are dealt, once it is known that they can."""
+        place = self.places[attribute]
+        shift = hidden.Shift(self.places[person], days, self.columns[attribute])
+        hidden.check_shift(self.table, place, shift, (attribute, person))
+        self._hiding.shifts[place] = shift
+
+    def count_broken(self, rules: Sequence[Rule]) -> list[int | None]:
+        """Count the original records that break each rule; derived columns are not at hand."""
+        at_hand = [rule for rule in rules if rule.factors.keys() <= set(self._staged)]
+        counts = rules_on_spark.count_broken(self.table, at_hand, self._plain_number)
+        found = dict(zip((rule.text for rule in at_hand), counts, strict=True))
+        return [found.get(rule.text) for rule in rules]
+
+    def keep_rules(self, system: System) -> None:
+        """Keep rules when masked values are joined to their records, where nobody counts."""
+        self._systems.append(system)
 
     @property
     def joint_clusters(self) -> Mapping[str, DataFrame]:
@@ -220,7 +244,7 @@ class SparkEngine(SparkTable):
         return reduce(DataFrame.union, [self._described[name] for name in attributes])
 
     def derive(self, derived: Mapping[str, Derived]) -> None:
-        """Recompute attributes when masked values are joined to their records."""
+        """Recompute attributes when masked values are joined to their records, or after that."""
         self._derived = dict(derived)
 
     def discard(self) -> None:
@@ -228,8 +252,7 @@ class SparkEngine(SparkTable):
         self._scratch.delete()
 
     def _tasks(self, values: int) -> int:
-        least = self.table.sparkSession.sparkContext.defaultParallelism
-        return max(least, math.ceil(values / VALUES_PER_TASK))
+        return max(self._cores, math.ceil(values / VALUES_PER_TASK))
 
     @property
     def _buckets(self) -> int:
@@ -399,55 +422,75 @@ class SparkEngine(SparkTable):
         records = self.table.select("key", "id", *(self.places[n] for n in untouched))
         released = StructType([StructField("id", LongType())])
         for name in attributes:
-            released.add(self.field(name))
+            released.add(self._released_field(name))
         released.add("problem", "string")
+        dealt = StructType([f for f in records.schema if f.name in ("key", "id")])
+        for name in untouched:
+            dealt.add(self._released_field(name))
+        first, *more = derived.in_steps({self.places[n]: d for n, d in self._derived.items()})
         zone = records.sparkSession.conf.get("spark.sql.session.timeZone")
         assembly = join.Assembly(
-            records=to_arrow_schema(records.schema, timezone=zone),
+            records=to_arrow_schema(dealt, timezone=zone),
             released=to_arrow_schema(released, timezone=zone),
             masked={
                 self.places[a.name]: a.categories if isinstance(a, CategorySettings) else None
                 for a in self._masked.values()
             },
             names={self.places[name]: name for name in attributes},
-            derived={self.places[name]: recipe for name, recipe in self._derived.items()},
+            derived=first,
+            systems=tuple(self._systems),
         )
-        deal = partial(join.deal_records, schema=assembly.records, buckets=self._buckets)
-        dealt = reduce(DataFrame.union, self._dealt.values(), _map(records, deal, join.DEALT))
-        buckets = dealt.repartitionById(self._buckets, "bucket")
+        deal = partial(
+            hidden.deal_hidden, hiding=self._hiding, schema=assembly.records, buckets=self._buckets
+        )
+        all_dealt = reduce(DataFrame.union, self._dealt.values(), _map(records, deal, join.DEALT))
+        buckets = all_dealt.repartitionById(self._buckets, "bucket")
         together = buckets.mapInArrow(partial(join.assemble, assembly=assembly), released)
         written = self._scratch.write(together, "release")
         self._check_written(written)
+        for number, step in enumerate(more):
+            totals = derived.with_totals(step, written, {n: self.places[n] for n in attributes})
+            work = partial(derived.derive_more, names=assembly.names, derived=totals)
+            written = self._scratch.write(written.mapInArrow(work, released), f"derived{number}")
+            self._check_written(written)
         columns = [F.col(self.places[n]).alias(n, metadata={}) for n in attributes]
         return ReleasedOnSpark(
             written.select(*columns),
             written.orderBy("id").select(*columns),
-            partial(self._beside, attributes),
+            partial(self._beside, written, attributes),
+            self._positions(written, attributes),
         )
 
-    def _beside(self, attributes: Sequence[str]) -> Beside | None:
-        """Read the staged original and the release by Polars, where they are on this machine."""
-        folder = self._scratch.on_this_machine
-        if folder is None:
-            return None
-        tables = [pl.scan_parquet(folder / name / "*.parquet") for name in ("records", "release")]
-        was, now = (table.select("id").collect().to_series().to_numpy() for table in tables)
-        order = np.argsort(was)
+    def _released_field(self, attribute: str) -> StructField:
+        """Return the name inside, and the type, of a column as it is released."""
+        found = self.field(attribute)
+        if found.name in self._hiding.pseudonyms:
+            return StructField(found.name, StringType())
+        return found
+
+    def _positions(self, written: DataFrame, attributes: Sequence[str]) -> DataFrame:
+        """Say which released record is whose, by fingerprints of both."""
+        before = {n: self.places[n] for n in told_by(self._plan) if n in self.places}
+        after = {n: self.places[n] for n in attributes}
+        records = self._table.select("id", fingerprint(self._table, before, self._plan).alias("o"))
+        released = written.select("id", fingerprint(written, after, self._plan).alias("r"))
+        both = released.join(records, "id")
+        return both.toDF("record", "released", "original")
+
+    def _beside(self, written: DataFrame, attributes: Sequence[str]) -> BesideOnSpark:
+        """Put the staged original beside the release."""
+        staged = [name for name in told_by(self._plan) if name in self.places]
         original, released = (
-            table.select(pl.col(self.places[n]).alias(n) for n in names)
-            for table, names in zip(tables, (self._staged, attributes), strict=True)
+            table.select(*(F.col(self.places[n]).alias(n, metadata={}) for n in names))
+            for table, names in ((self._table, staged), (written, attributes))
         )
-        return Beside(original, released, order[np.searchsorted(was[order], now)], self._counted())
-
-    def _counted(self) -> pl.DataFrame:
-        """Count records whose cluster is released as it is, and all others."""
-        clusters = self.clusters(list(self._masked)).where("cluster is not null")
-        size = F.coalesce("scale", "sensitivity").alias("scale")
-        found = clusters.select("attribute", "records", F.sign(size).alias("scale"))
-        rows = found.groupBy("attribute", "scale").agg(F.sum("records")).collect()
-        schema = {"attribute": pl.String, "scale": pl.Float64, "records": pl.Int64}
-        counted = pl.DataFrame([tuple(row) for row in rows], schema, orient="row")
-        return counted.with_columns(cluster=pl.lit(0), sensitivity=pl.col("scale"))
+        return BesideOnSpark(
+            original,
+            released,
+            lambda share, seed: self._positions(written.sample(share, seed), attributes),
+            self.clusters(list(self._masked)),
+            self._plan,
+        )
 
     def _check_written(self, written: DataFrame) -> None:
         """Raise what workers complained of, and make sure that every value found its record."""
@@ -476,8 +519,8 @@ class ReleasedOnSpark:
 
     data: DataFrame
     in_order: DataFrame
-    beside_original: Callable[[], Beside | None] = field(repr=False)
-    positions: None = None
+    beside_original: Callable[[], Beside] = field(repr=False)
+    positions: DataFrame
     row_order: Literal["random", "as in the original"] = "random"
 
     def shuffled(self, seed: int | None) -> Released:  # noqa: ARG002 - keys are random already
@@ -489,22 +532,20 @@ class ReleasedOnSpark:
         *,
         keep_order: bool,
         seed: int | None,  # noqa: ARG002 - keys are random already
-    ) -> tuple[DataFrame, None]:
-        """Return the table in its original order, or in that of random keys."""
-        return (self.in_order if keep_order else self.data), None
+    ) -> tuple[DataFrame, DataFrame]:
+        """Return the table in its original order, or in that of random keys, and who is who."""
+        return (self.in_order if keep_order else self.data), self.positions
 
 
-def _check(frame: DataFrame, plan: Plan) -> None:
+def _check(plan: Plan) -> None:
     """Refuse what is out of reach, before any work is done."""
-    if ".connect." in type(frame).__module__:
-        raise DataError("Spark Connect is not supported; use a session on the cluster itself")
-    for name in (*plan.names("pseudonym"), *plan.shifted):
-        raise PlanError(
-            "pseudonyms and shifted dates are not for Spark yet; change the plan, or protect a "
-            "table in memory",
-            attribute=name,
-            setting="role",
-        )
+    for setting in ("unit", "within"):
+        if getattr(plan, setting):
+            raise PlanError(
+                "units and strata are not for Spark yet; change the plan, or protect a table in "
+                "memory, or a Parquet file a column at a time",
+                setting=setting,
+            )
 
 
 class _Clusters(Protocol):

@@ -1,34 +1,21 @@
-"""Files where Spark keeps them: on this machine, HDFS or an object store, by Hadoop's interface."""
+"""Files by Hadoop's interface: the one place that reaches into Spark's Java, through py4j."""
 
-import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from time import monotonic, sleep
 from typing import Any
 
 from py4j.protocol import Py4JJavaError
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import SparkSession
 
-from microveil.core.scratch import name_of_scratch
-from microveil.engines.spark.settings import whole_batches
-from microveil.errors import FileError, PlanError
-
-PATIENCE = 60.0
-"""Seconds to wait for somebody else who moves the same release into place."""
-
-SCRATCH = "spark.microveil.scratch"
-"""The Spark setting that names a directory all workers can reach."""
+from microveil.errors import FileError
 
 
-def place(spark: SparkSession, path: str | Path) -> str:
-    """Return where a path is: relative ones on this machine start here, not where Java started."""
+def starts_on_this_machine(spark: SparkSession) -> bool:
+    """Whether a path that names no file system is one of this machine."""
     settings: Any = spark.sparkContext._jsc.hadoopConfiguration()
-    elsewhere = ":/" in str(path) or not settings.get("fs.defaultFS").startswith("file:")
-    return str(path).rstrip("/") if elsewhere else Path(path).absolute().as_posix()
+    return bool(settings.get("fs.defaultFS").startswith("file:"))
 
 
-class Files:
+class HadoopFiles:
     """The file system of a Spark session that holds a path."""
 
     def __init__(self, spark: SparkSession, path: str) -> None:
@@ -60,23 +47,8 @@ class Files:
         uri = self._files.makeQualified(self._path(path)).toUri()
         return Path(uri.getPath()) if uri.getScheme() == "file" else None
 
-    @contextmanager
-    def locked(self, path: str) -> Iterator[None]:
-        """Keep others who name the same path waiting, by a file that is there meanwhile."""
-        until = monotonic() + PATIENCE
-        while not self._is_new(path):
-            if monotonic() > until:
-                raise FileError(
-                    f"{path}: for a minute somebody else has been writing this release; if nobody "
-                    "is, a run was killed at that moment: delete this file and try again"
-                )
-            sleep(0.1)
-        try:
-            yield
-        finally:
-            self.delete(path)
-
-    def _is_new(self, path: str) -> bool:
+    def make_new(self, path: str) -> bool:
+        """Make an empty file, unless there is one."""
         try:
             return bool(self._files.createNewFile(self._path(path)))
         except Py4JJavaError:
@@ -99,53 +71,3 @@ class Files:
         self._files.mkdirs(self._path(path), self._permission("700"))
         self._files.setPermission(self._path(path), self._permission("700"))
         self._files.deleteOnExit(self._path(path))
-
-
-def place_of_scratch(spark: SparkSession) -> str:
-    """Return the directory in which scratch directories are made."""
-    base = spark.conf.get(SCRATCH, None) or Path(tempfile.gettempdir()).as_uri()
-    return base.rstrip("/")
-
-
-class Scratch:
-    """A private directory for what is written once and read back."""
-
-    def __init__(self, spark: SparkSession) -> None:
-        if spark.conf.get(SCRATCH, None) is None and not str(spark.sparkContext.master).startswith(
-            "local"
-        ):
-            raise PlanError(
-                f"Spark needs a directory that all workers can reach: set {SCRATCH}, "
-                "e.g. --conf spark.microveil.scratch=hdfs:///tmp"
-            )
-        self._spark = spark
-        self.path = f"{place_of_scratch(spark)}/{name_of_scratch()}"
-        self._files = Files(spark, self.path)
-        self._files.make_private(self.path)
-
-    @property
-    def on_this_machine(self) -> Path | None:
-        """The directory as Python knows it; None if it is on another file system."""
-        return self._files.on_this_machine(self.path)
-
-    def write(self, frame: DataFrame, name: str) -> DataFrame:
-        """Write a table and return it read back.
-
-        Whatever was drawn at random is drawn once: of the attempts at a task, failed, repeated or
-        speculative, Hadoop's committer moves the files of one into place, and whoever reads the
-        table again, in this job or the next, reads those files.
-        """
-        path = f"{self.path}/{name}"
-        with whole_batches(self._spark):
-            frame.write.options(**_HOW).parquet(path)
-        return self._spark.read.schema(frame.schema).parquet(path)
-
-    def delete(self, name: str = "") -> None:
-        """Remove a table, or all of them."""
-        self._files.delete(f"{self.path}/{name}".rstrip("/"))
-
-
-_HOW = {
-    "mapreduce.fileoutputcommitter.algorithm.version": "1",  # 2 may leave a failed attempt's files
-    "parquet.enable.dictionary": "false",  # few values come more than once
-}

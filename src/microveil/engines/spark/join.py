@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from microveil.core.attribute import Category
 from microveil.core.grid import Integers, Reals
+from microveil.core.rules import System
 from microveil.engines.memory import MemoryEngine
 from microveil.engines.spark.arrow import (
     AT_ONCE,
@@ -26,6 +27,7 @@ from microveil.engines.spark.arrow import (
     unpack,
 )
 from microveil.engines.spark.problems import packed
+from microveil.engines.spark.rules import keep_rules
 from microveil.errors import DataError
 from microveil.plan.roles import Derived
 
@@ -103,7 +105,8 @@ class Assembly(NamedTuple):
     `records` is the schema of dealt records; `released` that of the release, whose column
     `problem` is null where all is well; `masked` are the masked columns, with the categories of
     those whose masked values are numbers of categories; `names` are the released columns' names
-    in the plan; `derived` are in the order in which they can be computed.
+    in the plan; `derived` are in the order in which they can be computed, once the rules of
+    `systems` are kept.
     """
 
     records: pa.Schema
@@ -111,6 +114,7 @@ class Assembly(NamedTuple):
     masked: dict[str, tuple[Category, ...] | None]
     names: dict[str, str]
     derived: dict[str, Derived]
+    systems: tuple[System, ...] = ()
 
 
 def assemble(batches: Batches, assembly: Assembly) -> Iterator[pa.RecordBatch]:
@@ -126,6 +130,8 @@ def assemble(batches: Batches, assembly: Assembly) -> Iterator[pa.RecordBatch]:
         field.name: columns[field.name] for field in assembly.released if field.name in columns
     }
     released = batch_of(assembly.released, **wanted)
+    if assembly.systems:
+        released = keep_rules(released, assembly.names, assembly.systems)
     yield derive(released, assembly.names, assembly.derived) if assembly.derived else released
 
 
@@ -227,8 +233,9 @@ def _derived(inputs: pa.Table, name: str, derived: Derived) -> tuple[pa.Array, i
         parts = [_by_memory(part, name, derived)[0] for part in (inputs[:half], inputs[half:])]
         if not pl.Series(whole).equals(pl.Series(pa.concat_arrays(parts))):
             raise DataError(
-                "its expression depends on other records, and on Spark it is computed record by "
-                "record; change it, or protect the table in memory",
+                "its expression depends on other records, and on Spark that can be by AVG, SUM, "
+                "MIN, MAX and COUNT of a column of numbers only; change it, or protect the table "
+                "in memory",
                 attribute=name,
                 setting="expression",
             )

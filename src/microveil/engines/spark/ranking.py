@@ -59,7 +59,8 @@ class Bounds(NamedTuple):
         """Return what decides between records of equal value: random, and not the keys' order."""
         from microveil.core.kernels.keys import hashed
 
-        return hashed(keys.view(np.uint64), np.int64(self.secret).view(np.uint64))
+        found = hashed(keys.view(np.uint64), np.int64(self.secret).view(np.uint64))
+        return found ^ np.uint64(2**63)  # in the order of signed numbers, as Spark has them
 
     def parts(self, units: Integers, keys: Integers) -> Integers:
         """Return the range of each record."""

@@ -20,10 +20,10 @@ from microveil.core.attribute import (
 from microveil.core.coding import Coding
 from microveil.core.grid import Grid, Integers, grid_of_last_decimal
 from microveil.core.noise import open_words
-from microveil.engines.base import CategoryFacts, Column, Facts, Holds, TextFacts
+from microveil.engines.base import CategoryFacts, Column, Facts, Holds, TextFacts, UnitFacts
 from microveil.engines.dtypes import describe
 from microveil.engines.spark import workers
-from microveil.engines.spark.hadoop import Scratch
+from microveil.engines.spark.files import Scratch
 from microveil.errors import DataError
 from microveil.plan.plan import Plan
 
@@ -33,19 +33,25 @@ _HOLDS: dict[str, Holds] = {
 }  # fmt: skip
 _HOLDS_OF: dict[type, Holds] = {str: "text", int: "whole numbers", bool: "true/false values"}
 _MOST_CATEGORIES = 10_000
+_MANY = 2**20  # rows, so that no cluster has a core without any
+
+COPIES_PER_CORE = 32
+"""A table of more partitions for each core is copied in so many tasks, into so many files."""
 
 
 class SparkTable:
     """A Spark table that a plan can be checked against.
 
-    The table is read once: it is written to the scratch directory, without identifiers and with a
-    number and a random key for every record, and everything after that reads this copy. The key
-    tells records apart, puts the release in random order, and decides between equal values.
+    The table is read once: it is written to the scratch directory, without identifiers (but those
+    that get pseudonyms) and with a number and a random key for every record, and everything after
+    that reads this copy. The key tells records apart, puts the release in random order, and decides
+    between equal values.
     """
 
     def __init__(self, frame: DataFrame, plan: Plan, scratch: Scratch, seed: int | None) -> None:
         self._frame = frame
-        self._staged = [*plan.confidential, *plan.names("kept")]
+        roles = (plan.confidential, plan.kept, plan.names("pseudonym"), plan.shifted)
+        self._staged = [name for names in roles for name in names]
         self._scratch = scratch
         self._dropped: list[str] = []
         self._coding: dict[str, Coding] = {}
@@ -78,7 +84,14 @@ class SparkTable:
             .withColumn("id", F.monotonically_increasing_id())
             .withColumn("key", _keyed(F.col("id"), self._secrets[:3]))
         )
-        return self._scratch.write(numbered, "records")
+        few = numbered.coalesce(COPIES_PER_CORE * self._cores)  # numbers stay as they are
+        return self._scratch.write(few, "records")
+
+    @cached_property
+    def _cores(self) -> int:
+        """How many tasks Spark makes of a table by default: about as many as it has cores."""
+        numbers = self._frame.sparkSession.range(_MANY).select(F.spark_partition_id().alias("part"))
+        return int(numbers.agg(F.max("part")).collect()[0][0]) + 1
 
     @property
     def table(self) -> DataFrame:
@@ -97,6 +110,23 @@ class SparkTable:
     def records(self) -> int:
         """Number of records."""
         return self.table.count()
+
+    def arrange(self, plan: Plan) -> UnitFacts:  # noqa: ARG002 - one with units was refused
+        """There are no units and no strata here."""
+        return UnitFacts()
+
+    def counted(self, attribute: str) -> int:  # noqa: ARG002 - there are no units here
+        """Count the records."""
+        return self.records
+
+    def stratum_sizes(self, attribute: str) -> Integers:  # noqa: ARG002 - there are no strata here
+        """Count the records."""
+        return self.pooled_sizes
+
+    @property
+    def pooled_sizes(self) -> Integers:
+        """Count the records."""
+        return np.array([self.records])
 
     def drop_missing(self, attributes: Sequence[str]) -> None:
         """Leave out the records with a null in any of these attributes."""
@@ -141,7 +171,7 @@ class SparkTable:
         ).collect()[0]
         return TextFacts(nulls=counts.nulls, not_numbers=counts.texts)
 
-    def _number(self, attribute: str) -> Expression:
+    def _plain_number(self, attribute: str) -> Expression:
         """Return a column as doubles: dates as days, times as microseconds."""
         place, column = self.places[attribute], self.columns[attribute]
         value = F.col(place)
@@ -151,8 +181,11 @@ class SparkTable:
             value = F.unix_micros(value)
         elif column.clock == "datetime":
             value = F.expr(f"timestampdiff(MICROSECOND, TIMESTAMP_NTZ '1970-01-01', {place})")
-        number = value.cast("double")
-        coding = self._coding.get(attribute)
+        return value.cast("double")
+
+    def _number(self, attribute: str) -> Expression:
+        """Return a column as doubles, coded as the plan says."""
+        number, coding = self._plain_number(attribute), self._coding.get(attribute)
         return number if coding is None else _coded(number, coding)
 
     def facts(self, domains: Mapping[str, tuple[float, float]]) -> dict[str, Facts]:
@@ -190,7 +223,7 @@ class SparkTable:
         self, attribute: str, categories: tuple[Category, ...] | None
     ) -> CategoryFacts:
         """Look at a column of categories; the driver learns their names and counts only."""
-        value, holds = self._category(attribute), _HOLDS.get(self._type(attribute), "other values")
+        value, holds = self._category(attribute), self.holds(attribute)
         nulls = self.table.agg(F.count_if(value.isNull())).collect()[0][0]
         if categories is None:
             seen = () if holds == "other values" else self._seen(attribute)
@@ -199,6 +232,10 @@ class SparkTable:
         if holds == _HOLDS_OF[type(categories[0])]:
             outside -= self.table.agg(F.count(_code(value, categories))).collect()[0][0]
         return CategoryFacts(nulls, holds, outside, 0, ())
+
+    def holds(self, attribute: str) -> Holds:
+        """Say what a column of categories or identifiers holds."""
+        return _HOLDS.get(self._type(attribute), "other values")
 
     def _type(self, attribute: str) -> str:
         return self.field(attribute).dataType.simpleString()

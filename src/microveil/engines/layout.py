@@ -1,0 +1,78 @@
+"""Which records belong together: units, of which some attributes have one value, and strata."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from microveil.core.grid import Integers
+
+
+@dataclass(frozen=True, eq=False)
+class Layout:
+    """The unit and the stratum of every record, numbered from 0 on; None where there are none.
+
+    An attribute of `per_unit` has one value for every unit, that of its first record; all others
+    have one for every record. What there is one of is said to count.
+    """
+
+    per_unit: frozenset[str] = frozenset()
+    unit: Integers | None = None
+    stratum: Integers | None = None
+
+    @cached_property
+    def first(self) -> Integers:
+        """The first record of each unit."""
+        assert self.unit is not None  # noqa: S101 - asked of attributes per unit only
+        first = np.empty(int(self.unit.max()) + 1, dtype=np.int64)
+        first[self.unit[::-1]] = np.arange(len(self.unit))[::-1]
+        return first
+
+    def counting(self, attribute: str) -> Integers | None:
+        """Return the records whose values of an attribute count; None if all do."""
+        return self.first if attribute in self.per_unit else None
+
+    def spread(self, attribute: str, values: NDArray[Any]) -> NDArray[Any]:
+        """Give every record the value that counts for it."""
+        return values[self.unit] if attribute in self.per_unit else values
+
+    def strata_of(self, attribute: str) -> Integers | None:
+        """Return the strata of the values of an attribute that count."""
+        if self.stratum is None or attribute not in self.per_unit:
+            return self.stratum
+        return self.stratum[self.first]
+
+    @property
+    def largest_unit(self) -> int:
+        """The most records of one unit."""
+        return 1 if self.unit is None else int(np.bincount(self.unit).max())
+
+    def differs(self, column: pl.Series) -> NDArray[np.bool_]:
+        """Return of each unit whether its records do not have the same value."""
+        assert self.unit is not None  # noqa: S101 - asked where there are units
+        same = column.eq_missing(column.gather(self.first[self.unit])).to_numpy()
+        differs = np.zeros(len(self.first), dtype=np.bool_)
+        differs[self.unit[~same]] = True
+        return differs
+
+
+def numbered(columns: Sequence[pl.Series]) -> Integers:
+    """Give different combinations of values numbers from 0 on; a missing value is one of its own.
+
+    Examples
+    --------
+    >>> numbered([pl.Series(["b", "a", None, "b"]), pl.Series([1, 1, 1, 2])]).tolist()
+    [1, 0, 3, 2]
+    """
+    label = np.zeros(len(columns[0]), dtype=np.int64)
+    for column in columns:
+        plain = column if column.dtype.is_integer() else column.cast(pl.String)
+        ranks = plain.rank("dense").cast(pl.Int64)
+        numbers = ranks.fill_null(ranks.max() + 1 if ranks.max() else 0).to_numpy()  # type: ignore[operator]
+        label = label * (int(numbers.max()) + 1) + numbers
+        label = np.unique(label, return_inverse=True)[1].astype(np.int64)
+    return label
