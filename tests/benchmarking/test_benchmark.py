@@ -6,7 +6,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from microveil import Confidential, DataError, Plan, benchmark
+from microveil import Confidential, DataError, Plan, PlanError, benchmark
 from microveil.benchmarking import run_candidates
 from microveil.benchmarking.candidates import Candidate, candidates
 from microveil.benchmarking.data import Data, open_data
@@ -118,6 +118,20 @@ def test_the_users_own_plan_is_a_candidate_and_other_columns_take_no_part() -> N
     own: Candidate = candidates(data, [1.0])[0]
     assert (own.name, own.epsilon) == ("your plan", 2.0)
     assert own.mask(data.table, 1).height == data.table.height
+
+
+def test_rules_about_masked_attributes_stay_and_strata_are_refused() -> None:
+    roles = {"age": "confidential", "hours": "confidential", "region": "kept"}
+    rules = ["hours <= age", "hours <= children"]
+    plan = Plan(
+        epsilon=1, missing="keep", rules=rules, attributes={**roles, "children": "kept"}
+    )  # fmt: skip
+    table = people(300).select(plan.attributes.keys())
+    data = open_data(table, plan)
+    assert data.own is not None
+    assert data.own.rules == ("hours <= age",)
+    with pytest.raises(PlanError, match="neither units nor strata"):
+        open_data(table, plan.replace(rules=(), within=("region",)))
 
 
 def test_what_cannot_be_benchmarked_is_refused() -> None:

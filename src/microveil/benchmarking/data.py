@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from microveil.core.tables import UserTable
 from microveil.engines.memory import open_table
-from microveil.errors import DataError
+from microveil.errors import DataError, PlanError
 from microveil.evaluation.learning import check_number_of_classes, open_target
 from microveil.exploration.frontier import starting_plan
 from microveil.formats import load, source_of
@@ -20,6 +20,7 @@ from microveil.paper.datasets import load as load_data_set
 from microveil.plan.columns import as_polars
 from microveil.plan.plan import Plan
 from microveil.plan.roles import Confidential
+from microveil.plan.rules import parse
 from microveil.plan.sample import people, recommended_people_plan
 
 FEWEST_RECORDS = 200
@@ -125,10 +126,24 @@ def _classes(table: pl.DataFrame, target: str, plan: Plan) -> NDArray[Any]:
 
 def only_masked(plan: Plan) -> Plan:
     """Take everything from a plan that is not about the attributes it masks."""
+    for setting in ("unit", "within"):
+        if getattr(plan, setting):
+            raise PlanError(
+                f"{setting}: a benchmark attacks masked attributes record by record, and knows "
+                "neither units nor strata; leave it out of the plan here, and use microveil "
+                "evaluate for a release that has it",
+                setting=setting,
+            )
     names = plan.confidential
+    rules = [rule for rule in plan.rules if set(parse(rule).names) <= set(names)]
     marks = [m for m in plan.from_data if ": " not in m or m.rpartition(": ")[0] in names]
     return plan.replace(
-        attributes=dict(names), from_data=marks, scenarios=(), ledger=None, missing=_missing(plan)
+        attributes=dict(names),
+        from_data=marks,
+        rules=rules,
+        scenarios=(),
+        ledger=None,
+        missing=_missing(plan),
     )
 
 
