@@ -11,12 +11,14 @@ import argparse
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import polars as pl
 
 from bench.paper import load
+from bench.peers import aggregated, swapped
 from microveil import Plan, PrivacyWarning, protect
 from microveil.charts.base import alt
 from microveil.charts.curves import Place
@@ -24,7 +26,6 @@ from microveil.charts.render import to_svg
 from microveil.charts.risk_map import risk_map
 from microveil.core.choices import Pooling
 from microveil.core.grid import Reals
-from microveil.core.mdav import mdav, standardise
 from microveil.evaluation import linkage
 from microveil.evaluation.learning import scores_of
 from microveil.evaluation.utility import mean_sse
@@ -107,12 +108,16 @@ def _rows(dataset: DataSet, runs: int) -> Iterator[Row]:
     for epsilon, figures in FORMER[dataset.name].items():
         yield Row("joint mode (former)", f"10, ε = {epsilon:g}", *figures)
     for k in (10, 25):
-        yield measure("MDAV, no ε", f"{k}", lambda _, k=k: _aggregated(original, k))  # type: ignore[misc]
-    yield measure("rank swapping, no ε", "25%", lambda seed: _swapped(original, 0.25, seed))
+        yield measure("MDAV, no ε", f"{k}", _peer(partial(aggregated, k), original))
+    yield measure("rank swapping, no ε", "25%", _peer(partial(swapped, 0.25), original))
 
 
 def _protected(table: pl.DataFrame, plan: Plan) -> Masker:
     return lambda seed: protect(table, plan, seed=seed).data.to_numpy().astype(float)
+
+
+def _peer(mask: partial[Reals], original: Reals) -> Masker:
+    return lambda seed: mask(original, np.random.default_rng(seed))
 
 
 def _figures(original: Reals, masked: Reals, target: object, seed: int) -> tuple[float, ...]:
@@ -128,32 +133,6 @@ def _figures(original: Reals, masked: Reals, target: object, seed: int) -> tuple
 def _learned(original: Reals, masked: Reals, target: object, seed: int) -> float:
     scores = scores_of(masked, original, np.asarray(target), seed=seed).values()
     return float(np.mean([score or 0.0 for score in scores]))
-
-
-def _aggregated(original: Reals, k: int) -> Reals:
-    """Replace records by the means of their joint clusters."""
-    label = mdav(standardise(original), k)
-    means = [np.bincount(label, column) / np.bincount(label) for column in original.T]
-    return np.column_stack(means)[label]
-
-
-def _swapped(original: Reals, share: float, seed: int) -> Reals:
-    """Exchange every value with another one at most so many ranks away."""
-    random, swapped = np.random.default_rng(seed), np.empty_like(original)
-    reach = int(share * len(original))
-    for a, column in enumerate(original.T):
-        order = np.argsort(column, kind="stable")
-        ranked, free = column[order].copy(), np.ones(len(order), dtype=bool)
-        for i in range(len(order)):
-            if not free[i]:
-                continue
-            near = i + 1 + np.flatnonzero(free[i + 1 : i + 1 + reach])
-            if len(near):
-                j = random.choice(near)
-                ranked[i], ranked[j] = ranked[j], ranked[i]
-                free[i] = free[j] = False
-        swapped[order, a] = ranked
-    return swapped
 
 
 def _beside(row: Row) -> str:

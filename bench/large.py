@@ -26,7 +26,7 @@ plan = {
     "published": Plan(epsilon=1.0, attributes=attributes),
     "recommended": Plan.recommended(epsilon=1.0, anonymity=10, attributes=attributes),
 }[sys.argv[3]]
-protect_file(sys.argv[1], plan, sys.argv[2])
+protect_file(sys.argv[1], plan, sys.argv[2], overwrite=True)
 """
 
 
@@ -52,7 +52,6 @@ def main() -> None:
         )
         for plan in ("published", "recommended"):  # the larger peak last: it is that of all so far
             measure(source, target, plan)
-            target.unlink()
 
 
 def measure(source: Path, target: Path, plan: str) -> None:

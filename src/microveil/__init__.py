@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from microveil.auditing import Audit, audit
+    from microveil.benchmarking import Benchmark, benchmark
     from microveil.errors import (
         DataError,
         FileError,
@@ -48,6 +49,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "Audit",
+    "Benchmark",
     "Certificate",
     "Confidential",
     "DataError",
@@ -77,6 +79,7 @@ __all__ = [
     "Weight",
     "__version__",
     "audit",
+    "benchmark",
     "check",
     "evaluate",
     "expected_error",
@@ -91,6 +94,7 @@ _HOMES = {
     name: home
     for home, names in {
         "auditing": ("Audit", "audit"),
+        "benchmarking": ("Benchmark", "benchmark"),
         "errors": (
             "DataError",
             "FileError",

@@ -8,7 +8,11 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 import microveil.app
+from microveil.app import attacked
+from microveil.benchmarking import Benchmark, attack_beside_others
+from microveil.benchmarking.linking import nearest_linkage
 from microveil.evaluation.grades import PUBLISH
+from microveil.plan.plan import Plan
 from microveil.plan.sample import people
 from microveil.plan.survey import survey
 from microveil.release.ledger import Ledger, declare
@@ -184,3 +188,21 @@ def test_a_defect_shows_no_data(page: AppTest, monkeypatch: pytest.MonkeyPatch) 
     (error,) = said(page, "error")
     assert "ZeroDivisionError" in error
     assert "918273" not in error
+
+
+def test_the_plan_is_a_point_among_attacked_ones(
+    page: AppTest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def quickly(data: pl.DataFrame, plan: Plan, _: object) -> Benchmark:
+        return attack_beside_others(data, plan, attacks=(nearest_linkage,))
+
+    monkeypatch.setattr(attacked, "attack_beside_others", quickly)
+    page.radio[0].set_value(SAMPLE).run()
+    widget(page.button, "Protect").click().run()
+    widget(page.button, "Attack this plan").click().run()
+    assert not page.exception
+    [found] = [note for note in said(page, "note") if "Your plan, ringed" in note]
+    assert "the most successful attack is nearest linkage" in found
+    drawn = [chart.proto.spec for chart in page.get("vega_lite_chart")]
+    assert any("knows every record but one" in spec for spec in drawn)
+    assert any("1. your plan: see its certificate" in e.proto.body for e in page.get("html"))

@@ -208,7 +208,8 @@ def test_totals_by_stratum_are_weighted_by_the_sampling_weight() -> None:
         release = protect(table, plan, seed=1)
         figures = evaluate(table, release).figures
     [found] = [f for f in figures if (f.measure, f.attribute) == ("utility.stratum_totals", "y")]
-    was = table.with_columns(masked=release.data["y"][np.argsort(release.detail.positions)])
+    positions = np.asarray(release.detail.positions)
+    was = table.with_columns(masked=release.data["y"][np.argsort(positions)])
     totals = was.group_by("side").agg(
         (pl.col(name) * pl.col("weight")).sum().alias(name) for name in ("y", "masked")
     )

@@ -6,6 +6,7 @@ from typing import NamedTuple
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
+from microveil.app.attacked import attacked
 from microveil.app.charts import before_and_after
 from microveil.app.compare import compare
 from microveil.app.downloads import HAS_REPORT, files_of, report_of
@@ -86,13 +87,15 @@ def judge(outcome: Outcome) -> Evaluation:
             st.html(graded(card.grade, card.answer, card.sentences))
     st.caption(RULES)
     _scenarios(found)
-    shapes, useful, safe, promised = st.tabs(
-        ["Before and after", "More on utility", "More on risk", "Certificate"]
+    shapes, useful, safe, attacks, promised = st.tabs(
+        ["Before and after", "More on utility", "More on risk", "Attacks", "Certificate"]
     )
     useful.html(readings(readings_of(found, "utility")) + items(remarks(found)))
     safe.html(readings(readings_of(found, "risk")))
     with shapes:
         _shapes(compared)
+    with attacks:
+        attacked(outcome)
     with promised:
         _certificate(outcome.release.certificate)
     return found

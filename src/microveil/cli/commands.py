@@ -583,6 +583,55 @@ def explore(
 
 
 @app.command()
+def benchmark(
+    data: Annotated[
+        list[str] | None,
+        typer.Argument(help='Files, or "census", "wine" and "sample"; by default the sample.'),
+    ] = None,
+    plan: Annotated[
+        Path | None, typer.Option(help="A plan in TOML, for roles and domains and as a point.")
+    ] = None,
+    target: Annotated[str | None, typer.Option(help="A column of classes to learn.")] = None,
+    epsilon: Annotated[
+        list[float] | None,
+        typer.Option(help="A privacy budget to try, by default 0.01, 0.1 and 1."),
+    ] = None,
+    output: Annotated[
+        Path, typer.Option("--output", "-o", help="The directory to write to.")
+    ] = Path("microveil-benchmark"),
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Attack 400 records of each table instead of 1,200.")
+    ] = False,
+    seeds: Annotated[int, typer.Option(help="How often everything is done.")] = 1,
+    quiet: Quiet = False,
+) -> None:
+    """Attack releases of a table by many methods, and draw risk against usefulness.
+
+    Writes results.parquet and a map of each table. Goes on where it was stopped. What it prints and
+    draws is a function of the data: keep it private.
+    """
+    from microveil.benchmarking.write import benchmark_all
+    from microveil.plan.plan import Plan, read_text
+    from microveil.plan.problems import located
+
+    text = None if plan is None else read_text(plan)
+    with located(text), _progress(quiet=quiet) as progress:
+        found, written = benchmark_all(
+            data or ["sample"],
+            None if plan is None else Plan.read(plan),
+            output,
+            epsilons=epsilon or (0.01, 0.1, 1.0),
+            target=target,
+            quick=quick,
+            seeds=seeds,
+            progress=progress,
+        )
+    _say(found, quiet=quiet)
+    for path in written:
+        _say(f"Wrote {path}", quiet=quiet)
+
+
+@app.command()
 def reproduce(
     data: Annotated[
         Path | None, typer.Option(help="The directory with the paper's data sets.")

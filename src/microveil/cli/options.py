@@ -107,7 +107,9 @@ def reads(name: str, text: str = _DATA) -> Callable[[Callable[..., None]], Calla
 
             reading = {option: given.pop(option) for option in _READING}
             reading["na"] = reading["na"] or ()
-            command(**{**given, name: Source(given[name], **reading)})
+            for_spark = given.get("engine") == "spark"
+            source = Source(given[name], for_spark=for_spark, **reading)
+            command(**{**given, name: source})
 
         own = signature(command).parameters
         changed = [p.replace(kind=Parameter.KEYWORD_ONLY) for p in own.values()]

@@ -83,8 +83,8 @@ class Glance:
     def one_to_one(self, scenario: Scenario = EVERYTHING, most: int = ONE_TO_ONE) -> Linked:
         """Give some of those drawn a released record of their own, out of all there are.
 
-        The others whom an intruder knows do not take part, so that it may find a little more or less than
-        an intruder who assigns everybody at once.
+        The others whom an intruder knows do not take part, so that it may find a little more or
+        less than an intruder who assigns everybody at once.
         """
         victims = self._victims(scenario, most)
         search = CandidateSearch.of(victims.people, victims.own, **victims.given)

@@ -95,14 +95,69 @@ def scores_of(
     seed
         Of the default estimator.
     """
+    check_records(original, training)
+    trained, first, classes = _trained(training, target, estimator, train, seed)
+    return _scores(trained.predict(original[first:]), target[first:], classes)
+
+
+def f_and_area(
+    training: Reals,
+    original: Reals,
+    target: NDArray[Any],
+    *,
+    estimator: Any = None,  # noqa: ANN401 - scikit-learn has no types
+    train: float = 0.66,
+    seed: int = 0,
+) -> tuple[float, float | None]:
+    """Train and test once; return the mean F-measure over the classes and the AUC.
+
+    The area under the ROC curve, of more than two classes the mean over each against all others, is
+    None where a class is missing from the records tested. Values may be missing where the estimator
+    takes that.
+
+    Parameters
+    ----------
+    training, original, target, estimator, train, seed
+        As for `scores_of`.
+
+    Examples
+    --------
+    >>> original = np.arange(100.0)[:, np.newaxis] % 10
+    >>> f_and_area(original + 0.25, original, original.ravel() > 4)
+    (1.0, 1.0)
+    """
+    from sklearn.metrics import roc_auc_score
+
+    trained, first, classes = _trained(training, target, estimator, train, seed)
+    actual, chances = target[first:], trained.predict_proba(original[first:])
+    scores = _scores(trained.classes_[chances.argmax(axis=1)], actual, classes)
+    known = [score for score in scores.values() if score is not None]
+    if len(known) < len(classes) or len(trained.classes_) < len(classes):
+        return float(np.mean(known)), None
+    given = chances[:, 1] if len(classes) == 2 else chances
+    return float(np.mean(known)), float(roc_auc_score(actual, given, multi_class="ovr"))
+
+
+def _trained(
+    training: Reals,
+    target: NDArray[Any],
+    estimator: Any,  # noqa: ANN401 - scikit-learn has no types
+    train: float,
+    seed: int,
+) -> tuple[Any, int, NDArray[Any]]:
+    """Return a model of the first records, how many these are, and all classes."""
     from sklearn.base import clone
+
+    first = _split(len(training), train)
+    classes = _classes(target, len(training), first)
+    return clone(_classifier(estimator, seed)).fit(training[:first], target[:first]), first, classes
+
+
+def _scores(
+    predicted: NDArray[Any], actual: NDArray[Any], classes: NDArray[Any]
+) -> dict[Any, float | None]:
     from sklearn.metrics import f1_score
 
-    check_records(original, training)
-    first = _split(len(original), train)
-    classes = _classes(target, len(original), first)
-    trained = clone(_classifier(estimator, seed)).fit(training[:first], target[:first])
-    predicted, actual = trained.predict(original[first:]), target[first:]
     scores = f1_score(actual, predicted, labels=classes, average=None, zero_division=0.0)
     return {
         label: float(score) if np.any(actual == label) else None

@@ -509,18 +509,18 @@ def _at_most(scene: _Scene, random: np.random.Generator) -> tuple[_Scene, int]:
 
 
 def _linked(id_: str, does: str, share: float, attacked: int, known: int, records: int) -> Linked:
-    low, high = (share, share) if attacked == known else _interval(share, attacked)
+    low, high = (share, share) if attacked == known else wilson(share, attacked)
     return Linked(id_, does, share, low, high, attacked, known, records)
 
 
 def tried_anew(found: Linked, records: int, times: float) -> Linked:
     """Return what was found in a sample of so many records, with so many times the epsilon."""
-    low, high = _interval(found.share, found.attacked)
+    low, high = wilson(found.share, found.attacked)
     return replace(found, low=low, high=high, known=records, records=records, anew=times)
 
 
-def _interval(share: float, sampled: int) -> tuple[float, float]:
-    """Wilson's 95% interval, which still says something when no sampled person was linked."""
+def wilson(share: float, sampled: int) -> tuple[float, float]:
+    """Return Wilson's 95% interval, which still says something when nobody was linked."""
     z = 1.96
     centre = share + z**2 / (2 * sampled)
     margin = z * np.sqrt(share * (1 - share) / sampled + z**2 / (4 * sampled**2))

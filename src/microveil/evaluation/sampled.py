@@ -174,6 +174,6 @@ def notes_on(beside: Beside, drawn: int) -> Iterator[str]:
         f"The tables are too large to be looked at as a whole: {drawn:,} of {beside.records:,} "
         "records were drawn at random. People among them were looked for among all released "
         "records, so that linkage is neither too high nor too low but for chance; one to one, "
-        "those drawn are assigned without the others, which may find a little more or less than assigning "
-        "everybody. Records that share values are counted in the whole release."
+        "those drawn are assigned without the others, which may find a little more or less than "
+        "assigning everybody. Records that share values are counted in the whole release."
     )

@@ -54,6 +54,8 @@ class Source:
         Of CSV: ``"day-first"`` or ``"month-first"``, where dates such as 03/02/2011 do not tell.
     skip_rows
         Of Excel: how many rows stand above the names of the columns; by default detected.
+    for_spark
+        Whether Spark reads it, from any address it knows: ``hdfs:///data/people``, say.
 
     Examples
     --------
@@ -70,10 +72,11 @@ class Source:
     na: Sequence[str] = ()
     dates: DateOrder | None = None
     skip_rows: int | None = None
+    for_spark: bool = False
 
     def __post_init__(self) -> None:
         self._check_values()
-        if not self.is_database:
+        if not self.is_database and not self.for_spark:
             refuse_address(self.location)
         if self.is_database and not (self.query or "").strip():
             raise FileError("a database needs a query; give one that selects the table's columns")

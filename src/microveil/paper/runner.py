@@ -4,8 +4,9 @@ import multiprocessing
 import os
 import signal
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
+from functools import partial
 from hashlib import sha256
 from pathlib import Path
 
@@ -16,6 +17,8 @@ from microveil.formats import moved_into_place
 from microveil.paper.datasets import CENSUS, Table
 from microveil.paper.experiments import Task, perform
 from microveil.release.protect import Progress
+
+Jobs = Mapping[Path, Callable[[], pl.DataFrame]]
 
 
 def run(
@@ -29,15 +32,29 @@ def run(
     Results are taken over only if today's code gives the same figures on a made-up table.
     """
     parts = directory / _edition()
-    parts.mkdir(parents=True, exist_ok=True)
-    paths = {task: parts / f"{task.name}.parquet" for task in todo}
-    missing = [task for task in todo if not paths[task].is_file()]
-    done = len(todo) - len(missing)
+    jobs = {parts / f"{t.name}.parquet": partial(perform, t, tables[t.dataset]) for t in todo}
+    return run_parts(jobs, progress, what="experiments")
+
+
+def run_parts(jobs: Jobs, progress: Progress | None, *, what: str) -> pl.DataFrame:
+    """Do in parallel the jobs whose files do not exist yet, and return what is in all files.
+
+    Parameters
+    ----------
+    jobs
+        By the file that keeps its results, what makes them: something that can be pickled.
+    progress, what
+        Called after every job, with what is being done.
+    """
+    for directory in {path.parent for path in jobs}:
+        directory.mkdir(parents=True, exist_ok=True)
+    missing = {path: job for path, job in jobs.items() if not path.is_file()}
+    done = len(jobs) - len(missing)
     if progress:
-        progress("experiments", done, len(todo))
+        progress(what, done, len(jobs))
     if missing:
-        _perform_all(missing, tables, paths, done, progress)
-    return pl.concat(pl.read_parquet(paths[task]) for task in todo)
+        _do_all(missing, lambda number: progress and progress(what, done + number, len(jobs)))
+    return pl.concat(pl.read_parquet(path) for path in jobs)
 
 
 def _edition() -> str:
@@ -49,23 +66,16 @@ def _edition() -> str:
     return sha256(figures.write_csv().encode()).hexdigest()[:16]
 
 
-def _perform_all(
-    missing: Sequence[Task],
-    tables: Mapping[str, Table],
-    paths: Mapping[Task, Path],
-    done: int,
-    progress: Progress | None,
-) -> None:
-    workers = min(os.cpu_count() or 1, len(missing))
+def _do_all(jobs: Jobs, finished: Callable[[int], object]) -> None:
+    workers = min(os.cpu_count() or 1, len(jobs))
     # Polars has threads, and a forked process would inherit their locks.
     spawning = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(workers, spawning, initializer=_follow_parent) as pool:
-        futures = [pool.submit(_keep, task, tables[task.dataset], paths[task]) for task in missing]
+        futures = [pool.submit(_keep, job, path) for path, job in jobs.items()]
         try:
-            for finished, future in enumerate(as_completed(futures), start=1):
+            for number, future in enumerate(as_completed(futures), start=1):
                 future.result()
-                if progress:
-                    progress("experiments", done + finished, len(paths))
+                finished(number)
         finally:
             pool.shutdown(cancel_futures=True)
 
@@ -83,6 +93,6 @@ def _end_with_parent() -> None:
         os._exit(1)
 
 
-def _keep(task: Task, table: Table, path: Path) -> None:
+def _keep(job: Callable[[], pl.DataFrame], path: Path) -> None:
     with moved_into_place([path]) as [temporary]:
-        perform(task, table).write_parquet(temporary)
+        job().write_parquet(temporary)

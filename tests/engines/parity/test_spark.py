@@ -237,7 +237,8 @@ def test_the_command_reads_and_writes_parquet(run: Run) -> None:
     TABLE.write_parquet("in.parquet")
     Path("plan.toml").write_text(PLAN.to_toml(), encoding="utf-8")
     how = "--engine spark --master local[2] --epsilon 1"
-    code, out, err = run(f"protect in.parquet {how} --plan plan.toml -o out.parquet")
+    address = Path("in.parquet").absolute().as_uri()  # as hdfs:///… would be
+    code, out, err = run(f"protect {address} {how} --plan plan.toml -o out.parquet")
     assert (code, err) == (0, "")
     assert "302 records, 1 attributes masked" in out
     assert "Risk High: does not pass." in " ".join(out.split())

@@ -69,10 +69,12 @@ def together(batches: Batches) -> pa.RecordBatch | None:
 def gathered(batches: Batches, least: float = np.inf) -> Iterator[pa.RecordBatch]:
     """Put batches together until they have so many bytes."""
     held: list[pa.RecordBatch] = []
+    size = 0
     for batch in batches:
         held += [batch] if batch.num_rows else []
-        if sum(part.nbytes for part in held) >= least:
+        size += batch.nbytes
+        if held and size >= least:
             yield pa.concat_batches(held)
-            held = []
+            held, size = [], 0
     if held:
         yield pa.concat_batches(held)

@@ -1,0 +1,397 @@
+"""Write docs/findings.md from the results in docs/findings/: every figure in it is computed here.
+
+`tests/test_findings.py` writes it again and compares.
+"""
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import polars as pl
+
+from bench.map import FINDINGS
+from microveil.benchmarking.attacks import ATTACKS, INFORMED
+from microveil.benchmarking.candidates import ANONYMITIES
+from microveil.benchmarking.points import by_attack, points_of
+from microveil.paper.datasets import DATA_SETS
+
+PAGE = FINDINGS.parent / "findings.md"
+LINKAGES = ("nearest linkage", "one-to-one linkage", "structure linkage")
+CLUSTERED = ("published", "not pooled")
+
+HEAD = """# Findings
+
+What attacks make of releases, and what releases are still good for: {attacks} attacks on {methods} methods at ε = {epsilons}, on the
+paper's two data sets. Everything on this page is written by `python -m bench.findings` from `docs/findings/results.parquet` and
+`docs/findings/theorems.json`, which `script/bench map` and `script/bench theorems` make; a test writes it again and compares. The same map of
+your own table: `microveil benchmark people.csv --plan plan.toml`.
+
+## How to read it
+
+Every attack has a **control**: what the same guess achieves when the release tells nothing of the person. The **risk** is what is gained over it,
+(rate − control)/(1 − control). Figures and tables show the **upper end of its 95% interval**, of the attack for which that is highest: a method is
+never shown better than the attacks allow, and an attack nobody has thought of may still do better. A promise is what holds of all releases
+whatever the attack; a point is what was measured of one.
+
+| attack | who makes it, and with what control |
+|---|---|
+| nearest linkage | knows everybody's original values, takes the nearest row; control: a row at random |
+| one-to-one linkage | the same, and gives everybody a row of their own |
+| structure linkage | the same, and looks at who shares masked values with whom |
+| interval disclosure | is given a person's row, and takes the masked values beside each as an interval; disclosed if it is narrower than 0.1 standard deviations and right; control: somebody else's row |
+| attribute inference | knows all attributes of a person but one, and guesses that by the nearest row, to within 0.05 standard deviations; control: people who are not in the release |
+| singling out | finds conditions on one to six attributes that one row alone meets, and hopes that one person alone does; control: as many people outside |
+| linkability | knows two halves of a person's attributes from two sources, and hopes that both lead to the same row; control: people outside |
+| membership inference | runs the plan on tables with and without the person, and compares; rate: members recognised while 1% of others are taken for members |
+| neighbour reconstruction | knows every record but one, which row is whose and the plan, and tells which of two values the last person has; control: a coin. It is in a panel of its own |
+
+The attacks with a control group release one half of the people. Papers behind each attack are named in `src/microveil/benchmarking/`. Columns that are
+kept take no part: whoever knows them has more.
+"""
+
+PEERS = """## Peers
+
+Rank swapping, MDAV without noise and correlated noise are small versions of our own (`bench/peers.py`) of what sdcMicro calls `rankSwap`,
+`microaggregation(method = "mdav")` and `addNoise(method = "correlated")`. They are checked against values worked out by hand, not against sdcMicro, which
+was not at hand where these figures were made. None of them has an ε, and each point says what it promises instead.
+
+MST (OpenDP's, `python -m bench.synthesisers`) makes a synthetic table with ε-differential privacy. None of its rows belongs to a person, so there is
+neither an error by record nor a row to link, and it has no place on the map. Three attacks apply; models are trained on a release of one half of the
+people and tested on the other half. Releases that are missing here failed: OpenDP 0.16 then finds its own budget exceeded in the last digit.
+
+"""
+
+
+def main() -> None:
+    """Write the page."""
+    PAGE.write_text(page(), encoding="utf-8")
+    print(f"wrote {PAGE}")
+
+
+def page() -> str:
+    """Return the page."""
+    results = pl.read_parquet(FINDINGS / "results.parquet")
+    theorems = json.loads((FINDINGS / "theorems.json").read_text(encoding="utf-8"))
+    names = results["data"].unique(maintain_order=True).to_list()
+    budgets = sorted(results["epsilon"].drop_nulls().unique())
+    head = HEAD.format(
+        attacks=len(ATTACKS),
+        methods=_methods(results),
+        epsilons=", ".join(f"{budget:g}" for budget in budgets),
+    )
+    parts = [head, *(_of_data(name, results.filter(data=name)) for name in names)]
+    synthetic = pl.read_parquet(FINDINGS / "synthesisers.parquet")
+    made = synthetic["data"].unique(maintain_order=True).to_list()
+    said = [_beside_synthetic(name, synthetic, results) for name in made]
+    peers = "\n".join([PEERS, *_synthetic_table(synthetic), "", *said, ""])
+    return "\n".join([*parts, peers, _theorems(theorems, results), _made(results)])
+
+
+def _methods(results: pl.DataFrame) -> int:
+    return results.filter(pl.col("family") != "references")["method"].n_unique()
+
+
+def _of_data(name: str, results: pl.DataFrame) -> str:
+    points, attacks = points_of(results), by_attack(results)
+    file = f"findings/map-{name.lower().replace(' ', '-')}.svg"
+    records, seeds = results["records"][0], results["seed"].n_unique()
+    lines = [
+        f"## {name}",
+        "",
+        f"{_records(name, records)}; {_number(seeds, 'run')} of every method. Left: intruders who know "
+        "people's values. Right: the one who knows every record but one. A point is at the upper end, a "
+        "line goes down to what was found. Numbers stand beside the largest ε.",
+        "",
+        f"![{name}: risk against error of every method]({file})",
+        "",
+        *(f"- {sentence}" for sentence in _sentences(points, attacks)),
+        "",
+        *_table(points),
+        "",
+        "<details markdown><summary>Every attack: what it gains, at most</summary>",
+        "",
+        *_attack_table(attacks),
+        "",
+        "</details>",
+        "",
+    ]
+    return "\n".join(lines)
+
+
+def _records(name: str, taken: int) -> str:
+    known = DATA_SETS[name].records
+    return (
+        f"All {known:,} records"
+        if taken == known
+        else f"{taken:,} of {known:,} records, drawn at random"
+    )
+
+
+def _sentences(points: pl.DataFrame, attacks: pl.DataFrame) -> Iterator[str]:
+    yield _structure_sentence(attacks)
+    for k in ANONYMITIES:
+        pooled = attacks.filter(
+            pl.col("method").is_in([f"exchange {k}", f"average {k}"]),
+            pl.col("attack").is_in(LINKAGES),
+        )
+        yield (
+            f"Pooled by {k}, the three linkage attacks find {_range(pooled['rate'])}; the theorem "
+            f"allows {1 / k:.0%} on average."
+        )
+    alone, exchanged, averaged = (
+        _at(attacks, name, 1.0) for name in ("recommended, not pooled", "exchange 10", "average 10")
+    )
+    for attack in ("attribute inference", "interval disclosure", "linkability"):
+        yield (
+            f"{attack.capitalize()} at ε = 1: the recommended plan without pooling is "
+            f"{_rates(alone, attack)}; exchanged by 10 {_rates(exchanged, attack)}, averaged by 10 "
+            f"{_rates(averaged, attack)}."
+        )
+    yield (
+        "Membership at ε = 1, members recognised with 1% of false alarms (area under the curve): "
+        f"not pooled {_membership(alone)}, exchanged by 10 {_membership(exchanged)}, averaged "
+        f"by 10 {_membership(averaged)}."
+    )
+    yield _informed(attacks)
+    yield _error_sentence(points)
+    yield _learning_sentence(points)
+    yield _best_sentence(points)
+
+
+def _structure_sentence(attacks: pl.DataFrame) -> str:
+    """Say where structure links nearly everybody, and name the points where it does not."""
+    found = attacks.filter(
+        pl.col("family").is_in(CLUSTERED) & (pl.col("method") != "DP"), attack="structure linkage"
+    )
+    many, others = found.filter(pl.col("rate") >= 0.9), found.filter(pl.col("rate") < 0.9)
+    said = (
+        f"Structure linkage finds {_range(many['rate'])} of the rows at {many.height} of the "
+        f"{found.height} points of methods that form clusters and do not pool."
+    )
+    if others.is_empty():
+        return said
+    named = [
+        f"{_named(row)} ({row['rate']:.1%}, mean SSE {row['error']:.3g})"
+        for row in others.to_dicts()
+    ]
+    return (
+        f"{said} The others, all with a mean SSE of {_ends(others['error'], '.3g').split(' to ')[0]} or more, are "
+        f"{'; '.join(named)}: that this attack finds few there does not prove that no other could."
+    )
+
+
+def _informed(attacks: pl.DataFrame) -> str:
+    found = attacks.filter(attack=INFORMED).filter(pl.col("family") != "references")
+    others = found.filter(pl.col("method") != "DP")
+    sure = others.filter(pl.col("rate") >= 0.95)
+    plain = found.filter(method="DP")
+    return (
+        f"Who knows every record but one is right in at least 95% of releases for {sure.height} of "
+        f"{others.height} points of all methods but DP, pooled or not and peers among them; for DP "
+        f"in {_range(plain['rate'])}, a coin in 50%. Of the promises on the map, DP's "
+        "alone covers this intruder."
+    )
+
+
+def _error_sentence(points: pl.DataFrame) -> str:
+    at_one = {row["method"]: row["error"] for row in _ours(points, 1.0)}
+    without = {
+        row["method"]: row["error"] for row in points.filter(family="peers without ε").to_dicts()
+    }
+    return (
+        f"Mean SSE at ε = 1: published iDP-CBLS {at_one['iDP-CBLS, k = 10']:.3g}, recommended without "
+        f"pooling {at_one['recommended, not pooled']:.3g}, exchanged by 10 {at_one['exchange 10']:.3g}, "
+        f"averaged by 10 {at_one['average 10']:.3g}, DP {at_one['DP']:.3g}; MDAV 10, which has no ε, "
+        f"{without['MDAV 10']:.3g}."
+    )
+
+
+def _learning_sentence(points: pl.DataFrame) -> str:
+    named = {(row["method"], row["epsilon"]): row for row in points.to_dicts()}
+    chosen = [("the original", ("original", None))] + [
+        (word, (method, 1.0))
+        for word, method in (
+            ("recommended without pooling", "recommended, not pooled"),
+            ("exchanged by 10", "exchange 10"), ("averaged by 10", "average 10"), ("DP", "DP"),
+        )
+    ]  # fmt: skip
+    figures = [
+        f"{word} {named[key]['auc_forest']:.3f} and {named[key]['auc_boosting']:.3f}"
+        for word, key in chosen
+    ]
+    return (
+        "Learning the paper's class from the release, tested on original records, at ε = 1: area under "
+        f"the curve of a random forest and of gradient boosting trained on {', '.join(figures)}."
+    )
+
+
+def _best_sentence(points: pl.DataFrame) -> str:
+    usable = points.filter(pl.col("high") <= 0.1, pl.col("family") != "references")
+    ranked = usable.sort("error").head(3).to_dicts()
+    if not ranked:
+        return "No method keeps the upper end of every attack's risk at or below 10%."
+    words = [f"{_named(row)} ({row['error']:.3g}, {row['high']:.1%})" for row in ranked]
+    return (
+        f"{_number(usable.height, 'point')} of {points.filter(pl.col('family') != 'references').height} "
+        "keep the upper end at or below 10% for all attacks by people who know values; those with the "
+        f"least error, and both figures: {'; '.join(words)}."
+    )
+
+
+def _named(row: dict[str, Any]) -> str:
+    return row["method"] if row["epsilon"] is None else f"{row['method']} at ε = {row['epsilon']:g}"
+
+
+def _table(points: pl.DataFrame) -> Iterator[str]:
+    yield "| | method | ε | mean SSE | worst risk, at most | by | informed, at most | F, forest | AUC, forest | F, boosting | AUC, boosting |"
+    yield "|--:|---|--:|--:|--:|---|--:|--:|--:|--:|--:|"
+    ordered = points.sort("number", "epsilon", nulls_last=True)
+    for row in ordered.iter_rows(named=True):
+        learned = " | ".join(f"{row[name]:.3f}" for name in
+                             ("f_forest", "auc_forest", "f_boosting", "auc_boosting"))  # fmt: skip
+        yield (
+            f"| {row['number']} | {row['method']} | {_epsilon(row)} | {row['error']:.3g} | "
+            f"{row['high']:.1%} | {row['attack']} | {row['informed_high']:.0%} | {learned} |"
+        )
+
+
+def _attack_table(attacks: pl.DataFrame) -> Iterator[str]:
+    names = attacks["attack"].unique(maintain_order=True).to_list()
+    yield f"| method | ε | {' | '.join(names)} |"
+    yield f"|---|--:|{'--:|' * len(names)}"
+    order = {
+        name: place for place, name in enumerate(attacks["method"].unique(maintain_order=True))
+    }
+    ordered = attacks.sort(pl.col("method").replace_strict(order), "epsilon", maintain_order=True)
+    for key, found in ordered.group_by("method", "epsilon", maintain_order=True):
+        highs = {row["attack"]: row["high"] for row in found.to_dicts()}
+        cells = " | ".join(f"{highs[name]:.1%}" if name in highs else "–" for name in names)
+        yield f"| {key[0]} | {_epsilon({'epsilon': key[1]})} | {cells} |"
+
+
+def _synthetic_table(found: pl.DataFrame) -> Iterator[str]:
+    names = found["attack"].unique(maintain_order=True).to_list()
+    yield f"| data | ε | {', at most | '.join(names)}, at most | AUC, forest | AUC, boosting |"
+    yield f"|---|--:|{'--:|' * len(names)}--:|--:|"
+    for key, rows in found.group_by("data", "epsilon", maintain_order=True):
+        cells = " | ".join(f"{row['high']:.1%}" for row in rows.to_dicts())
+        learned = rows.row(0, named=True)
+        yield (
+            f"| {key[0]} | {key[1]:g} | {cells} | {learned['auc_forest']:.3f} | "
+            f"{learned['auc_boosting']:.3f} |"
+        )
+
+
+def _beside_synthetic(name: str, synthetic: pl.DataFrame, results: pl.DataFrame) -> str:
+    made = synthetic.filter(data=name, epsilon=0.125).row(0, named=True)
+    pooled = points_of(results.filter(data=name)).filter(method="exchange 10", epsilon=0.1)
+    return (
+        f"On {name} a forest learns from MST at ε = 0.125 with an area of {made['auc_forest']:.3f} under the "
+        f"curve, and from what is exchanged by 10 at ε = 0.1 with {pooled['auc_forest'][0]:.3f}; the first promises "
+        "differential privacy of the table, the second does not."
+    )
+
+
+def _theorems(found: dict[str, Any], results: pl.DataFrame) -> str:
+    audits = found["audits"]
+    published, calibrated, plain = (
+        audits[name] for name in ("published", "calibrated", "differential privacy")
+    )
+    pooled = by_attack(results.filter(data=found["data"])).filter(
+        pl.col("family").is_in(["exchanged", "averaged"]), pl.col("attack").is_in(LINKAGES)
+    )
+    return f"""## Two theorems, shown
+
+`script/bench theorems` audits {found["data"]} at ε = 1 ({found["runs"]:,} runs of the mechanism and {found["releases"]} releases of each of two tables, seed
+{found["seed"]}); its lower bounds are Clopper and Pearson's, too high with a probability of 2.5% at most, all of an audit together.
+
+**1. ε does not survive re-clustering unless noise is made for it.** Published {published["method"]} with k = {published["k"]} loses at least
+**{published["reclustered_found"]:.1f}** when one record changes and clusters are formed again: {published["reclustered_found"] / published["epsilon"]:.1f} times its ε. By the closed form it loses
+{published["reclustered_exact"]:.0f}; more runs would prove more. With fixed clusters the same attack proves {published["fixed_found"]:.2f}, below ε. Calibrated to re-clustering (k = {calibrated["k"]})
+the loss is {calibrated["reclustered_exact"]:.2f} by the closed form and at least {calibrated["reclustered_found"]:.2f} by the attack, both with noise scales fixed.
+
+*What recomputed scales add.* As run, with scales computed anew from each table, releases of the calibrated plan are told apart in {calibrated["told_apart"]:.0%} of cases, where a
+loss of ε = 1 allows {calibrated["allowed"]:.0%}; the loss is at least {calibrated["as_run_found"]:.1f}. Of the published plan it is {published["told_apart"]:.0%} and at least {published["as_run_found"]:.1f}. Of {plain["method"]}
+(k = {plain["k"]}), whose scales follow from the plan, {plain["told_apart"]:.0%} and at least {plain["as_run_found"]:.1f}: its ε holds without that condition.
+
+**2. Noise does not hide who shares values with whom; pooling does.** `script/bench map`: structure linkage finds of the rows of published
+{published["method"]} (k = {published["k"]}) on {_by_data(_structure(results))}, whatever ε is from {_ends(results["epsilon"], "g")}; of the original itself, in
+which some records are equal, {_by_data(_original(results))}. Pooled, the most successful linkage of any kind on {found["data"]} finds {_pooled(pooled)}; the theorem's
+1/k is {", ".join(f"{1 / k:.0%}" for k in ANONYMITIES)}. [Guarantees](guarantees.md#pooling-whose-row-it-is) has the proof.
+"""
+
+
+def _structure(results: pl.DataFrame) -> pl.DataFrame:
+    return results.filter(method="iDP-CBLS, k = 10", attack="structure linkage")
+
+
+def _original(results: pl.DataFrame) -> pl.DataFrame:
+    return results.filter(method="original", attack="structure linkage")
+
+
+def _by_data(found: pl.DataFrame) -> str:
+    parts = found.group_by("data", maintain_order=True)
+    return " and ".join(f"{name} {_range(rows['rate'])}" for (name,), rows in parts)
+
+
+def _pooled(attacks: pl.DataFrame) -> str:
+    best = [
+        max(attacks.filter(pl.col("method").is_in([f"exchange {k}", f"average {k}"]))["rate"])
+        for k in ANONYMITIES
+    ]
+    return ", ".join(
+        f"{share:.1%} with anonymity {k}" for k, share in zip(ANONYMITIES, best, strict=True)
+    )
+
+
+def _made(results: pl.DataFrame) -> str:
+    versions = results.select("microveil", "python", "numpy").row(0)
+    return (
+        "## How these figures were made\n\n"
+        f"microveil {versions[0]}, Python {versions[1]}, NumPy {versions[2]}; seeds "
+        f"{', '.join(map(str, sorted(results['seed'].unique())))}; {results.height:,} attacks. "
+        "`script/bench map` takes about 20 minutes of processor time and goes on where it was "
+        "stopped.\n"
+    )
+
+
+def _at(attacks: pl.DataFrame, method: str, epsilon: float) -> dict[str, dict[str, Any]]:
+    rows = attacks.filter(method=method, epsilon=epsilon).to_dicts()
+    return {row["attack"]: row for row in rows}
+
+
+def _ours(points: pl.DataFrame, epsilon: float) -> list[dict[str, Any]]:
+    return points.filter(epsilon=epsilon).to_dicts()
+
+
+def _rates(found: dict[str, dict[str, Any]], attack: str) -> str:
+    row = found[attack]
+    return f"right in {row['rate']:.1%} (control {row['control']:.1%})"
+
+
+def _membership(found: dict[str, dict[str, Any]]) -> str:
+    row = found["membership inference"]
+    return f"{row['rate']:.1%} ({row['attack_auc']:.2f})"
+
+
+def _epsilon(row: dict[str, Any]) -> str:
+    return "–" if row["epsilon"] is None else f"{row['epsilon']:g}"
+
+
+def _range(shares: pl.Series) -> str:
+    return _ends(shares, ".1%")
+
+
+def _ends(numbers: pl.Series, form: str) -> str:
+    low, high = (
+        format(float(end), form) for end in (min(numbers.drop_nulls()), max(numbers.drop_nulls()))
+    )
+    return low if low == high else f"{low} to {high}"
+
+
+def _number(count: int, what: str) -> str:
+    return f"{count} {what}" if count == 1 else f"{count} {what}s"
+
+
+if __name__ == "__main__":
+    main()

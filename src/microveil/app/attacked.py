@@ -1,0 +1,80 @@
+"""The map of attacks: the release's own plan among others, at the same ε."""
+
+from typing import TYPE_CHECKING
+
+import streamlit as st
+
+from microveil.app.markup import items, message
+from microveil.app.session import Outcome, remember
+from microveil.benchmarking import QUICK_RECORDS, Benchmark, attack_beside_others
+from microveil.benchmarking.attacks import INFORMED
+from microveil.errors import MicroveilError
+
+if TYPE_CHECKING:
+    import altair as alt
+
+_ASKED = "attacks asked for"
+
+
+def attacked(outcome: Outcome) -> None:
+    """Attack the plan and others once that is asked for, and draw what came of it."""
+    st.caption(
+        "Nine attacks, each against a control, on the masked attributes of this plan and of others "
+        f"at the same ε: {QUICK_RECORDS} records at most, one half of them as a control group."
+    )
+    if st.button("Attack this plan and others (takes a minute or two)"):
+        st.session_state[_ASKED] = outcome
+    if st.session_state.get(_ASKED) is not outcome:
+        return
+    try:
+        found = remember("attacked", outcome, lambda: _attack(outcome))
+    except MicroveilError as error:
+        st.html(message("note", str(error)))
+        return
+    st.altair_chart(map_of_attacks(found), width="content")
+    st.html(items(f"{number}. {said}" for number, said in promises(found)))
+    st.html(message("note", in_words(found)))
+
+
+def _attack(outcome: Outcome) -> Benchmark:
+    bar = st.progress(0.0, text="Attacking")
+
+    def show(_what: str, done: int, total: int) -> None:
+        bar.progress(done / total, text=f"Attacked {done} of {total} plans")
+
+    found = attack_beside_others(outcome.original.data, outcome.plan, show)
+    bar.empty()
+    return found
+
+
+def map_of_attacks(found: Benchmark) -> "alt.VConcatChart":
+    """Draw the map in one column, with the plan marked."""
+    from microveil.benchmarking.drawing import draw_narrow
+
+    [name] = found.names
+    return draw_narrow(name, found.points(name))
+
+
+def promises(found: Benchmark) -> list[tuple[str, str]]:
+    """Say what the numbers stand for."""
+    from microveil.benchmarking.drawing import listed
+
+    [name] = found.names
+    return listed(found.points(name))
+
+
+def in_words(found: Benchmark) -> str:
+    """Say what became of the plan itself, which is the first."""
+    [name] = found.names
+    own = found.points(name).row(0, named=True)
+    said = (
+        f"Your plan, ringed: the most successful attack is {own['attack']}, which gains "
+        f"{own['risk']:.1%} over its control, {own['high']:.1%} at most."
+    )
+    if own["informed_high"] is None:
+        return said
+    return (
+        f"{said} By {INFORMED}, somebody who knows every record but one gains "
+        f"{own['informed']:.0%}. Columns that are kept take no part. These figures depend on the "
+        "data: keep them private."
+    )
