@@ -34,6 +34,7 @@ def test_plan_prints_a_line_for_every_column(
     assert told["wages"][:4] == ["whole", "72", "9", "masked"]
     assert told["remark"][:3] == ["text", "90", "dropped"]
     assert 'or role = "kept"' in out
+    assert "up to 3 records share one: if it is a person" in " ".join(out.split())
     assert lines[-3:-1] == ["Dropped: household_number, remark", "Published as they are: country"]
     assert Plan.read(tmp_path / "plan.toml").names("identifier") == ("household_number", "remark")
 

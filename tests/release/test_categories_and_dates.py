@@ -165,7 +165,7 @@ def test_what_does_not_fit_the_table_is_said_without_values(
 
 def test_categories_read_from_the_data_are_warned_about() -> None:
     attributes = ATTRIBUTES | {"sex": Confidential(kind="nominal")}
-    with pytest.warns(match="'sex': its categories were read from the data, so the guarantee"):
+    with pytest.warns(match="'sex': categories were read from the data, so the guarantee"):
         release = protect(table(), plan(attributes=attributes), seed=1)
     entry = release.certificate.attributes[0]
     assert (entry.domain, entry.categories) == ("data", None)

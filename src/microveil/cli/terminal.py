@@ -1,5 +1,6 @@
 """What people see in a terminal: records and columns before and after."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,6 +12,7 @@ from rich.text import Text
 
 from microveil.core.grid import Integers
 from microveil.evaluation.verdict import Verdict
+from microveil.plan.columns import Proposal
 from microveil.plan.propose import Proposed
 from microveil.release.guarantees import exactly, rounded_up
 from microveil.release.ledger import Ledger, Spent
@@ -69,16 +71,24 @@ def show_proposed(proposed: Proposed) -> Table:
     for name, (look, proposal) in proposed.columns.items():
         role, style = _ROLES[proposal.role]
         role = str(proposal.settings.get("kind", role))
-        instead = f"\nor {proposal.instead}" if proposal.instead else ""
         grid.add_row(
             Text(name),
             _holds(look.column.dtype),
             f"{look.distinct:,}",
             f"{look.missing:,}" if look.missing else "",
             Text(role, style),
-            Text(proposal.why + instead, style),
+            Text("\n".join(_reasons(proposal)), style),
         )
     return grid
+
+
+def _reasons(proposal: Proposal) -> Iterator[str]:
+    """Say why; of a column that is dropped also what else there is to do with it."""
+    yield proposal.why
+    if proposal.role == "identifier" and proposal.remark:
+        yield proposal.remark
+    if proposal.instead:
+        yield f"or {proposal.instead}"
 
 
 _ROLES = {

@@ -109,6 +109,6 @@ def _check_categories(
 
 def _note_on_categories(name: str, method: Method) -> str:
     return (
-        f"attribute {name!r}: its categories were read from the data, "
+        f"attribute {name!r}: categories were read from the data, "
         f"{method.promise.if_categories_read}; declare categories"
     )
