@@ -67,7 +67,7 @@ def test_the_survey_chapter_runs_as_printed(tmp_path: Path) -> None:
     run_examples(chapter, tmp_path)
     assert Plan.read(tmp_path / "survey.toml") == survey_plan()
     assert (tmp_path / "survey.html").exists()
-    assert "within 6%, for the country and by region" in chapter
+    assert "**Weighted totals stay within 6%**" in chapter
     assert "country < 0.06 and regions < 0.06" in chapter
 
 

@@ -24,6 +24,7 @@ from microveil.evaluation import pairing
 from microveil.evaluation.compared import compare
 from microveil.formats import load
 from microveil.plan.sample import people, people_plan
+from microveil.plan.survey import survey
 from microveil.report import certificate_page, report, write_report
 from microveil.report.words import cards
 from tests.report import hostile
@@ -264,6 +265,15 @@ def test_grades_follow_the_rules_of_thumb() -> None:
     shuffled = table.sample(fraction=1, shuffle=True, seed=1)
     useful, risky, _ = cards(evaluate(table, shuffled, aligned=True), None)
     assert (useful.grade, risky.grade) == ("poor", "good")
+
+
+def test_epsilon_of_a_unit_is_that_of_a_unit() -> None:
+    table = survey(60).select("household_id", "rooms")
+    rooms = Confidential(per_unit=True, lower=1, upper=12)
+    roles = {"household_id": "identifier", "rooms": rooms}
+    release = protect(table, Plan(epsilon=1.0, unit="household_id", attributes=roles), seed=1)
+    *_, covered = cards(evaluate(table, release), release.certificate)
+    assert "changing one unit's values" in covered.sentences[0]
 
 
 def test_pooled_groups_are_named_with_their_anonymity() -> None:

@@ -88,7 +88,7 @@ def survey_plan(**settings: object) -> Plan:
         "dwelling": Confidential(per_unit=True, kind="nominal", categories=DWELLINGS),
         "rooms": Confidential(per_unit=True, kind="integer", lower=1, upper=12),
         "household_income": Confidential(
-            per_unit=True, kind="integer", bottom=0, top=200_000, weight=2.0
+            per_unit=True, kind="integer", bottom=0, top=200_000, k=50, weight=2.0
         ),
         "age": Confidential(kind="integer", lower=0, upper=100, k=300, weight=2.0),
         "sex": Confidential(kind="nominal", categories=["female", "male"], weight=0.5),

@@ -55,9 +55,10 @@ def _covered(certificate: Certificate | None) -> Card:
         if covers
         else "but with no bound"
     )
+    whose = "person's" if certificate.unit is None else "unit's"
     likely = (
-        "changing one person's values makes any set of masked values at most {} times more or less "
-        "likely"
+        f"changing one {whose} values makes any set of masked values at most {{}} times more or "
+        "less likely"
     )
     sentences = []
     if released.epsilon is not None:
