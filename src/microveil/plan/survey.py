@@ -96,7 +96,7 @@ def survey_plan(**settings: object) -> Plan:
             kind="ordinal", categories=["none", "primary", "secondary", "tertiary"]
         ),
         "work": Confidential(kind="nominal", categories=WORK),
-        "wage": Confidential(kind="integer", bottom=0, top=80_000, k=300, weight=3.0),
+        "wage": Confidential(kind="integer", bottom=0, top=80_000, k=500, weight=3.0),
     }, **{**chosen, **settings})  # type: ignore[arg-type] # fmt: skip
 
 
