@@ -300,9 +300,3 @@ def test_nothing_is_left_behind_after_an_error(spark: SparkSession, tmp_path: Pa
     with pytest.raises(DataError, match="no finite result"):
         protect(table, plan)
     assert not list(tmp_path.iterdir())
-
-
-def test_pseudonyms_are_refused_before_any_work(spark: SparkSession) -> None:
-    plan = PLAN.replace(attributes={"x": DOMAIN, "n": "pseudonym"})
-    with pytest.raises(PlanError, match="not for Spark yet"):
-        protect(frame_of(spark), plan, seed=1)
