@@ -53,7 +53,7 @@ def with_a_slow_task(spark: SparkSession, folder: Path) -> dict[str, Any]:
     """Draw the noise of a task twice at the same time."""
     plan = Plan(epsilon=1, k=4, method="iDP-LS", attributes={"x": DOMAIN, "n": "kept"})
     how = partial(draw_twice, diary=str(made(folder / "slow")))
-    return protected(spark, plan, Sabotage("c0/masked", ("cluster", "masked"), how))
+    return protected(spark, plan, Sabotage("c0/masked", ("clusters", "batch"), how))
 
 
 def with_a_death(spark: SparkSession, folder: Path) -> dict[str, Any]:
@@ -130,7 +130,8 @@ def protected(spark: SparkSession, plan: Plan, sabotage: Sabotage) -> dict[str, 
             return write(self, frame, name)
         work = partial(sabotage.how, columns=sabotage.columns)
         found = write(self, frame.mapInArrow(work, frame.schema), name)
-        written.extend(tuple(row) for row in found.select(*sabotage.columns).collect())
+        rows = found.select(*sabotage.columns).collect()
+        written.extend(tuple(map(short, row)) for row in rows)
         return found
 
     Scratch.write = sabotaged  # type: ignore[method-assign]
@@ -180,10 +181,17 @@ def noted(
 
     seen: list[Any] = []
     for batch in batches:
-        seen += zip(*(batch[name].to_pylist() for name in columns), strict=True)
+        seen += zip(*(map(short, batch[name].to_pylist()) for name in columns), strict=True)
         yield batch
     number, attempt = task()
     Path(diary, f"{number}-{attempt}-{secrets.token_hex(4)}").write_text(json.dumps(seen))
+
+
+def short(value: Any) -> Any:  # noqa: ANN401 - a number, or packed clusters
+    """Return a value by which it is told from others in a file of JSON."""
+    from hashlib import sha256
+
+    return sha256(value).hexdigest() if isinstance(value, bytes | bytearray) else value
 
 
 def task() -> tuple[int, int]:

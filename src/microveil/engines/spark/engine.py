@@ -229,7 +229,7 @@ class SparkEngine(SparkTable):
         if attribute.method.clustered:
             masked, losses = self._mask_clusters(attribute, place)
             values = self._published(masked, attribute)
-            masked = masked.select("members", "masked", "part")
+            masked = masked.select("batch")
             deal = partial(join.deal_clusters, column=place, buckets=self._buckets, values=values)
         else:
             masked, losses = self._mask_records(attribute, place)
@@ -264,20 +264,21 @@ class SparkEngine(SparkTable):
         clusters = self._cut(attribute, place)
         work = self._work(attribute, clusters)
         if self._seed is None or clusters.ranges is not None:
-            masked = clusters.map(work, workers.MASKED)
+            masked = clusters.map(work, workers.PACKED)
         else:
             block = F.floor(F.col("cluster") / _SEEDED_BLOCK)
-            masked = _map_groups(clusters.frame, block, work, workers.MASKED)
+            masked = _map_groups(clusters.frame, block, work, workers.PACKED)
         masked = self._scratch.write(masked, f"{place}/masked")
         self._scratch.delete(f"{place}/ranked")
-        sums = (F.sum(name).alias(name) for name in ("records", "up", "down"))
-        found = _checked(masked, F.count("cluster").alias("clusters"), *sums)
+        sums = (F.sum(name).alias(name) for name in ("clusters", "records", "up", "down"))
+        found = _checked(masked, *sums)
         if (found["clusters"], found["records"]) != (clusters.number, attribute.records):
             raise _not_once(attribute)
         if clusters.ranges is None and workers.is_regressed(attribute):
             masked = self._regress(masked, attribute, place)
-        name = F.lit(attribute.name).alias("attribute")
-        self._described[attribute.name] = masked.select(name, *workers.DESCRIBED.names)
+        describe = partial(workers.described_clusters, attribute=attribute.name)
+        kept = masked.select("batch")
+        self._described[attribute.name] = _map(kept, describe, workers.OF_ATTRIBUTE)
         return masked, total_losses(attribute, found["fixed"], found["up"], found["down"])
 
     def _cut(self, attribute: AttributeSettings, place: str) -> "_Clusters":
@@ -303,10 +304,11 @@ class SparkEngine(SparkTable):
 
     def _regress(self, masked: DataFrame, attribute: NumericSettings, place: str) -> DataFrame:
         """Put masked values of clusters that lie across ranges in order, range by range."""
-        parts = masked.repartitionByRange(self._ranges_of(attribute), "cluster")
-        parts = parts.withColumn("part", F.spark_partition_id())
-        work = partial(workers.regress_range, settings=attribute, clusters=attribute.clusters)
-        regressed = self._scratch.write(_map(parts, work, workers.MASKED), f"{place}/regressed")
+        number, clusters = self._ranges_of(attribute), attribute.clusters
+        deal = partial(workers.deal_by_number, parts=number, clusters=clusters)
+        parts = _map(masked, deal, workers.PACKED).repartitionById(number, "part")
+        work = partial(workers.regress_range, settings=attribute, clusters=clusters)
+        regressed = self._scratch.write(_map(parts, work, workers.PACKED), f"{place}/regressed")
         self._scratch.delete(f"{place}/masked")
         return regressed
 
@@ -316,23 +318,15 @@ class SparkEngine(SparkTable):
         """Return how to publish the masked values of clusters, given where ranges overlap."""
         if not workers.is_regressed(attribute):
             return join.masked_values
-        ends = masked.groupBy("part").agg(F.min("masked"), F.max("masked")).collect()
-        part, lowest, highest = np.array(sorted(ends), dtype=np.float64).T
+        ends = masked.select("part", "lowest", "highest").collect()
+        number = 1 + max(row.part for row in ends)
+        lowest, highest = np.full(number, np.inf), np.full(number, -np.inf)
+        for row in ends:
+            lowest[row.part], highest[row.part] = row.lowest, row.highest
         above = np.append(np.minimum.accumulate(lowest[::-1])[::-1][1:], np.inf)
         below = np.append(-np.inf, np.maximum.accumulate(highest)[:-1])
-        limits = masked.sparkSession.createDataFrame(
-            [(int(p), float(b), float(a)) for p, b, a in zip(part, below, above, strict=True)],
-            "part int, below double, above double",
-        )
-        overlap = (F.col("masked") < F.col("below")) | (F.col("masked") > F.col("above"))
-        blocks = (
-            masked.join(F.broadcast(limits), "part")
-            .where(overlap)
-            .groupBy("part", "masked")
-            .agg(F.sum("weight"))
-            .collect()
-        )
-        number = int(part.max()) + 1
+        astray = partial(workers.overlapping, below=below, above=above)
+        blocks = _map(masked.select("batch"), astray, workers.OVERLAPPING).collect()
         levels = workers.Levels(np.full(number, -np.inf), np.full(number, np.inf))
         if blocks:
             owner, values, weights = np.array(sorted(blocks), dtype=np.float64).T
@@ -409,10 +403,9 @@ class SparkEngine(SparkTable):
         described = cluster_rows([(attribute, alone.description)]).with_columns(
             records=pl.lit(attribute.records, dtype=pl.Int64)
         )
-        schema = pa.schema([pa.field("attribute", pa.string()), *workers.DESCRIBED])
-        rows = described.select(schema.names).rows()
+        rows = described.select(workers.OF_ATTRIBUTE.names).rows()
         self._described[attribute.name] = units.sparkSession.createDataFrame(
-            rows, from_arrow_schema(schema)
+            rows, from_arrow_schema(workers.OF_ATTRIBUTE)
         )
         return masked, total_losses(attribute, found["fixed"], found["fixed"], found["fixed"])
 

@@ -28,6 +28,7 @@ from microveil.engines.spark.arrow import (
 )
 from microveil.engines.spark.problems import packed
 from microveil.engines.spark.rules import keep_rules
+from microveil.engines.spark.workers import unpacked_clusters
 from microveil.errors import DataError
 from microveil.plan.roles import Derived
 
@@ -55,7 +56,7 @@ def deal_clusters(
     batches: Batches, column: str, buckets: int, values: Callable[[pa.RecordBatch], Reals]
 ) -> Iterator[pa.RecordBatch]:
     """Deal (key, masked value) of the members of clusters, `values` being those of clusters."""
-    for batch in gathered(batches, AT_ONCE):
+    for batch in unpacked_clusters(batches):
         keys, sizes = unpack(batch["members"])
         yield _deal(keys, np.repeat(values(batch), sizes), column, buckets)
 

@@ -91,13 +91,13 @@ DESCRIBED = pa.schema(
     + fields(pa.string(), "category")
     + fields(pa.int64(), "lead")
 )
+OF_ATTRIBUTE = pa.schema([*fields(pa.string(), "attribute"), *DESCRIBED])
 MASKED = pa.schema(
     [
         *DESCRIBED,
         *fields(pa.float64(), "fixed", "up", "down", "masked", "weight"),
         *fields(pa.int32(), "part"),
         *fields(pa.binary(), "members"),
-        *fields(pa.string(), "problem"),
     ]
 )
 """A cluster with what is published of it, what it may lose, and its records' keys.
@@ -105,6 +105,20 @@ MASKED = pa.schema(
 Where isotonic regression follows, `masked` is what it gave within a range, the `part`, and `weight`
 what the value weighs where ranges are put together.
 """
+
+PACKED = pa.schema(
+    fields(pa.int64(), "clusters", "records")
+    + fields(pa.float64(), "fixed", "up", "down", "lowest", "highest")
+    + fields(pa.int32(), "part")
+    + fields(pa.binary(), "batch")
+    + fields(pa.string(), "problem")
+)
+"""Masked clusters as they are kept: a `batch` of them as Arrow in one value, and what they add to.
+
+Spark would take every cluster apart into a row, and more time for that than anything else takes.
+"""
+
+OVERLAPPING = pa.schema(fields(pa.int32(), "part") + fields(pa.float64(), "masked", "weight"))
 
 MASKED_RECORDS = pa.schema(
     fields(pa.int64(), "key")
@@ -234,19 +248,72 @@ def mask_clusters(
         ends = None if ranges is None else _ends(number, int(ranges.first[-1]))
         masked = core.mask_clusters(summarised(clusters), settings, words, totals, ends)
     except DataError as error:
-        return batch_of(MASKED, problem=[packed(error)])
+        return batch_of(PACKED, problem=[packed(error)])
     range_of = {} if ranges is None else _range_of(number, ranges)
     weights = _weights(masked.description["scale"], settings) if is_regressed(settings) else {}
-    return batch_of(
-        MASKED,
-        **masked.description,
-        **vars(masked.losses),
-        **weights,
-        **range_of,
-        cluster=number,
-        masked=masked.values.astype(np.float64),
-        members=clusters["members"],
+    return _packed(
+        batch_of(
+            MASKED,
+            **masked.description,
+            **vars(masked.losses),
+            **weights,
+            **range_of,
+            cluster=number,
+            masked=masked.values.astype(np.float64),
+            members=clusters["members"],
+        )
     )
+
+
+def _packed(clusters: pa.RecordBatch) -> pa.RecordBatch:
+    """Keep a batch of masked clusters as one value; what says nothing of a cluster is left out."""
+    told = {name: reals(clusters[name]) for name in ("fixed", "up", "down", "masked")}
+    return batch_of(
+        PACKED,
+        clusters=[len(clusters)],
+        records=[longs(clusters["records"]).sum()],
+        fixed=[told["fixed"].max()],
+        up=[told["up"].sum()],
+        down=[told["down"].sum()],
+        lowest=[told["masked"].min()],
+        highest=[told["masked"].max()],
+        part=clusters["part"][:1],
+        batch=[clusters.serialize().to_pybytes()],
+    )
+
+
+def unpacked_clusters(batches: Batches) -> Iterator[pa.RecordBatch]:
+    """Return masked clusters as they were before they were packed."""
+    for one in _rows(batches):
+        yield pa.ipc.read_record_batch(one["batch"][0].as_buffer(), MASKED)
+
+
+def described_clusters(batches: Batches, attribute: str) -> Iterator[pa.RecordBatch]:
+    """Return the private description of masked clusters."""
+    for clusters in unpacked_clusters(batches):
+        told = clusters.select(DESCRIBED.names)
+        columns = dict(zip(told.schema.names, told.columns, strict=True))
+        yield batch_of(OF_ATTRIBUTE, **columns, attribute=[attribute] * len(told))
+
+
+def deal_by_number(batches: Batches, parts: int, clusters: int) -> Iterator[pa.RecordBatch]:
+    """Deal masked clusters into ranges of their numbers."""
+    for batch in unpacked_clusters(batches):
+        part = longs(batch["cluster"]) * parts // clusters
+        for one in np.unique(part):
+            dealt = batch.filter(pa.array(part == one))
+            columns = dict(zip(dealt.schema.names, dealt.columns, strict=True))
+            yield _packed(batch_of(MASKED, **{**columns, "part": np.full(len(dealt), one)}))
+
+
+def overlapping(batches: Batches, below: Reals, above: Reals) -> Iterator[pa.RecordBatch]:
+    """Return the masked values of ranges that do not lie between those of others, with weights."""
+    for clusters in unpacked_clusters(batches):
+        part, masked = clusters["part"][0].as_py(), reals(clusters["masked"])
+        astray = (masked < below[part]) | (masked > above[part])
+        values, owner = np.unique(masked[astray], return_inverse=True)
+        weights = np.bincount(owner, reals(clusters["weight"])[astray], minlength=len(values))
+        yield batch_of(OVERLAPPING, part=np.full(len(values), part), masked=values, weight=weights)
 
 
 def _range_of(number: Integers, ranges: Ranges) -> dict[str, Integers]:
@@ -272,7 +339,7 @@ def regress_range(
     batches: Batches, settings: NumericSettings, clusters: int
 ) -> Iterator[pa.RecordBatch]:
     """Put the masked values of a range of clusters in order, which all arrive here."""
-    table = together(batches)
+    table = together(unpacked_clusters(batches))
     if table is None:
         return
     table = table.sort_by("cluster")
@@ -280,7 +347,7 @@ def regress_range(
     ends = _ends(number, clusters)
     values = core.regress(reals(table["masked"]), reals(table["scale"]), settings, ends)
     columns = dict(zip(table.schema.names, table.columns, strict=True))
-    yield batch_of(MASKED, **{**columns, "masked": values})
+    yield _packed(batch_of(MASKED, **{**columns, "masked": values}))
 
 
 class Levels(NamedTuple):
