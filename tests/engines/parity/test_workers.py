@@ -32,7 +32,7 @@ def test_ranges_are_cut_and_joined_into_the_clusters_of_the_whole(
     units = np.sort(np.array(values))
     keys = np.random.default_rng(0).permutation(len(units))
     ranked = ranked_in_ranges(
-        units, keys, np.minimum(np.array(cuts, dtype=np.int64), len(units) - 1)
+        units, keys, np.minimum(np.array(cuts, dtype=np.int64), len(units) - 1), k
     )
     lengths = np.zeros(len(cuts) + 1, dtype=np.int64)
     for one in ranked:
@@ -53,7 +53,7 @@ def test_ranges_are_cut_and_joined_into_the_clusters_of_the_whole(
     assert np.sort(members).tolist() == list(range(len(units)))
 
 
-def ranked_in_ranges(units: Integers, keys: Integers, at: Integers) -> list[pa.RecordBatch]:
+def ranked_in_ranges(units: Integers, keys: Integers, at: Integers, k: int) -> list[pa.RecordBatch]:
     """Deal records into ranges that begin at some of them, and rank each range."""
     bounds = Bounds(units[at], keys[at], secret=7)
     order = np.lexsort((bounds.ties(bounds.keys), bounds.units))
@@ -62,4 +62,4 @@ def ranked_in_ranges(units: Integers, keys: Integers, at: Integers) -> list[pa.R
     records = pa.record_batch({"units": units[shuffled], "key": keys[shuffled]})
     dealt = pa.Table.from_batches(deal_ranges([records[:7], records[7:]], bounds))
     parts = (dealt.filter(pc.equal(dealt["part"], part)) for part in range(len(at) + 1))
-    return [batch for part in parts for batch in rank(part.to_batches(), bounds)]
+    return [batch for part in parts for batch in rank(part.to_batches(), bounds, 2 * k)]

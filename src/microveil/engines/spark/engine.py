@@ -93,7 +93,7 @@ class SparkEngine(SparkTable):
         place = self.places[attribute.name]
         ranked = self._rank(attribute, place, self._ranges_of(attribute))
         work = partial(workers.errors_by_k, settings=attribute, ks=list(ks))
-        found = _map(ranked, work, workers.ERRORS).collect()
+        found = _map(ranked.select("units"), work, workers.ERRORS).collect()
         self._scratch.delete(f"{place}/ranked")
         errors: Reals = np.sum([row.errors for row in found], axis=0)
         return errors
@@ -365,7 +365,7 @@ class SparkEngine(SparkTable):
         bounds = self._bounds(attribute, tasks)
         deal = partial(ranking.deal_ranges, bounds=bounds)
         parts = _map(self.units(attribute), deal, ranking.DEALT).repartitionById(tasks, "part")
-        work = partial(ranking.rank, bounds=bounds, to_cut=to_cut)
+        work = partial(ranking.rank, bounds=bounds, ends=2 * attribute.k, to_cut=to_cut)
         return self._scratch.write(_map(parts, work, ranking.RANKED), f"{place}/ranked")
 
     def _bounds(self, attribute: AttributeSettings, ranges: int) -> ranking.Bounds:
@@ -565,7 +565,8 @@ class _ClustersWithin:
     """Clusters that lie within ranges of ranks, which were cut each by itself."""
 
     def __init__(self, ranked: DataFrame, ranges: workers.Ranges) -> None:
-        self._ranked, self.ranges, self.number = ranked, ranges, int(ranges.first[-1])
+        self._ranked = ranked.select("part", "units", "keys", "sizes")
+        self.ranges, self.number = ranges, int(ranges.first[-1])
         self._cut = partial(workers.clusters_of_ranges, ranges=ranges)
 
     @property
@@ -584,10 +585,11 @@ class _ClustersAcross:
     ranges = None
 
     def __init__(self, ranked: DataFrame, cut: workers.Cut, number: int) -> None:
-        self._ranked, self.number = ranked, number
+        self._ranked, self.number = ranked.select("part", "records", "units", "keys"), number
         self._whole = partial(workers.whole_clusters, cut=cut)
         self._joined = partial(workers.join_pieces, trim=cut.trim)
-        pieces = _map(ranked, partial(workers.pieces_of_clusters, cut=cut), workers.CLUSTERS)
+        ends = ranked.select("part", "records", "end_units", "end_keys")
+        pieces = _map(ends, partial(workers.pieces_of_clusters, cut=cut), workers.CLUSTERS)
         self._pieces = pieces.repartition("cluster")
 
     @property

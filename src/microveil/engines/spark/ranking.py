@@ -31,9 +31,11 @@ DEALT = pa.schema(fields(pa.int32(), "part") + fields(pa.binary(), "units", "key
 RANKED = pa.schema(
     fields(pa.int32(), "part")
     + fields(pa.int64(), "records")
-    + fields(pa.binary(), "units", "keys", "sizes")
+    + fields(pa.binary(), "units", "keys", "end_units", "end_keys", "sizes")
 )
 """A range of ranks: its records' values and keys, ascending and packed.
+
+`end_units` and `end_keys` are those of its first and last records, as many of each.
 
 `sizes` are those of its clusters where the data decide on them; null where there are too few values
 for one.
@@ -98,9 +100,12 @@ def deal_ranges(batches: Batches, bounds: Bounds) -> Iterator[pa.RecordBatch]:
 
 
 def rank(
-    batches: Batches, bounds: Bounds, to_cut: NumericSettings | None = None
+    batches: Batches, bounds: Bounds, ends: int, to_cut: NumericSettings | None = None
 ) -> Iterator[pa.RecordBatch]:
-    """Sort the records of one range by value, equal ones by their random tie; cut it if asked."""
+    """Sort the records of one range by value, equal ones by their random tie; cut it if asked.
+
+    So many records of each end are given once more, so that they can be read without the others.
+    """
     dealt = [batch for batch in batches if batch.num_rows]
     if not dealt:
         return
@@ -111,12 +116,17 @@ def rank(
     if to_cut is not None and len(units) >= to_cut.k:
         cuts = partition.cut(units, to_cut)
         sizes = {"sizes": pack(cuts, np.array([len(cuts)]))}
+    at = np.arange(len(units))
+    at = at if len(at) <= 2 * ends else np.append(at[:ends], at[-ends:])
+    few = np.array([len(at)])
     yield batch_of(
         RANKED,
         part=dealt[0]["part"][:1],
         records=one,
         units=pack(units, one),
         keys=pack(keys, one),
+        end_units=pack(units[at], few),
+        end_keys=pack(keys[at], few),
         **sizes,
     )
 

@@ -95,12 +95,12 @@ OF_ATTRIBUTE = pa.schema([*fields(pa.string(), "attribute"), *DESCRIBED])
 MASKED = pa.schema(
     [
         *DESCRIBED,
-        *fields(pa.float64(), "fixed", "up", "down", "masked", "weight"),
+        *fields(pa.float64(), "masked", "weight"),
         *fields(pa.int32(), "part"),
         *fields(pa.binary(), "members"),
     ]
 )
-"""A cluster with what is published of it, what it may lose, and its records' keys.
+"""A cluster with what is published of it, and its records' keys.
 
 Where isotonic regression follows, `masked` is what it gave within a range, the `part`, and `weight`
 what the value weighs where ranges are put together.
@@ -182,7 +182,7 @@ def pieces_of_clusters(batches: Batches, cut: Cut) -> Iterator[pa.RecordBatch]:
     The first and the last cluster of a range may go on in another one, and do not know what stands
     beside them there, so each end of a range also leaves a word for the cluster beyond it.
     """
-    for part in _ranges(batches, cut):
+    for part in _ranges(batches, cut, "end_"):
         units, start, end = part.units, part.start, part.end
         first, last, several = part.cluster[0], part.cluster[-1], len(start) > 1
         rows = [(first - 1, NOTHING_BEFORE, units[0], 0, 0)]
@@ -251,41 +251,51 @@ def mask_clusters(
         return batch_of(PACKED, problem=[packed(error)])
     range_of = {} if ranges is None else _range_of(number, ranges)
     weights = _weights(masked.description["scale"], settings) if is_regressed(settings) else {}
-    return _packed(
-        batch_of(
-            MASKED,
-            **masked.description,
-            **vars(masked.losses),
-            **weights,
-            **range_of,
-            cluster=number,
-            masked=masked.values.astype(np.float64),
-            members=clusters["members"],
-        )
+    found = batch_of(
+        MASKED,
+        **masked.description,
+        **weights,
+        **range_of,
+        cluster=number,
+        masked=masked.values.astype(np.float64),
+        members=clusters["members"],
     )
+    losses = masked.losses
+    return _packed(found, losses.fixed.max(), losses.up.sum(), losses.down.sum())
 
 
-def _packed(clusters: pa.RecordBatch) -> pa.RecordBatch:
-    """Keep a batch of masked clusters as one value; what says nothing of a cluster is left out."""
-    told = {name: reals(clusters[name]) for name in ("fixed", "up", "down", "masked")}
+def _packed(
+    clusters: pa.RecordBatch,
+    fixed: float | None = None,
+    up: float | None = None,
+    down: float | None = None,
+) -> pa.RecordBatch:
+    """Keep a batch of masked clusters as one value, without columns that say nothing."""
+    told = [n for n in MASKED.names if clusters[n].null_count < len(clusters)]
+    kept, values = clusters.select(told), reals(clusters["masked"])
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, kept.schema) as stream:
+        stream.write_batch(kept)
     return batch_of(
         PACKED,
         clusters=[len(clusters)],
         records=[longs(clusters["records"]).sum()],
-        fixed=[told["fixed"].max()],
-        up=[told["up"].sum()],
-        down=[told["down"].sum()],
-        lowest=[told["masked"].min()],
-        highest=[told["masked"].max()],
+        fixed=[fixed],
+        up=[up],
+        down=[down],
+        lowest=[values.min()],
+        highest=[values.max()],
         part=clusters["part"][:1],
-        batch=[clusters.serialize().to_pybytes()],
+        batch=[sink.getvalue().to_pybytes()],
     )
 
 
 def unpacked_clusters(batches: Batches) -> Iterator[pa.RecordBatch]:
     """Return masked clusters as they were before they were packed."""
     for one in _rows(batches):
-        yield pa.ipc.read_record_batch(one["batch"][0].as_buffer(), MASKED)
+        with pa.ipc.open_stream(one["batch"][0].as_buffer()) as stream:
+            kept = stream.read_next_batch()
+        yield batch_of(MASKED, **dict(zip(kept.schema.names, kept.columns, strict=True)))
 
 
 def described_clusters(batches: Batches, attribute: str) -> Iterator[pa.RecordBatch]:
@@ -421,10 +431,13 @@ class _Range(NamedTuple):
     size: Integers
 
 
-def _ranges(batches: Batches, cut: Cut) -> Iterator[_Range]:
+def _ranges(batches: Batches, cut: Cut, kind: str = "") -> Iterator[_Range]:
+    """Return ranges with their clusters numbered; `end_` columns lack what lies in between."""
     for one in _rows(batches):
-        (units, size), (keys, _) = (unpack(one[name]) for name in ("units", "keys"))
-        rank = cut.offsets[one["part"][0].as_py()] + np.arange(size[0])
+        (units, _), (keys, _) = (unpack(one[f"{kind}{name}"]) for name in ("units", "keys"))
+        place = np.arange(len(units))
+        place[len(units) // 2 :] += one["records"][0].as_py() - len(units)
+        rank = cut.offsets[one["part"][0].as_py()] + place
         cluster = np.minimum(rank // cut.k, cut.last)
         start = np.flatnonzero(np.diff(cluster, prepend=-1))
         end = np.append(start[1:], len(units))
