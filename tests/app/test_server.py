@@ -118,7 +118,7 @@ def test_a_signal_ends_it_and_removes_what_is_read(name: str, tmp_path: Path) ->
         open_.sendall("\r\n".join(request).encode())
         assert b" 101 " in open_.recv(1000)
         process.send_signal(getattr(signal, name))
-        assert process.wait(timeout=20) == (0 if name == "SIGINT" else 143)
+        assert process.wait(timeout=60) == (0 if name == "SIGINT" else 143)
     assert list(tmp_path.iterdir()) == []
     assert not answers(port)
 

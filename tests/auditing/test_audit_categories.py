@@ -274,8 +274,8 @@ def test_an_honest_mechanism_is_never_found_to_lose_more(
 
 def test_few_of_many_audits_exceed_the_exact_loss() -> None:
     plan = Plan(epsilon=1.0, k=3, method="DP-UM", attributes={"x": letters("nominal", 2)})
-    outcomes = [audit_letters([0, 0, 1], plan, runs=2_000, seed=seed) for seed in range(40)]
-    assert sum(outcome.broken for outcome in outcomes) <= 2
+    outcomes = [audit_letters([0, 0, 1], plan, runs=2_000, seed=seed) for seed in range(20)]
+    assert sum(outcome.broken for outcome in outcomes) <= 1
     assert max(outcome.findings[0].found for outcome in outcomes) > 0.75
 
 

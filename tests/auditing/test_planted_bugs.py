@@ -21,7 +21,7 @@ from microveil.core.grid import Integers, Reals
 from microveil.core.mask import Masked, mask_clusters
 from microveil.core.noise import SeededWords, Words, WordSource, add_discrete_laplace
 from microveil.core.partition import cut
-from microveil.engines import memory
+from microveil.engines import memory, strata
 from microveil.release import protect
 
 pytestmark = pytest.mark.filterwarnings("ignore::microveil.errors.PrivacyWarning")
@@ -128,14 +128,14 @@ def clamped_to_the_data(patch: Patch) -> None:
         ends = np.array([summary.smallest.min(), summary.largest.max()])
         return replace(masked, values=np.clip(masked.values, *settings.grid.to_values(ends)))
 
-    patch.setattr(memory, "mask_clusters", clamped)
+    patch.setattr(strata, "mask_clusters", clamped)
 
 
 def clusters_of_two(patch: Patch) -> None:
     def smaller(ranked: Integers, settings: AttributeSettings) -> Integers:
         return cut(ranked, replace(settings, k=2))
 
-    patch.setattr(memory, "cut", smaller)
+    patch.setattr(strata, "cut", smaller)
 
 
 @pytest.mark.parametrize("method", METHODS)

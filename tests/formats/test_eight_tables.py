@@ -178,7 +178,7 @@ def test_from_file_to_release(make: Callable[[Path], File], run: Run, tmp_path: 
     categories = {name for name, a in plan.confidential.items() if a.is_category}
     assert set(plan.names("identifier")) == file.dropped
     assert all(f"{name} " in out for name in file.dropped)
-    assert set(plan.names("kept")) == file.kept
+    assert set(plan.kept) == file.kept
     assert categories == file.nominal
     assert plan.confidential.keys() - categories == file.masked.keys()
     code, out, err = run(f"protect {file.path.name} --plan plan.toml -o out.parquet --no-verdict")

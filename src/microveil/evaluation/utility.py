@@ -149,7 +149,7 @@ def interval_overlap(original: Reals, masked: Reals, weights: Weights | None = N
     """
     before, after = weights or (np.ones(len(original)), np.ones(len(masked)))
     intervals = (estimates.interval_of_mean(x, w) for x, w in ((original, before), (masked, after)))
-    return estimates.overlap(*intervals)
+    return float(estimates.overlap(*intervals))
 
 
 def correlation_differences(

@@ -86,7 +86,7 @@ def parse(text: str) -> Comparison:
     Examples
     --------
     >>> rule = parse('2 * (a + "b c") >= total - 1')
-    >>> dict(rule.difference.factors), rule.difference.number, rule.sign
+    >>> dict(sorted(rule.difference.factors.items())), rule.difference.number, rule.sign
     ({'a': -2.0, 'b c': -2.0, 'total': 1.0}, -1.0, '<=')
     """
     tokens = _tokens(text)

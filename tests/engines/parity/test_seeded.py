@@ -13,9 +13,7 @@ COLUMNS = ["region", "age", "school", "visits"]
 
 
 @pytest.mark.filterwarnings("ignore::microveil.PrivacyWarning")
-@pytest.mark.parametrize(
-    "name", ["cbls undeclared", "cbls trimmed", "ls re-clustered", "um", "dp persons"]
-)
+@pytest.mark.parametrize("name", ["cbls undeclared", "ls re-clustered", "dp persons"])
 def test_a_seeded_release_on_spark(name: str, run_on_spark: RunOn) -> None:
     plan = PLANS[name]
     some = plan.replace(attributes={a: plan.attributes[a] for a in COLUMNS})
