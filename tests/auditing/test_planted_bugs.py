@@ -166,6 +166,7 @@ def test_planted_bugs_are_found(
     assert all(f"releases show {check}, in " in outcome.reading for check in expected)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("method", ["iDP-CBLS", "DP-UM"])
 def test_words_from_16_bits_are_found_by_their_repetition(method: str, monkeypatch: Patch) -> None:
     entropy_of_16_bits(monkeypatch)

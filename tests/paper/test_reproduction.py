@@ -10,7 +10,7 @@ from microveil.paper import Reproduction, reproduce
 from microveil.paper.curves import Curves
 from microveil.paper.experiments import EPSILONS, MICROVEIL
 
-pytestmark = pytest.mark.xdist_group("reproduction")  # which is run once
+pytestmark = [pytest.mark.xdist_group("reproduction"), pytest.mark.long]  # which is run once
 DATA_SETS = ("Census", "Wine Quality")
 
 

@@ -19,6 +19,7 @@ def tables(tiny: DataSet) -> dict[str, Table]:
     return {"Tiny": Table(tiny, attributes, values[:, 0] > np.median(values[:, 0]))}
 
 
+@pytest.mark.long
 def test_finished_tasks_are_kept_and_not_done_again(
     tables: dict[str, Table], tmp_path: Path
 ) -> None:

@@ -14,6 +14,7 @@ from microveil.engines.spark.session import check_installed
 from tests.engines.parity import two_executors
 from tests.engines.parity.two_executors import RECORDS
 
+pytestmark = pytest.mark.long
 Findings = dict[str, Any]
 
 
