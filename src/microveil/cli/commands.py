@@ -30,6 +30,8 @@ from microveil.cli.options import (
     Quiet,
     Report,
     Seed,
+    Target,
+    Tried,
     parse_domains,
     parse_k,
     reads,
@@ -421,7 +423,7 @@ def evaluate(
     aligned: Annotated[
         bool, typer.Option("--aligned", help="The release was written with --keep-order.")
     ] = False,
-    target: Annotated[str | None, typer.Option(help="A column of classes to learn.")] = None,
+    target: Target = None,
     quasi_identifier: Annotated[
         list[str] | None, typer.Option(help="A released column that others may know.")
     ] = None,
@@ -517,11 +519,8 @@ def explore(
     plan: Annotated[
         Path | None, typer.Option(help="A plan in TOML, for its roles and domains.")
     ] = None,
-    target: Annotated[str | None, typer.Option(help="A column of classes to learn.")] = None,
-    epsilon: Annotated[
-        list[float] | None,
-        typer.Option(help="A privacy budget to try, by default 0.01, 0.1 and 1."),
-    ] = None,
+    target: Target = None,
+    epsilon: Tried = None,
     max_linkage: Annotated[
         float, typer.Option(help="The largest share of rows that an attack may link.")
     ] = 0.1,
@@ -591,11 +590,8 @@ def benchmark(
     plan: Annotated[
         Path | None, typer.Option(help="A plan in TOML, for roles and domains and as a point.")
     ] = None,
-    target: Annotated[str | None, typer.Option(help="A column of classes to learn.")] = None,
-    epsilon: Annotated[
-        list[float] | None,
-        typer.Option(help="A privacy budget to try, by default 0.01, 0.1 and 1."),
-    ] = None,
+    target: Target = None,
+    epsilon: Tried = None,
     output: Annotated[
         Path, typer.Option("--output", "-o", help="The directory to write to.")
     ] = Path("microveil-benchmark"),

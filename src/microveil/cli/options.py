@@ -64,6 +64,11 @@ KeyOf = Annotated[
     typer.Option("--key", help="The key of pseudonyms, made once with microveil key."),
 ]
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace files that exist.")]
+Target = Annotated[str | None, typer.Option(help="A column of classes to learn.")]
+Tried = Annotated[
+    list[float] | None,
+    typer.Option(help="A privacy budget to try, by default 0.01, 0.1 and 1."),
+]
 
 
 _DATA = "A CSV, Parquet, Arrow, Excel, SPSS, Stata or SAS file, or postgresql://user@host/database."
