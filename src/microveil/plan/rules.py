@@ -213,7 +213,9 @@ def _check_rule(plan: "Plan", rule: Comparison) -> None:
         _of_units(plan, name) for name in masked.names
     ):
         raise _refused(
-            rule, "it ties values of units, which all records of a unit share, to those of records"
+            rule,
+            "it ties values of units, which all records of a unit share, to those of records; "
+            "remove it, or compare values of one kind only",
         )
     _check_averaged(plan, masked)
 
