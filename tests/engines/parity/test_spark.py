@@ -28,8 +28,10 @@ from microveil import (
 from microveil.core.kernels.keys import hashed
 from microveil.engines.spark import engine as line
 from microveil.engines.spark import files as spark_files
+from microveil.engines.spark.arrow import Batches
 from microveil.engines.spark.files import SCRATCH, Scratch, files_of, locked
 from microveil.engines.spark.hadoop import HadoopFiles
+from microveil.engines.spark.tasks import map_batches
 from microveil.engines.spark.workers import unpacked_clusters
 from microveil.formats import sha256_of
 from microveil.release.spark_store import SparkStore
@@ -301,3 +303,18 @@ def test_nothing_is_left_behind_after_an_error(spark: SparkSession, tmp_path: Pa
     with pytest.raises(DataError, match="no finite result"):
         protect(table, plan)
     assert not list(tmp_path.iterdir())
+
+
+def test_workers_do_not_look_through_our_modules_after_every_task(spark: SparkSession) -> None:
+    """Spark's workers collect garbage after each task, which took longer than many tasks."""
+
+    def left_to_look_through(batches: Batches) -> Iterator[pa.RecordBatch]:
+        import gc
+
+        import microveil.core.kernels.keys  # noqa: F401 - what most tasks need
+
+        for _ in batches:
+            yield pa.RecordBatch.from_pydict({"objects": [len(gc.get_objects())]})
+
+    found = map_batches(spark.range(1), left_to_look_through, pa.schema([("objects", pa.int64())]))
+    assert min(found.collect()[0].objects for _ in range(6)) < 50_000

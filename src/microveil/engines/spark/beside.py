@@ -17,13 +17,14 @@ from pyspark.sql.types import NumericType
 
 from microveil.engines.beside import ClassSizes, Fold
 from microveil.engines.spark.arrow import Batches, gathered
+from microveil.engines.spark.tasks import map_batches
 from microveil.errors import DataError
 from microveil.plan.plan import Plan
 
 _AT_ONCE = 2**26  # bytes of released records that a worker looks at together
 _MERGED = 16  # tasks that put together what all others saw
 _WIDTHS_ALIKE = 0.002  # clusters whose widths differ by less, as a share, are put together
-_STATE = "state binary"
+_STATE = pa.schema([("state", pa.binary())])
 
 
 def fingerprint(frame: DataFrame, columns: Mapping[str, str], plan: Plan) -> Column:
@@ -132,8 +133,8 @@ class BesideOnSpark:
     def fold(self, fold: Fold) -> Any:  # noqa: ANN401 - what a fold keeps is its own
         """Look at all released records on the workers, which send what they saw."""
         columns = [F.col(_quoted(name)).alias(f"c{at}") for at, name in enumerate(fold.names)]
-        parts = self.released.select(*columns).mapInArrow(partial(_see, fold=fold), _STATE)
-        merged = parts.repartition(_MERGED).mapInArrow(partial(_merge, fold=fold), _STATE)
+        parts = map_batches(self.released.select(*columns), partial(_see, fold=fold), _STATE)
+        merged = map_batches(parts.repartition(_MERGED), partial(_merge, fold=fold), _STATE)
         states = [pickle.loads(row.state) for row in merged.collect()]  # noqa: S301 - our workers'
         return reduce(fold.merge, states)
 

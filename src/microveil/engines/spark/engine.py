@@ -5,7 +5,7 @@ whole records are moved once. The driver sees counts and totals, never records o
 """
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial, reduce
 from threading import Lock
@@ -41,6 +41,7 @@ from microveil.engines.spark.beside import BesideOnSpark, fingerprint, told_by
 from microveil.engines.spark.files import Scratch
 from microveil.engines.spark.problems import unpacked
 from microveil.engines.spark.table import SparkTable
+from microveil.engines.spark.tasks import Task, Work, map_batches, map_groups
 from microveil.errors import PlanError
 from microveil.plan.plan import Plan
 from microveil.plan.roles import Derived
@@ -93,7 +94,7 @@ class SparkEngine(SparkTable):
         place = self.places[attribute.name]
         ranked = self._rank(attribute, place, self._ranges_of(attribute))
         work = partial(workers.errors_by_k, settings=attribute, ks=list(ks))
-        found = _map(ranked.select("units"), work, workers.ERRORS).collect()
+        found = map_batches(ranked.select("units"), work, workers.ERRORS).collect()
         self._scratch.delete(f"{place}/ranked")
         errors: Reals = np.sum([row.errors for row in found], axis=0)
         return errors
@@ -118,7 +119,7 @@ class SparkEngine(SparkTable):
         blocks = placed(label).repartitionById(int(label.max()) + 1, "block")
         work = partial(pooling.pool_block, space=space, seed=seed)
         schema = pooling.pooled_schema(len(pool.attributes))
-        pooled = self._scratch.write(_map(blocks, work, schema), f"pool{number}/pooled")
+        pooled = self._scratch.write(map_batches(blocks, work, schema), f"pool{number}/pooled")
         self._scratch.delete(f"pool{number}/gathered")
         self._joint[", ".join(pool.names)] = pooled.select("key", "block", "joint")
         return self._take_pooled(pooled, pool)
@@ -134,11 +135,11 @@ class SparkEngine(SparkTable):
         schema = to_arrow_schema(records.schema)
         deal = partial(join.deal_records, schema=schema, buckets=self._buckets)
         masked = [self._dealt[place] for place in places]
-        dealt = reduce(DataFrame.union, masked, _map(records, deal, join.DEALT))
+        dealt = reduce(DataFrame.union, masked, map_batches(records, deal, join.DEALT))
         found = pooling.gathered_schema(len(pool.attributes))
         work = partial(join.gather, records=schema, masked=places, schema=found)
         buckets = dealt.repartitionById(self._buckets, "bucket")
-        return self._scratch.write(_map(buckets, work, found), name)
+        return self._scratch.write(map_batches(buckets, work, found), name)
 
     def _tree(self, gathered: DataFrame, space: pooling.Space) -> BlockTree:
         """Find cuts on a sample that part all records into blocks that MDAV can take."""
@@ -156,7 +157,7 @@ class SparkEngine(SparkTable):
         self, gathered: DataFrame, space: pooling.Space, tree: BlockTree, label: Integers
     ) -> DataFrame:
         work = partial(pooling.assign_blocks, space=space, tree=tree, label=label)
-        return _map(gathered, work, pooling.placed_schema(len(space.pool.attributes)))
+        return map_batches(gathered, work, pooling.placed_schema(len(space.pool.attributes)))
 
     def _take_pooled(self, pooled: DataFrame, pool: Pool) -> Pooled:
         """Check what was pooled, and let it take the place of what was masked."""
@@ -185,7 +186,7 @@ class SparkEngine(SparkTable):
                 "key", F.col(name).alias("masked")
             )
             deal = partial(join.deal_values, column=place, buckets=self._buckets)
-            self._dealt[place] = _map(values, deal, join.DEALT)
+            self._dealt[place] = map_batches(values, deal, join.DEALT)
         return Pooled(int(found["parts"]), smallest)
 
     def pseudonymise(self, attribute: str, pseudonym: Callable[[str], str]) -> int:
@@ -235,7 +236,7 @@ class SparkEngine(SparkTable):
             masked, losses = self._mask_records(attribute, place)
             masked = masked.select("key", "masked")
             deal = partial(join.deal_values, column=place, buckets=self._buckets)
-        self._dealt[place] = _map(masked, deal, join.DEALT)
+        self._dealt[place] = map_batches(masked, deal, join.DEALT)
         self._present[attribute.name] = attribute.records
         return losses_of(attribute, *losses)
 
@@ -267,7 +268,7 @@ class SparkEngine(SparkTable):
             masked = clusters.map(work, workers.PACKED)
         else:
             block = F.floor(F.col("cluster") / _SEEDED_BLOCK)
-            masked = _map_groups(clusters.frame, block, work, workers.PACKED)
+            masked = map_groups(clusters.frame, block, work, workers.PACKED)
         masked = self._scratch.write(masked, f"{place}/masked")
         self._scratch.delete(f"{place}/ranked")
         sums = (F.sum(name).alias(name) for name in ("clusters", "records", "up", "down"))
@@ -277,8 +278,8 @@ class SparkEngine(SparkTable):
         if clusters.ranges is None and workers.is_regressed(attribute):
             masked = self._regress(masked, attribute, place)
         describe = partial(workers.described_clusters, attribute=attribute.name)
-        kept = masked.select("batch")
-        self._described[attribute.name] = _map(kept, describe, workers.OF_ATTRIBUTE)
+        about = masked.select("about")
+        self._described[attribute.name] = map_batches(about, describe, workers.OF_ATTRIBUTE)
         return masked, total_losses(attribute, found["fixed"], found["up"], found["down"])
 
     def _cut(self, attribute: AttributeSettings, place: str) -> "_Clusters":
@@ -306,9 +307,11 @@ class SparkEngine(SparkTable):
         """Put masked values of clusters that lie across ranges in order, range by range."""
         number, clusters = self._ranges_of(attribute), attribute.clusters
         deal = partial(workers.deal_by_number, parts=number, clusters=clusters)
-        parts = _map(masked, deal, workers.PACKED).repartitionById(number, "part")
+        parts = map_batches(masked, deal, workers.PACKED).repartitionById(number, "part")
         work = partial(workers.regress_range, settings=attribute, clusters=clusters)
-        regressed = self._scratch.write(_map(parts, work, workers.PACKED), f"{place}/regressed")
+        regressed = self._scratch.write(
+            map_batches(parts, work, workers.PACKED), f"{place}/regressed"
+        )
         self._scratch.delete(f"{place}/masked")
         return regressed
 
@@ -326,7 +329,7 @@ class SparkEngine(SparkTable):
         above = np.append(np.minimum.accumulate(lowest[::-1])[::-1][1:], np.inf)
         below = np.append(-np.inf, np.maximum.accumulate(highest)[:-1])
         astray = partial(workers.overlapping, below=below, above=above)
-        blocks = _map(masked.select("batch"), astray, workers.OVERLAPPING).collect()
+        blocks = map_batches(masked.select("batch"), astray, workers.OVERLAPPING).collect()
         levels = workers.Levels(np.full(number, -np.inf), np.full(number, np.inf))
         if blocks:
             owner, values, weights = np.array(sorted(blocks), dtype=np.float64).T
@@ -335,7 +338,7 @@ class SparkEngine(SparkTable):
                 whole[: len(some)] = some
         return partial(workers.published, settings=attribute, levels=levels)
 
-    def _work(self, attribute: AttributeSettings, clusters: "_Clusters") -> workers.Work:
+    def _work(self, attribute: AttributeSettings, clusters: "_Clusters") -> Work:
         """Return what the workers do to clusters."""
         summarised: Any
         totals = None
@@ -364,16 +367,18 @@ class SparkEngine(SparkTable):
         """Rank an attribute: ranges of ranks, sorted and if asked cut each by itself."""
         bounds = self._bounds(attribute, tasks)
         deal = partial(ranking.deal_ranges, bounds=bounds)
-        parts = _map(self.units(attribute), deal, ranking.DEALT).repartitionById(tasks, "part")
+        parts = map_batches(self.units(attribute), deal, ranking.DEALT).repartitionById(
+            tasks, "part"
+        )
         work = partial(ranking.rank, bounds=bounds, ends=2 * attribute.k, to_cut=to_cut)
-        return self._scratch.write(_map(parts, work, ranking.RANKED), f"{place}/ranked")
+        return self._scratch.write(map_batches(parts, work, ranking.RANKED), f"{place}/ranked")
 
     def _bounds(self, attribute: AttributeSettings, ranges: int) -> ranking.Bounds:
         """Find where ranges of ranks end, on a sample of records."""
         with self._sampling:
             sample = self.units(attribute, self._sample)
         work = partial(ranking.bounds_of, ranges=ranges, secret=self.secret_of_ties)
-        found = _map(sample.repartition(1), work, ranking.BOUNDS).collect()
+        found = map_batches(sample.repartition(1), work, ranking.BOUNDS).collect()
         packed = found[0] if found else (b"", b"")
         units, keys = (np.frombuffer(numbers, dtype=np.int64) for numbers in packed)
         return ranking.Bounds(units, keys, self.secret_of_ties)
@@ -392,9 +397,9 @@ class SparkEngine(SparkTable):
         work = partial(workers.mask_records, settings=attribute, seed=self._seed)
         block = F.pmod("key", F.lit(math.ceil(attribute.records / _SEEDED_BLOCK)))
         if self._seed is None:
-            masked = _map(units, _each(work), workers.MASKED_RECORDS)
+            masked = map_batches(units, _each(work), workers.MASKED_RECORDS)
         else:
-            masked = _map_groups(units, block, work, workers.MASKED_RECORDS)
+            masked = map_groups(units, block, work, workers.MASKED_RECORDS)
         masked = self._scratch.write(masked, f"{place}/masked")
         found = _checked(masked, F.count("key").alias("records"))
         if found["records"] != attribute.records:
@@ -436,15 +441,17 @@ class SparkEngine(SparkTable):
         deal = partial(
             hidden.deal_hidden, hiding=self._hiding, schema=assembly.records, buckets=self._buckets
         )
-        all_dealt = reduce(DataFrame.union, self._dealt.values(), _map(records, deal, join.DEALT))
+        all_dealt = reduce(
+            DataFrame.union, self._dealt.values(), map_batches(records, deal, join.DEALT)
+        )
         buckets = all_dealt.repartitionById(self._buckets, "bucket")
-        together = buckets.mapInArrow(partial(join.assemble, assembly=assembly), released)
+        together = map_batches(buckets, partial(join.assemble, assembly=assembly), released)
         written = self._scratch.write(together, "release")
         self._check_written(written)
         for number, step in enumerate(more):
             totals = derived.with_totals(step, written, {n: self.places[n] for n in attributes})
             work = partial(derived.derive_more, names=assembly.names, derived=totals)
-            written = self._scratch.write(written.mapInArrow(work, released), f"derived{number}")
+            written = self._scratch.write(map_batches(written, work, released), f"derived{number}")
             self._check_written(written)
         columns = [F.col(self.places[n]).alias(n, metadata={}) for n in attributes]
         return ReleasedOnSpark(
@@ -557,7 +564,7 @@ class _Clusters(Protocol):
     def frame(self) -> DataFrame:
         """One row for each."""
 
-    def map(self, work: workers.Work, schema: pa.Schema) -> DataFrame:
+    def map(self, work: Work, schema: pa.Schema) -> DataFrame:
         """Do the work on all of them."""
 
 
@@ -572,11 +579,11 @@ class _ClustersWithin:
     @property
     def frame(self) -> DataFrame:
         """One row for each."""
-        return _map(self._ranked, self._cut, workers.CLUSTERS)
+        return map_batches(self._ranked, self._cut, workers.CLUSTERS)
 
-    def map(self, work: workers.Work, schema: pa.Schema) -> DataFrame:
+    def map(self, work: Work, schema: pa.Schema) -> DataFrame:
         """Do the work on all of them, range by range."""
-        return _map(self._ranked, _each(work, after=self._cut), schema)
+        return map_batches(self._ranked, _each(work, after=self._cut), schema)
 
 
 class _ClustersAcross:
@@ -589,36 +596,23 @@ class _ClustersAcross:
         self._whole = partial(workers.whole_clusters, cut=cut)
         self._joined = partial(workers.join_pieces, trim=cut.trim)
         ends = ranked.select("part", "records", "end_units", "end_keys")
-        pieces = _map(ends, partial(workers.pieces_of_clusters, cut=cut), workers.CLUSTERS)
+        pieces = map_batches(ends, partial(workers.pieces_of_clusters, cut=cut), workers.CLUSTERS)
         self._pieces = pieces.repartition("cluster")
 
     @property
     def frame(self) -> DataFrame:
         """One row for each."""
-        whole = _map(self._ranked, self._whole, workers.CLUSTERS)
-        return whole.union(_map(self._pieces, self._joined, workers.CLUSTERS))
+        whole = map_batches(self._ranked, self._whole, workers.CLUSTERS)
+        return whole.union(map_batches(self._pieces, self._joined, workers.CLUSTERS))
 
-    def map(self, work: workers.Work, schema: pa.Schema) -> DataFrame:
+    def map(self, work: Work, schema: pa.Schema) -> DataFrame:
         """Do the work on all of them, where they are cut or put together."""
-        whole = _map(self._ranked, _each(work, after=self._whole), schema)
-        return whole.union(_map(self._pieces, _each(work, after=self._joined), schema))
+        whole = map_batches(self._ranked, _each(work, after=self._whole), schema)
+        return whole.union(map_batches(self._pieces, _each(work, after=self._joined), schema))
 
 
-def _each(
-    work: workers.Work, after: Callable[[Batches], Batches] = iter
-) -> Callable[[Batches], Iterator[pa.RecordBatch]]:
+def _each(work: Work, after: Callable[[Batches], Batches] = iter) -> Task:
     return partial(workers.each_batch, work=work, after=after)
-
-
-def _map(
-    rows: DataFrame, work: Callable[[Batches], Iterator[pa.RecordBatch]], schema: pa.Schema
-) -> DataFrame:
-    return rows.mapInArrow(work, from_arrow_schema(schema))
-
-
-def _map_groups(rows: DataFrame, block: Column, work: workers.Work, schema: pa.Schema) -> DataFrame:
-    """Work on blocks that do not depend on where rows are, so that a seed repeats its noise."""
-    return rows.groupBy(block).applyInArrow(workers.on_groups(work), from_arrow_schema(schema))
 
 
 def _offsets(ranked: DataFrame) -> Integers:

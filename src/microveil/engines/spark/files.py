@@ -186,6 +186,7 @@ def _is_one_machine(spark: SparkSession) -> bool:
 
 
 _HOW = {
+    "compression": "uncompressed",  # it took more time than what it saved on disk
     "mapreduce.fileoutputcommitter.algorithm.version": "1",  # 2 may leave a failed attempt's files
     "parquet.enable.dictionary": "false",  # few values come more than once
 }

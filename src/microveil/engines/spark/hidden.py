@@ -18,6 +18,7 @@ from microveil.engines.dtypes import shifted
 from microveil.engines.memory import each_text, leaves_the_calendar, no_person
 from microveil.engines.spark import join
 from microveil.engines.spark.arrow import Batches
+from microveil.engines.spark.tasks import map_batches
 
 
 class Shift(NamedTuple):
@@ -80,7 +81,8 @@ def check_shift(records: DataFrame, place: str, shift: Shift, names: tuple[str, 
             yield pa.RecordBatch.from_pydict({"outside": [moved(batch, place, shift)[1]]})
 
     dates = records.select(shift.person, place)
-    outside = dates.mapInArrow(count, "outside long").agg(F.sum("outside")).collect()[0][0]
+    found = map_batches(dates, count, pa.schema([("outside", pa.int64())]))
+    outside = found.agg(F.sum("outside")).collect()[0][0]
     if outside:
         raise leaves_the_calendar(names[0], int(outside))
 

@@ -17,6 +17,12 @@ CONNECT = "sc://"
 PATIENCE = 10.0
 """Seconds to wait for such a server."""
 
+_ON_ONE_MACHINE = {
+    "spark.executorEnv.MALLOC_MMAP_THRESHOLD_": str(2**25),
+    "spark.executorEnv.MALLOC_TRIM_THRESHOLD_": str(2**30),
+}
+"""Let Python workers keep memory for their next task instead of giving it back to the system."""
+
 
 def read_parquet(spark: "SparkSession", path: str) -> "DataFrame":
     """Open a Parquet table."""
@@ -57,6 +63,8 @@ def open_session(master: str | None = None) -> "SparkSession":
         builder = builder.master(master)
     if (master or "local").startswith("local"):
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+        for name, value in _ON_ONE_MACHINE.items():
+            builder = builder.config(name, value)
     return builder.getOrCreate()
 
 

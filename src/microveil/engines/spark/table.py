@@ -24,6 +24,7 @@ from microveil.engines.base import CategoryFacts, Column, Facts, Holds, TextFact
 from microveil.engines.dtypes import describe
 from microveil.engines.spark import workers
 from microveil.engines.spark.files import Scratch
+from microveil.engines.spark.tasks import map_batches
 from microveil.errors import DataError
 from microveil.plan.plan import Plan
 
@@ -213,9 +214,8 @@ class SparkTable:
         """Grid of the last decimal seen in a numeric column."""
         place, single = self.places[attribute], self.columns[attribute].single_precision
         value = self._number(attribute).alias(place)
-        seen = self.table.select(value).mapInArrow(
-            partial(workers.decimals_seen, single=single), "decimals int, largest double"
-        )
+        work = partial(workers.decimals_seen, single=single)
+        seen = map_batches(self.table.select(value), work, workers.SEEN)
         found = seen.agg(F.max("decimals"), F.max("largest")).collect()[0]
         return grid_of_last_decimal(found[0], found[1])
 

@@ -39,9 +39,8 @@ from microveil.engines.spark.arrow import (
     unpack,
 )
 from microveil.engines.spark.problems import packed
+from microveil.engines.spark.tasks import Work
 from microveil.errors import DataError
-
-Work = Callable[[pa.RecordBatch], pa.RecordBatch]
 
 
 class Cut(NamedTuple):
@@ -110,13 +109,16 @@ PACKED = pa.schema(
     fields(pa.int64(), "clusters", "records")
     + fields(pa.float64(), "fixed", "up", "down", "lowest", "highest")
     + fields(pa.int32(), "part")
-    + fields(pa.binary(), "batch")
+    + fields(pa.binary(), "batch", "about")
     + fields(pa.string(), "problem")
 )
-"""Masked clusters as they are kept: a `batch` of them as Arrow in one value, and what they add to.
+"""Masked clusters as they are kept: a batch of them as Arrow in one value, and what they add to.
 
 Spark would take every cluster apart into a row, and more time for that than anything else takes.
+What is needed to release records is in `batch`, all else in `about`.
 """
+
+_FOR_RECORDS = ("masked", "weight", "part", "members")
 
 OVERLAPPING = pa.schema(fields(pa.int32(), "part") + fields(pa.float64(), "masked", "weight"))
 
@@ -270,12 +272,10 @@ def _packed(
     up: float | None = None,
     down: float | None = None,
 ) -> pa.RecordBatch:
-    """Keep a batch of masked clusters as one value, without columns that say nothing."""
+    """Keep a batch of masked clusters as two values, without columns that say nothing."""
+    values = reals(clusters["masked"])
     told = [n for n in MASKED.names if clusters[n].null_count < len(clusters)]
-    kept, values = clusters.select(told), reals(clusters["masked"])
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, kept.schema) as stream:
-        stream.write_batch(kept)
+    about = [name for name in told if name not in _FOR_RECORDS]
     return batch_of(
         PACKED,
         clusters=[len(clusters)],
@@ -286,16 +286,27 @@ def _packed(
         lowest=[values.min()],
         highest=[values.max()],
         part=clusters["part"][:1],
-        batch=[sink.getvalue().to_pybytes()],
+        batch=[_as_bytes(clusters.select([name for name in told if name in _FOR_RECORDS]))],
+        about=[_as_bytes(clusters.select(about))],
     )
 
 
+def _as_bytes(batch: pa.RecordBatch) -> bytes:
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, batch.schema) as stream:
+        stream.write_batch(batch)
+    return bytes(sink.getvalue())
+
+
 def unpacked_clusters(batches: Batches) -> Iterator[pa.RecordBatch]:
-    """Return masked clusters as they were before they were packed."""
+    """Return masked clusters as they were before they were packed, or what is given of them."""
     for one in _rows(batches):
-        with pa.ipc.open_stream(one["batch"][0].as_buffer()) as stream:
-            kept = stream.read_next_batch()
-        yield batch_of(MASKED, **dict(zip(kept.schema.names, kept.columns, strict=True)))
+        columns: dict[str, pa.Array] = {}
+        for name in {"batch", "about"}.intersection(one.schema.names):
+            with pa.ipc.open_stream(one[name][0].as_buffer()) as stream:
+                kept = stream.read_next_batch()
+            columns |= zip(kept.schema.names, kept.columns, strict=True)
+        yield batch_of(MASKED, **columns)
 
 
 def described_clusters(batches: Batches, attribute: str) -> Iterator[pa.RecordBatch]:
@@ -409,15 +420,6 @@ def each_batch(
 ) -> Iterator[pa.RecordBatch]:
     """Do the work on every batch that is not empty, `after` something else was done to all."""
     return (work(batch) for batch in after(batches) if batch.num_rows)
-
-
-def on_groups(work: Work) -> Callable[[pa.Table], pa.Table]:
-    """Make a function that does the work on a whole group of rows at once."""
-
-    def on_group(group: pa.Table) -> pa.Table:
-        return pa.Table.from_batches([work(group.combine_chunks().to_batches()[0])])
-
-    return on_group
 
 
 class _Range(NamedTuple):
