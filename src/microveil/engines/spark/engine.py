@@ -288,7 +288,7 @@ class SparkEngine(SparkTable):
             ranked = self._rank(attribute, place, self._tasks(3 * attribute.records))
             trim = attribute.trim if isinstance(attribute, NumericSettings) else 0.0
             cut = workers.Cut(_offsets(ranked), attribute.k, attribute.clusters - 1, trim)
-            return _ClustersAcross(ranked, cut, attribute.clusters)
+            return _ClustersAcross(ranked, cut, attribute.clusters, self._cores)
         tasks = self._ranges_of(attribute)
         while True:
             ranked = self._rank(attribute, place, tasks, to_cut=attribute)
@@ -591,13 +591,13 @@ class _ClustersAcross:
 
     ranges = None
 
-    def __init__(self, ranked: DataFrame, cut: workers.Cut, number: int) -> None:
+    def __init__(self, ranked: DataFrame, cut: workers.Cut, number: int, tasks: int) -> None:
         self._ranked, self.number = ranked.select("part", "records", "units", "keys"), number
         self._whole = partial(workers.whole_clusters, cut=cut)
         self._joined = partial(workers.join_pieces, trim=cut.trim)
         ends = ranked.select("part", "records", "end_units", "end_keys")
         pieces = map_batches(ends, partial(workers.pieces_of_clusters, cut=cut), workers.CLUSTERS)
-        self._pieces = pieces.repartition("cluster")
+        self._pieces = pieces.repartition(tasks, "cluster")
 
     @property
     def frame(self) -> DataFrame:
