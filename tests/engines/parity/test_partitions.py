@@ -81,7 +81,7 @@ def test_one_value_in_nine_tenths_of_the_records_and_empty_partitions(
 def test_blocks_of_neighbours_are_not_merged(
     spark: SparkSession, written: dict[str, DataFrame], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(line, "block_size", lambda _: 100)
+    monkeypatch.setattr(line, "VALUES_PER_TASK", 600)
     plan = Plan(
         epsilon=3e6, k=5, anonymity=8, pooling="exchange", post="isotonic",
         attributes={"x": DOMAIN, "y": DOMAIN, "who": "kept"},

@@ -98,7 +98,7 @@ def test_exchanged_values_stay_in_joint_clusters_of_many_blocks(
     spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """At an ε so large that masked values are those of individual clusters."""
-    monkeypatch.setattr(line, "block_size", lambda _: 100)
+    monkeypatch.setattr(line, "VALUES_PER_TASK", 1100)
     plan = pooled("exchange", together=[["x", "y"]])
     release: Any = protect(spark.createDataFrame(POOLED.to_arrow()).repartition(3), plan)
     data = pl.DataFrame(release.data.toArrow()).sort("who")
@@ -121,7 +121,7 @@ def test_exchanged_values_stay_in_joint_clusters_of_many_blocks(
 def test_averages_are_shared_by_as_many_on_every_engine(
     run_on: RunOn, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(line, "block_size", lambda _: 100)
+    monkeypatch.setattr(line, "VALUES_PER_TASK", 1100)
     found = run_on(POOLED, pooled("average"))
     assert found.data.group_by("x", "y", "kind").len()["len"].min() >= 8  # type: ignore[operator]
     assert found.certificate.groups[0].anonymity == 8

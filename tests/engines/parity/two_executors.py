@@ -58,7 +58,7 @@ def with_a_slow_task(spark: SparkSession, folder: Path) -> dict[str, Any]:
 
 def with_a_death(spark: SparkSession, folder: Path) -> dict[str, Any]:
     """Pool in blocks, one of which takes an executor with it."""
-    line.__dict__["block_size"] = lambda _: 60
+    line.__dict__["VALUES_PER_TASK"] = 360
     plan = Plan(
         epsilon=3e6, k=5, anonymity=8, pooling="exchange",
         attributes={"x": DOMAIN, "y": DOMAIN, "n": "kept"},

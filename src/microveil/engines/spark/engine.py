@@ -26,7 +26,6 @@ from microveil.core.grid import Integers, Reals
 from microveil.core.isotonic import across_ranges
 from microveil.core.joint import Scaling
 from microveil.core.mask import mask_singly, total_losses
-from microveil.core.mdav import block_size
 from microveil.core.noise import SystemWords, open_words
 from microveil.core.pooling import Pool
 from microveil.core.rules import Rule, System
@@ -142,10 +141,14 @@ class SparkEngine(SparkTable):
         return self._scratch.write(map_batches(buckets, work, found), name)
 
     def _tree(self, gathered: DataFrame, space: pooling.Space) -> BlockTree:
-        """Find cuts on a sample that part all records into blocks that MDAV can take."""
+        """Find cuts on a sample that part all records into blocks that a worker can hold.
+
+        Where a block is more than MDAV can take, the worker cuts it as the memory engine cuts all.
+        """
         few = gathered.limit(1).toArrow().combine_chunks().to_batches()[0]
         width = space.points(few).shape[1]
-        most = max(block_size(width), 2 * space.pool.anonymity)
+        held = 2 * len(space.pool.attributes) + width  # values of a record
+        most = max(VALUES_PER_TASK // held, 2 * space.pool.anonymity)
         parts = math.ceil(self.records / (most * _FILLED)) if self.records > most else 1
         if parts == 1:
             return grow(np.zeros((0, width)), 1)
@@ -421,7 +424,8 @@ class SparkEngine(SparkTable):
         released = StructType([StructField("id", LongType())])
         for name in attributes:
             released.add(self._released_field(name))
-        released.add("problem", "string")
+        if self._derived:
+            released.add("problem", "string")
         dealt = StructType([f for f in records.schema if f.name in ("key", "id")])
         for name in untouched:
             dealt.add(self._released_field(name))
@@ -496,9 +500,9 @@ class SparkEngine(SparkTable):
         """Raise what workers complained of, and make sure that every value found its record."""
         attributes = list(self._masked.values())
         values = [F.count(self.places[attribute.name]) for attribute in attributes]
-        for problem, count, *found in (
-            written.groupBy("problem").agg(F.count("id"), *values).collect()
-        ):
+        by = ["problem"] if self._derived else []  # without it there is nobody who could complain
+        for row in written.groupBy(*by).agg(F.count("id"), *values).collect():
+            problem, count, *found = row if by else (None, *row)
             name = next((n for n in self._derived if self.places[n] == problem), None)
             if name is not None:
                 raise no_finite_result(name, count, self.records)

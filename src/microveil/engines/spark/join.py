@@ -104,10 +104,10 @@ class Assembly(NamedTuple):
     """How the columns of a release come about.
 
     `records` is the schema of dealt records; `released` that of the release, whose column
-    `problem` is null where all is well; `masked` are the masked columns, with the categories of
-    those whose masked values are numbers of categories; `names` are the released columns' names
-    in the plan; `derived` are in the order in which they can be computed, once the rules of
-    `systems` are kept.
+    `problem`, there if something is derived, is null where all is well; `masked` are the masked
+    columns, with the categories of those whose masked values are numbers of categories; `names` are
+    the released columns' names in the plan; `derived` are in the order in which they can be
+    computed, once the rules of `systems` are kept.
     """
 
     records: pa.Schema

@@ -18,16 +18,14 @@ PATIENCE = 10.0
 """Seconds to wait for such a server."""
 
 _JAVA = (
-    "-XX:+UseParallelGC -XX:Tier4InvocationThreshold=20000 -XX:Tier4MinInvocationThreshold=2400 "
-    "-XX:Tier4CompileThreshold=60000 -XX:Tier4BackEdgeThreshold=160000"
+    "-XX:+IgnoreUnrecognizedVMOptions -XX:Tier4InvocationThreshold=20000 "
+    "-XX:Tier4MinInvocationThreshold=2400 -XX:Tier4CompileThreshold=60000 "
+    "-XX:Tier4BackEdgeThreshold=160000"
 )
-"""Java compiles code for good no sooner than it has run four times as often as usual.
+"""Let Java compile code for good once it has run four times as often as it would wait for.
 
-Every step is code of its own, and on one machine compiling it took a fifth of all time.
+Every step is code of its own, and on one machine compiling took a fifth of all time.
 """
-
-_THEIRS = ("SPARK_HOME", "SPARK_CONF_DIR", "SPARK_SUBMIT_OPTS", "JAVA_TOOL_OPTIONS")
-"""Variables by which users have settings of Java of their own."""
 
 _ON_ONE_MACHINE = {
     "spark.executorEnv.MALLOC_MMAP_THRESHOLD_": str(2**25),
@@ -75,9 +73,7 @@ def open_session(master: str | None = None) -> "SparkSession":
         builder = builder.master(master)
     if (master or "local").startswith("local"):
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-        told = any(name in os.environ for name in _THEIRS)
-        if not told and "JavaOptions" not in os.environ.get("PYSPARK_SUBMIT_ARGS", ""):
-            os.environ["SPARK_SUBMIT_OPTS"] = _JAVA
+        os.environ.setdefault("SPARK_SUBMIT_OPTS", _JAVA)
         for name, value in _ON_ONE_MACHINE.items():
             builder = builder.config(name, value)
     return builder.getOrCreate()
