@@ -109,13 +109,15 @@ class SparkEngine(SparkTable):
         gathered = self._gather(pool, f"pool{number}/gathered")
         space = pooling.Space(pool, _scalings(gathered, pool))
         tree = self._tree(gathered, space)
-        placed = partial(self._placed, gathered, space, tree)
-        found = placed(np.arange(tree.leaves)).groupBy("block").count().collect()
-        counts: dict[int, int] = dict(found)
+        count = partial(pooling.count_blocks, space=space, tree=tree)
+        found = map_batches(gathered, count, pooling.COUNTED).groupBy("block").sum("records")
+        counts: dict[int, int] = dict(found.collect())
         label = tree.merged(
             np.array([counts.get(leaf, 0) for leaf in range(tree.leaves)]), pool.anonymity
         )
-        blocks = placed(label).repartitionById(int(label.max()) + 1, "block")
+        deal = partial(pooling.deal_blocks, space=space, tree=tree, label=label)
+        dealt = map_batches(gathered, deal, pooling.DEALT)
+        blocks = dealt.repartitionById(int(label.max()) + 1, "block")
         work = partial(pooling.pool_block, space=space, seed=seed)
         schema = pooling.pooled_schema(len(pool.attributes))
         pooled = self._scratch.write(map_batches(blocks, work, schema), f"pool{number}/pooled")
@@ -156,12 +158,6 @@ class SparkEngine(SparkTable):
         sample = gathered.sample(fraction=share, seed=self._seed).toArrow().combine_chunks()
         return grow(space.points(sample.to_batches()[0]), parts)
 
-    def _placed(
-        self, gathered: DataFrame, space: pooling.Space, tree: BlockTree, label: Integers
-    ) -> DataFrame:
-        work = partial(pooling.assign_blocks, space=space, tree=tree, label=label)
-        return map_batches(gathered, work, pooling.placed_schema(len(space.pool.attributes)))
-
     def _take_pooled(self, pooled: DataFrame, pool: Pool) -> Pooled:
         """Check what was pooled, and let it take the place of what was masked."""
         masked = [f"m{number}" for number in range(len(pool.attributes))]
@@ -184,12 +180,11 @@ class SparkEngine(SparkTable):
             if found["records"] != self.records or not exact:
                 raise _not_once(attribute)
             self._present[attribute.name] = found[name]
-            place = self.places[attribute.name]
-            values = pooled.where(F.col(name).isNotNull()).select(
-                "key", F.col(name).alias("masked")
-            )
-            deal = partial(join.deal_values, column=place, buckets=self._buckets)
-            self._dealt[place] = map_batches(values, deal, join.DEALT)
+            del self._dealt[self.places[attribute.name]]
+        places = {m: self.places[a.name] for m, a in zip(masked, pool.attributes, strict=True)}
+        deal = partial(join.deal_values, places=places, buckets=self._buckets)
+        values = pooled.select("key", *masked)
+        self._dealt[", ".join(places.values())] = map_batches(values, deal, join.DEALT)
         return Pooled(int(found["parts"]), smallest)
 
     def pseudonymise(self, attribute: str, pseudonym: Callable[[str], str]) -> int:
@@ -238,7 +233,7 @@ class SparkEngine(SparkTable):
         else:
             masked, losses = self._mask_records(attribute, place)
             masked = masked.select("key", "masked")
-            deal = partial(join.deal_values, column=place, buckets=self._buckets)
+            deal = partial(join.deal_values, places={"masked": place}, buckets=self._buckets)
         self._dealt[place] = map_batches(masked, deal, join.DEALT)
         self._present[attribute.name] = attribute.records
         return losses_of(attribute, *losses)

@@ -46,10 +46,12 @@ RECORDS = ""
 """The name under which whole records are dealt."""
 
 
-def deal_values(batches: Batches, column: str, buckets: int) -> Iterator[pa.RecordBatch]:
-    """Deal (key, masked value) of records that are masked by themselves."""
+def deal_values(batches: Batches, places: dict[str, str], buckets: int) -> Iterator[pa.RecordBatch]:
+    """Deal (key, masked value) of records; `places` says which columns they are for."""
     for batch in gathered(batches, AT_ONCE):
-        yield _deal(longs(batch["key"]), reals(batch["masked"]), column, buckets)
+        for name, column in places.items():
+            some = batch.filter(batch[name].is_valid()) if batch[name].null_count else batch
+            yield _deal(longs(some["key"]), reals(some[name]), column, buckets)
 
 
 def deal_clusters(

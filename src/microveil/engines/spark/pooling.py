@@ -27,20 +27,34 @@ from microveil.core.pooling import (
     holds_the_same,
 )
 from microveil.engines.memory import pooled_wrongly
-from microveil.engines.spark.arrow import Batches, batch_of, fields, longs, together
+from microveil.engines.spark.arrow import (
+    AT_ONCE,
+    Batches,
+    batch_of,
+    fields,
+    gathered,
+    in_groups,
+    longs,
+    pack,
+    unpack,
+)
 from microveil.engines.spark.problems import packed
 from microveil.errors import DataError
 
 
 def gathered_schema(attributes: int) -> pa.Schema:
     """Return what a record comes as."""
-    columns = [f"{kind}{number}" for kind in "um" for number in range(attributes)]
-    return pa.schema(fields(pa.int64(), "key") + fields(pa.float64(), *columns))
+    return pa.schema(fields(pa.int64(), "key") + fields(pa.float64(), *_columns(attributes)))
 
 
-def placed_schema(attributes: int) -> pa.Schema:
-    """Return a record with its block."""
-    return pa.schema([*gathered_schema(attributes), *fields(pa.int32(), "block")])
+def _columns(attributes: int) -> list[str]:
+    return [f"{kind}{number}" for kind in "um" for number in range(attributes)]
+
+
+COUNTED = pa.schema(fields(pa.int32(), "block") + fields(pa.int64(), "records"))
+
+DEALT = pa.schema(fields(pa.int32(), "block") + fields(pa.binary(), "keys", "values"))
+"""Some records of a block: their keys, and all else of one after another, packed."""
 
 
 def pooled_schema(attributes: int) -> pa.Schema:
@@ -80,35 +94,58 @@ class Space(NamedTuple):
         return np.hstack(columns)
 
 
-def assign_blocks(
+def count_blocks(batches: Batches, space: Space, tree: BlockTree) -> Iterator[pa.RecordBatch]:
+    """Count the records of each block."""
+    for batch in gathered(batches, AT_ONCE):
+        counts = np.bincount(_leaf_of(batch, space, tree))
+        some = np.flatnonzero(counts)
+        yield batch_of(COUNTED, block=some, records=counts[some])
+
+
+def deal_blocks(
     batches: Batches, space: Space, tree: BlockTree, label: Integers
 ) -> Iterator[pa.RecordBatch]:
-    """Say which block each record is in."""
-    schema = placed_schema(len(space.pool.attributes))
-    for batch in batches:
-        if batch.num_rows:
-            keys = longs(batch["key"]).view(np.uint64)  # random, and their leading bits used
-            chance = (keys & np.uint64(2**32 - 1)).astype(np.float64) / 2**32
-            block = label[tree.leaf_of(space.points(batch), chance)]
-            columns = dict(zip(batch.schema.names, batch.columns, strict=True))
-            yield batch_of(schema, **columns, block=block)
+    """Deal records into blocks."""
+    names = _columns(len(space.pool.attributes))
+    for batch in gathered(batches, AT_ONCE):
+        order, sizes = in_groups(label[_leaf_of(batch, space, tree)], int(label.max()) + 1)
+        values = np.column_stack([_with_nan(batch, name) for name in names])[order]
+        dealt = batch_of(
+            DEALT,
+            block=np.arange(len(sizes)),
+            keys=pack(longs(batch["key"])[order], sizes),
+            values=pack(values.ravel(), sizes * len(names)),
+        )
+        yield dealt.filter(pa.array(sizes > 0))
+
+
+def _leaf_of(records: pa.RecordBatch, space: Space, tree: BlockTree) -> Integers:
+    keys = longs(records["key"]).view(np.uint64)  # random, and their leading bits used
+    chance = (keys & np.uint64(2**32 - 1)).astype(np.float64) / 2**32
+    return tree.leaf_of(space.points(records), chance)
 
 
 def pool_block(batches: Batches, space: Space, seed: int | None) -> Iterator[pa.RecordBatch]:
     """Pool the masked values of one block's records, which all arrive here."""
-    records = together(batches)
-    if records is None:
+    dealt = [batch for batch in batches if batch.num_rows]
+    if not dealt:
         return
-    records = records.sort_by("key")
+    keys, packed_values = (
+        np.concatenate([unpack(batch[name])[0] for batch in dealt]) for name in ("keys", "values")
+    )
+    names, order = _columns(len(space.pool.attributes)), np.argsort(keys)
+    values = packed_values.view(np.float64).reshape(len(keys), len(names))[order]
+    columns = {name: pa.array(values[:, at], from_pandas=True) for at, name in enumerate(names)}
+    records = pa.record_batch({"key": keys[order], **columns})
     try:
-        yield _pooled(records, space, seed)
+        yield _pooled(records, dealt[0]["block"][0].as_py(), space, seed)
     except DataError as error:
         schema = pooled_schema(len(space.pool.attributes))
         yield batch_of(schema, problem=[packed(error)])
 
 
-def _pooled(records: pa.RecordBatch, space: Space, seed: int | None) -> pa.RecordBatch:
-    pool, block = space.pool, records["block"][0].as_py()
+def _pooled(records: pa.RecordBatch, block: int, space: Space, seed: int | None) -> pa.RecordBatch:
+    pool = space.pool
     name = f"{', '.join(pool.names)}, block {block}"
     label, parts = cluster_points(
         space.points(records), pool.anonymity, open_words(seed, f"joint {name}")
@@ -123,7 +160,7 @@ def _pooled(records: pa.RecordBatch, space: Space, seed: int | None) -> pa.Recor
     return batch_of(
         pooled_schema(len(pool.attributes)),
         key=records["key"],
-        block=records["block"],
+        block=np.full(len(label), block),
         joint=label,
         parts=np.append(parts, np.zeros(len(label) - 1)).astype(np.int32),
         **{name: pa.array(values, from_pandas=True) for name, values in pooled.items()},
