@@ -28,6 +28,8 @@ def cluster_points(
     clustered with their neighbours in the table.
     """
     order = random_order(len(points), ties)
+    if len(order) < 2**31:
+        order = order.astype(np.int32)  # half the memory
     return joint_clusters(points, k, order, strata=strata)
 
 
@@ -64,7 +66,7 @@ def coordinates(
     if isinstance(attribute, CategorySettings) and attribute.kind == "nominal":
         places = category_places(attribute.categories, attribute.paths, missing=absent)
         return places[units if present is None else _codes(units, present)]
-    place = standardise(units[:, np.newaxis].astype(np.float64))
+    place = standardise(units[:, np.newaxis])
     return place if present is None else _with_gaps(place[:, 0], attribute, present, absent=absent)
 
 

@@ -27,7 +27,7 @@ def block_size(attributes: int) -> int:
     return min(max(2_000 * attributes, 10_000), 32_000)
 
 
-def standardise(columns: Reals) -> Reals:
+def standardise(columns: Reals | Integers) -> Reals:
     """Bring every column to mean 0 and standard deviation 1; a constant one becomes 0.
 
     Examples
@@ -36,10 +36,12 @@ def standardise(columns: Reals) -> Reals:
     array([[-1.,  0.],
            [ 1.,  0.]])
     """
-    lowest, highest = columns.min(axis=0), columns.max(axis=0)
+    standard = columns.astype(np.float64)  # the only copy: a table may have many records
+    lowest, highest = standard.min(axis=0), standard.max(axis=0)
     varies = highest > lowest
     # To [0, 1] first: squares of very large or very close numbers would lose all their digits.
-    standard: Reals = (columns - lowest) / np.where(varies, highest - lowest, 1.0)
+    standard -= lowest
+    standard /= np.where(varies, highest - lowest, 1.0)
     standard -= standard.mean(axis=0)
     standard /= np.where(varies, standard.std(axis=0), 1.0)
     return standard

@@ -189,7 +189,8 @@ def project(points: Reals, records: Integers) -> Reals:
 def part(records: Integers, along: Reals, lower: int, cut: float) -> tuple[Integers, Integers]:
     """Part records into so many below a cut and the others; of those on it, the first go below."""
     on_it = lower - np.sum(along < cut)
-    below, above = np.empty(lower, np.int64), np.empty(len(records) - lower, np.int64)
+    below = np.empty(lower, records.dtype)
+    above = np.empty(len(records) - lower, records.dtype)
     down = up = 0
     for i in range(len(records)):
         on_it -= along[i] == cut
