@@ -125,11 +125,9 @@ def mask_clusters(
         return _mask_categories(summary, settings, words)
     assert isinstance(settings, NumericSettings)  # noqa: S101 - for the type checker
     scales = calibrate(summary, settings, totals)
-    return Masked(
-        publish_centroids(summary, scales, settings, words, ends),
-        _describe_numbers(summary, settings, scales),
-        _numeric_losses(summary, settings, scales),
-    )
+    values = publish_centroids(summary, scales, settings, words, ends)
+    losses = _numeric_losses(summary, settings, scales)  # before what is large is described
+    return Masked(values, _describe_numbers(summary, settings, scales), losses)
 
 
 def mask_singly(values: Integers, settings: AttributeSettings, words: WordSource) -> Masked:

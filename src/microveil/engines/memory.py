@@ -298,14 +298,13 @@ class MemoryEngine:
         """Mask an attribute; return its row of the table of losses."""
         words = open_words(seed, f"attribute {attribute.name}")
         if attribute.method.clustered:
-            order, ranked = self.rank(attribute)
             ties = open_words(seed, f"ties {attribute.name}")
             values, masked = mask_strata(
-                order, ranked, self._parts_of(attribute), attribute, words, ties
+                self.rank(attribute), self._parts_of(attribute), attribute, words, ties
             )
         else:
             alone = mask_singly(self.units(attribute), attribute, words)
-            values, masked = alone.values, MaskedStrata.of([(alone, attribute)])
+            values, masked = alone.values, MaskedStrata.of(alone, attribute)
         if isinstance(attribute, CategorySettings):
             if attribute.domain_source == "declared":
                 self._declared[attribute.name] = attribute.categories

@@ -26,26 +26,36 @@ class MaskedStrata:
     re_clustered: float | None
 
     @classmethod
-    def of(cls, strata: Sequence[tuple[Masked, AttributeSettings]]) -> "MaskedStrata":
+    def of(cls, masked: Masked, settings: AttributeSettings) -> "MaskedStrata":
+        """Return what is kept of a stratum, and not the losses of each of its clusters."""
+        return cls(masked.description, *masked.total_losses(settings))
+
+    @classmethod
+    def together(cls, strata: "Sequence[MaskedStrata]") -> "MaskedStrata":
         """Put strata together: the most that is lost is that of the worst of them."""
-        descriptions = [masked.description for masked, _ in strata]
-        fixed, again = zip(*(masked.total_losses(own) for masked, own in strata), strict=True)
+        if len(strata) == 1:
+            return strata[0]
+        again = [one.re_clustered for one in strata]
         return cls(
-            {name: np.concatenate([d[name] for d in descriptions]) for name in descriptions[0]},
-            max(fixed),
-            None if None in again else max(again),
+            {
+                name: np.concatenate([one.description[name] for one in strata])
+                for name in strata[0].description
+            },
+            max(one.fixed for one in strata),
+            None if None in again else max(again),  # type: ignore[type-var]
         )
 
 
 def mask_strata(
-    order: Order,
-    ranked: Integers,
+    ranking: tuple[Order, Integers],
     parts: Sequence[slice],
     attribute: AttributeSettings,
     words: WordSource,
     ties: WordSource,
 ) -> tuple[NDArray[Any], MaskedStrata]:
-    """Mask the values of an attribute, ranked within strata; return one for each of them.
+    """Mask the values of an attribute; return one for each of them.
+
+    `ranking` is the order of its values within strata, and the values in that order.
 
     Guarantee
     ---------
@@ -53,17 +63,23 @@ def mask_strata(
     changes and keeps its stratum touches what is published of that one only, so the guarantee of
     `mask_clusters` is that of all of them: nothing is added up over strata.
     """
+    order, ranked = ranking
+    del ranking  # so that nobody holds what is not needed any more
+    strata, published = [], []
+    for part in parts:
+        own = replace(attribute, records=part.stop - part.start)
+        sizes = cut(ranked[part], own)
+        _shuffle_ties(order[part], ranked[part], sizes, ties)
+        masked = mask_clusters(summary_of(ranked[part], sizes, own), own, words)
+        strata.append(MaskedStrata.of(masked, own))
+        published.append((masked.values, sizes))
+        del masked
+    del ranked  # a column's worth of memory, before there is one more
     categories = isinstance(attribute, CategorySettings)
     values: NDArray[Any] = np.empty(len(order), dtype=np.int64 if categories else np.float64)
-    strata = []
-    for part in parts:
-        own, here = replace(attribute, records=part.stop - part.start), order[part]
-        sizes = cut(ranked[part], own)
-        _shuffle_ties(here, ranked[part], sizes, ties)
-        masked = mask_clusters(summary_of(ranked[part], sizes, own), own, words)
-        _spread(masked.values, sizes, here, values)
-        strata.append((masked, own))
-    return values, MaskedStrata.of(strata)
+    for part, (masks, sizes) in zip(parts, published, strict=True):
+        _spread(masks, sizes, order[part], values)
+    return values, MaskedStrata.together(strata)
 
 
 def _shuffle_ties(order: Order, ranked: Integers, sizes: Integers, source: WordSource) -> None:

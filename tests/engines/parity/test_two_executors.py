@@ -14,7 +14,8 @@ from microveil.engines.spark.session import check_installed
 from tests.engines.parity import two_executors
 from tests.engines.parity.two_executors import RECORDS
 
-pytestmark = pytest.mark.long
+pytestmark = pytest.mark.xdist_group("two executors")  # which are started once
+
 Findings = dict[str, Any]
 
 
