@@ -1,7 +1,8 @@
 """The engine for Spark: rank → cut → mask on the workers, then join by key.
 
 Per attribute one shuffle by value, of (value, key), and one back by key, of (key, masked value);
-whole records are moved once. The driver sees counts and totals, never records or clusters.
+whole records are moved once. The driver sees counts and totals, never clusters, and of records a
+sample where they are pooled.
 """
 
 import math

@@ -24,7 +24,7 @@ _JAVA = (
 )
 """Let Java compile code for good once it has run four times as often as it would wait for.
 
-Every step is code of its own, and on one machine compiling took a fifth of all time.
+Every step is code of its own, and on one machine compiling took a sixth of all time.
 """
 
 _ON_ONE_MACHINE = {
