@@ -55,6 +55,11 @@ def unpack(packed: pa.BinaryArray) -> tuple[Integers, Integers]:
     return values, np.diff(at).astype(np.int64) // 8
 
 
+def unpack_all(batches: Batches, name: str) -> Integers:
+    """Return the numbers that a column of some batches holds, one after another."""
+    return np.concatenate([unpack(batch[name])[0] for batch in batches])
+
+
 def in_groups(group: Integers, groups: int) -> tuple[Integers, Integers]:
     """Return the order that puts groups one after another, and how many each has."""
     narrow = group.astype(np.min_scalar_type(groups))  # NumPy sorts 16 bits in two passes

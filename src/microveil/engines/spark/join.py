@@ -25,6 +25,7 @@ from microveil.engines.spark.arrow import (
     pack,
     reals,
     unpack,
+    unpack_all,
 )
 from microveil.engines.spark.problems import packed
 from microveil.engines.spark.rules import keep_rules
@@ -162,12 +163,9 @@ class _Bucket(NamedTuple):
         keys, dealt = longs(self.columns["key"]), self.dealt.get(column, [])
         values = np.full(len(keys), np.nan)
         if dealt:
-            owners, found = (
-                np.concatenate([unpack(one[name])[0] for one in dealt])
-                for name in ("keys", "values")
-            )
+            owners, found = unpack_all(dealt, "keys"), unpack_all(dealt, "values").view(np.float64)
             order = _order(owners)
-            owners, found = owners[order], found[order].view(np.float64)
+            owners, found = owners[order], found[order]
             if np.array_equal(owners, keys):
                 return found
             at = np.searchsorted(keys.view(np.uint64), owners.view(np.uint64))

@@ -36,7 +36,7 @@ from microveil.engines.spark.arrow import (
     in_groups,
     longs,
     pack,
-    unpack,
+    unpack_all,
 )
 from microveil.engines.spark.problems import packed
 from microveil.errors import DataError
@@ -130,11 +130,9 @@ def pool_block(batches: Batches, space: Space, seed: int | None) -> Iterator[pa.
     dealt = [batch for batch in batches if batch.num_rows]
     if not dealt:
         return
-    keys, packed_values = (
-        np.concatenate([unpack(batch[name])[0] for batch in dealt]) for name in ("keys", "values")
-    )
-    names, order = _columns(len(space.pool.attributes)), np.argsort(keys)
-    values = packed_values.view(np.float64).reshape(len(keys), len(names))[order]
+    names, keys = _columns(len(space.pool.attributes)), unpack_all(dealt, "keys")
+    order = np.argsort(keys)
+    values = unpack_all(dealt, "values").view(np.float64).reshape(len(keys), len(names))[order]
     columns = {name: pa.array(values[:, at], from_pandas=True) for at, name in enumerate(names)}
     records = pa.record_batch({"key": keys[order], **columns})
     try:

@@ -3,7 +3,7 @@
 Records travel packed, some hundred thousand to a row: Spark moves bytes far faster than rows.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -22,7 +22,7 @@ from microveil.engines.spark.arrow import (
     longs,
     pack,
     together,
-    unpack,
+    unpack_all,
 )
 
 DEALT = pa.schema(fields(pa.int32(), "part") + fields(pa.binary(), "units", "keys"))
@@ -109,7 +109,7 @@ def rank(
     dealt = [batch for batch in batches if batch.num_rows]
     if not dealt:
         return
-    units, keys = (_unpacked(dealt, name) for name in ("units", "keys"))
+    units, keys = (unpack_all(dealt, name) for name in ("units", "keys"))
     units, keys = _sorted(units, keys, bounds)
     one = np.array([len(units)])
     sizes = {}
@@ -129,10 +129,6 @@ def rank(
         end_keys=pack(keys[at], few),
         **sizes,
     )
-
-
-def _unpacked(batches: Sequence[pa.RecordBatch], name: str) -> Integers:
-    return np.concatenate([unpack(batch[name])[0] for batch in batches])
 
 
 def _sorted(units: Integers, keys: Integers, bounds: Bounds) -> tuple[Integers, Integers]:
