@@ -17,7 +17,7 @@ from microveil.plan.sample import people
 from microveil.plan.survey import survey
 from microveil.release.ledger import Ledger, declare
 
-PAGE = Path(microveil.app.__file__).with_name("page.py")
+PAGE = Path(microveil.app.__file__).with_name("main_page.py")
 SAMPLE = "A sample of made-up people"
 
 
