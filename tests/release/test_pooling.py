@@ -30,7 +30,7 @@ from microveil import (
 )
 from microveil.attacks import linkage
 from microveil.core.choices import Pooling
-from microveil.engines.memory import MemoryEngine
+from microveil.engines.local import LocalTable
 from microveil.show.certificates import how_hidden
 
 pytestmark = pytest.mark.filterwarnings(
@@ -267,13 +267,13 @@ def test_without_clusters_pooling_looks_only_at_masked_values(
     assert (level.enforced, level.epsilon) == (True, 5.0)
     assert "at most 1/8" in level.statement
     seen: list[str] = []
-    units = MemoryEngine.units
+    steps = LocalTable.steps
 
-    def watched(self: MemoryEngine, attribute: Any) -> Any:  # noqa: ANN401
+    def watched(self: LocalTable, attribute: Any) -> Any:  # noqa: ANN401
         seen.append(attribute.name)
-        return units(self, attribute)
+        return steps(self, attribute)
 
-    monkeypatch.setattr(MemoryEngine, "units", watched)
+    monkeypatch.setattr(LocalTable, "steps", watched)
     protect(data, chosen, seed=1)
     assert seen == ["pay", "rent"]  # when they are masked, and not again
 

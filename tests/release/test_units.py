@@ -29,7 +29,7 @@ from microveil.compare.pairing import Pair, pair_up
 from microveil.core.choices import GuaranteeName, MethodName, Pooling
 from microveil.core.joint_units import cluster_units
 from microveil.core.methods import METHODS
-from microveil.core.noise import SeededWords
+from microveil.core.random_words import SeededWords
 from microveil.engines.memory import ReleasedInMemory
 from microveil.errors import noted
 from microveil.judge.explore import explore

@@ -4,7 +4,7 @@ import numpy as np
 
 from microveil.compare.figures import Figure, Items, NotComputed, percent
 from microveil.compare.pairing import Pair
-from microveil.engines.dtypes import column_of, describe, with_gaps
+from microveil.engines.dtypes import column_of, describe, numbers_with_gaps
 from microveil.plan.rules import parse
 from microveil.release.resolve_rules import typed
 from microveil.release.rule_outcomes import RuleOutcome
@@ -15,7 +15,7 @@ def rule_figures(pair: Pair) -> Items:
     for text in pair.plan.rules if pair.plan else ():
         columns = {n: describe(dtype) for n, dtype in pair.table.schema.items()}
         rule = typed(parse(text), columns)
-        values = {name: with_gaps(column_of(pair.table, name)) for name in rule.factors}
+        values = {name: numbers_with_gaps(column_of(pair.table, name)) for name in rule.factors}
         share = float(np.mean(rule.broken(values)))
         left = f"{percent(share)} of released records break it" if share else "no record breaks it"
         yield Figure("utility.rule_broken", text, share, left)

@@ -23,7 +23,7 @@ from pydantic import (
     model_validator,
 )
 
-from microveil.core.attribute import Category, Kind, NumericKind, Unit
+from microveil.core.attribute import AttributeKind, Category, NumericKind, Unit
 from microveil.core.choices import MethodName
 from microveil.core.methods import METHODS
 from microveil.errors import MicroveilError, PlanError, Problems, all_of
@@ -72,7 +72,7 @@ class ConfidentialSettings(TypedDict, total=False):
     """What `Confidential` takes; what it holds is of narrower types."""
 
     role: Literal["confidential"]
-    kind: Kind | None
+    kind: AttributeKind | None
     lower: Bound | None
     upper: Bound | None
     categories: Sequence[Category] | None
@@ -139,7 +139,7 @@ class Confidential(Part):
     """
 
     role: Literal["confidential"] = "confidential"
-    kind: Kind | None = None
+    kind: AttributeKind | None = None
     lower: Bound | None = None
     upper: Bound | None = None
     categories: Annotated[

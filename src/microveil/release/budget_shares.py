@@ -5,8 +5,8 @@ import math
 import numpy as np
 
 from microveil.core.attribute import NumericSettings
-from microveil.engines.base import Engine
-from microveil.engines.memory import MemoryEngine
+from microveil.engines.base import OpenTable
+from microveil.engines.local import LocalTable
 from microveil.errors import UsefulnessWarning, warn
 from microveil.release.resolve import ResolvedPlan
 
@@ -15,7 +15,7 @@ _SMALL = 0.1
 _TRIED = 3
 
 
-def warn_of_small_shares(resolved: ResolvedPlan, engine: Engine) -> None:
+def warn_of_small_shares(resolved: ResolvedPlan, table: OpenTable) -> None:
     """Warn where so many attributes share ε that little of each is left."""
     attributes = resolved.attributes
     share = float(np.median([attribute.epsilon for attribute in attributes]))
@@ -23,18 +23,20 @@ def warn_of_small_shares(resolved: ResolvedPlan, engine: Engine) -> None:
         return
     warn(
         f"epsilon = {resolved.plan.epsilon:g} is shared by {len(attributes):,} attributes, "
-        f"{share:.2g} each{_expected(resolved.numeric, engine)}; mask fewer attributes, make sums "
+        f"{share:.2g} each{_expected(resolved, table)}; mask fewer attributes, make sums "
         "of others derived, or give those that matter more weight or a larger epsilon",
         UsefulnessWarning,
     )
 
 
-def _expected(numeric: tuple[NumericSettings, ...], engine: Engine) -> str:
+def _expected(resolved: ResolvedPlan, table: OpenTable) -> str:
     """Say how far off masked values of some attributes are expected to be."""
+    numeric = resolved.numeric
     tried = numeric[:: max(1, len(numeric) // _TRIED)][:_TRIED]
-    if not tried or not isinstance(engine, MemoryEngine):  # on Spark it would take a job for each
+    if not tried or not isinstance(table, LocalTable):  # on Spark it would take a job for each
         return ""
-    errors = [_error(attribute, engine) for attribute in tried]
+    prepared = table.prepared(resolved.preparation)
+    errors = [_error(attribute, prepared) for attribute in tried]
     names = ", ".join(attribute.name for attribute in tried)
     off = float(np.median(errors))
     return (
@@ -42,8 +44,8 @@ def _expected(numeric: tuple[NumericSettings, ...], engine: Engine) -> str:
     )
 
 
-def _error(attribute: NumericSettings, engine: MemoryEngine) -> float:
+def _error(attribute: NumericSettings, table: LocalTable) -> float:
     """Return the root of the expected mean square of an attribute, in its standard deviations."""
-    squares, units = sum(engine.expected_squares(attribute, clamped=True)), engine.units(attribute)
-    spread = float(np.var(units, ddof=1)) * len(units)
+    squares, steps = sum(table.expected_squares(attribute, clamped=True)), table.steps(attribute)
+    spread = float(np.var(steps, ddof=1)) * len(steps)
     return math.sqrt(squares / spread) if spread else 0.0

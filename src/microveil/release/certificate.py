@@ -15,11 +15,11 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from microveil.core.attribute import (
+    AttributeKind,
     AttributeSettings,
     CategorySettings,
     DomainSource,
     GridSource,
-    Kind,
     Unit,
 )
 from microveil.core.choices import GuaranteeName, MethodName, Missing, Partition, Pooling, Post
@@ -60,7 +60,7 @@ class MaskedAttribute(_Entry):
     """A confidential attribute and what was done to it."""
 
     name: str
-    kind: Kind
+    kind: AttributeKind
     method: MethodName
     k: Annotated[int | None, Field(description="records in a cluster; null where none are formed")]
     k_from_data: bool

@@ -22,7 +22,7 @@ from microveil.core.grid import (
     power_of_two_below,
 )
 from microveil.core.methods import Method
-from microveil.engines.base import Column, Facts, Table
+from microveil.engines.base import Column, Facts, OpenTable
 from microveil.errors import DataError, PlanError, Problems
 from microveil.plan.plan import Plan
 from microveil.plan.roles import Confidential
@@ -36,12 +36,26 @@ _NARROWEST_DOMAIN = 1e-290
 """Steps of a narrower one would be smaller than the smallest numbers there are."""
 
 
-def check_numeric(name: str, attribute: Confidential, engine: Table) -> None:
+def converted_to(name: str, attribute: Confidential, table: OpenTable) -> NumericKind | None:
+    """Return what a column must be converted to so that it is as the plan says; None if it is.
+
+    Whole numbers become real, and real numbers whole if all are and values decided on their type.
+    """
+    kind, column = attribute.numeric_kind, table.columns[name]
+    if (kind, column.kind, column.clock) == ("real", "integer", None):
+        return "real"
+    if (kind, column.kind) == ("integer", "real") and column.inferred:
+        facts = table.facts({name: (-math.inf, math.inf)})[name]
+        return None if facts.fractional or facts.not_finite else "integer"
+    return None
+
+
+def check_numeric(name: str, attribute: Confidential, table: OpenTable) -> None:
     """Refuse a column whose type does not hold the numbers, dates or times it should."""
-    column = engine.columns[name]
+    column = table.columns[name]
     if column.kind is None:
-        text = engine.text_facts(name)
-        if text.nulls == engine.records:
+        text = table.facts({name: (-math.inf, math.inf)})[name]
+        if text.nulls == text.counted:
             raise all_missing(name)
         if not text.not_numbers:
             raise DataError(
@@ -51,7 +65,7 @@ def check_numeric(name: str, attribute: Confidential, engine: Table) -> None:
                 attribute=name,
                 setting="kind",
             )
-        count = f"{text.not_numbers:,} of {engine.records:,} records are not numbers"
+        count = f"{text.not_numbers:,} of {table.records:,} records are not numbers"
         raise DataError(
             f"a confidential attribute must be numeric, found {column.type_name} ({count}); set "
             'kind = "nominal" or "ordinal" for categories, correct the data (leave missing values '
@@ -89,12 +103,12 @@ def resolve_numbers(
     plan: Plan,
     name: str,
     common: CommonSettings,
-    engine: Table,
+    table: OpenTable,
     facts: Facts,
     notes: list[str],
 ) -> NumericSettings:
     """Check the values against the plan, and decide on domain, noise grid and published range."""
-    attribute, method, column = plan.confidential[name], common["method"], engine.columns[name]
+    attribute, method, column = plan.confidential[name], common["method"], table.columns[name]
     kind: NumericKind = attribute.kind or column.kind or "real"  # type: ignore[assignment]
     unit = unit_of(name, attribute.unit, column)
     if attribute.decimals is None and attribute.resolution is None and column.decimals is not None:
@@ -102,14 +116,14 @@ def resolve_numbers(
     marks = plan.read_from_data(name)
     lower, upper = declared_domain(name, attribute, column)
     known_domain = attribute.has_domain and not marks & {"lower", "upper"}
-    records = engine.counted(name) - facts.nulls
+    records = facts.counted - facts.nulls
     if records == 0:
         raise all_missing(name)
     problems = Problems()
     with problems:
         _check_values(name, attribute, kind, facts, records)
     with problems:
-        check_missing(plan, name, nulls=facts.nulls, records=engine.counted(name), k=common["k"])
+        check_missing(plan, name, nulls=facts.nulls, records=facts.counted, k=common["k"])
     problems.raise_found()
     domain_source: DomainSource = "declared" if known_domain else "none"
     if method.needs_domain and domain_source == "none":
@@ -117,7 +131,7 @@ def resolve_numbers(
         lower, upper = _domain_from_data(name, method, lower, upper, facts)
         notes.append(_note_on_domain(name, method))
     step = quantum(unit, column)
-    grid, grid_source = _grid(name, attribute, step, (lower, upper), engine)
+    grid, grid_source = _grid(name, attribute, step, (lower, upper), table)
     marked = marks & {"decimals", "resolution", "lower", "upper"}
     if domain_source == "data" or (marked and not known_domain):
         grid_source = "data"
@@ -159,7 +173,7 @@ def declared_domain(name: str, attribute: Confidential, column: Column) -> tuple
     )
 
 
-def coding_of(name: str, attribute: Confidential, column: Column) -> Coding | None:
+def coding_for(name: str, attribute: Confidential, column: Column) -> Coding | None:
     """Return what becomes of numbers before they are masked; None if they stay as they are."""
     if attribute.top is None and attribute.bottom is None and attribute.round_to is None:
         return None
@@ -181,7 +195,7 @@ def _check_grid(
         )
     if facts.smallest == facts.largest:
         return
-    ends = grid.to_units(np.array([facts.smallest, facts.largest]))
+    ends = grid.to_steps(np.array([facts.smallest, facts.largest]))
     steps = int(ends[1] - ends[0])
     if source == "default" and steps < _FEWEST_STEPS:
         raise DataError(
@@ -251,7 +265,7 @@ def _grid(
     attribute: Confidential,
     quantum: float,
     domain: tuple[float, float],
-    engine: Table,
+    table: OpenTable,
 ) -> tuple[Grid, GridSource]:
     lower, upper = domain
     if math.isfinite(lower) and math.isfinite(upper):
@@ -268,7 +282,7 @@ def _grid(
             )
         return grid_of_domain(lower, upper), "declared"
     if attribute.resolution == "data":
-        return engine.observed_grid(name), "data"
+        return table.observed_grid(name), "data"
     if attribute.resolution is not None:
         return Grid(power_of_two_below(attribute.resolution)), "declared"
     if attribute.decimals is not None:

@@ -1,20 +1,20 @@
 """Units and strata of a plan against those of the table."""
 
 from microveil.core.attribute import AttributeSettings
-from microveil.engines.base import Table
+from microveil.engines.base import OpenTable
 from microveil.errors import DataError, Problems
 from microveil.plan.plan import Plan
 from microveil.types import Integers
 
 
-def check_units(plan: Plan, engine: Table) -> None:
-    """Tell the engine of units and strata, and refuse units that are not as the plan says."""
-    if not set(plan.within).union([plan.unit] if plan.unit else []) <= set(engine.columns):
-        return  # which is said already
-    facts, problems = engine.arrange(plan), Problems()
+def check_table_units(plan: Plan, table: OpenTable) -> None:
+    """Refuse units that are not as the plan says."""
+    same = (*plan.per_unit, *(plan.within if plan.per_unit or plan.pooled_groups else ()))
+    facts = table.unit_facts([name for name in same if name in table.columns])
+    problems = Problems()
     if facts.missing:
         raise DataError(
-            f"{facts.missing:,} of {engine.records:,} records are of no unit, since it is missing; "
+            f"{facts.missing:,} of {table.records:,} records are of no unit, since it is missing; "
             "fill it in, or leave these records out",
             attribute=plan.unit,
         )
@@ -55,11 +55,11 @@ def _check_same(plan: Plan, name: str, units: int) -> None:
     )
 
 
-def check_strata(plan: Plan, settings: AttributeSettings, engine: Table) -> None:
+def check_strata(plan: Plan, settings: AttributeSettings, table: OpenTable) -> None:
     """Refuse strata in which an attribute has some values, but too few for a cluster."""
     if not plan.within or not settings.method.clustered:
         return
-    sizes = engine.stratum_sizes(settings.name)
+    sizes = table.stratum_sizes(settings.name)
     few = _too_few(sizes[sizes > 0], settings.k)
     if few:
         raise DataError(
@@ -71,10 +71,10 @@ def check_strata(plan: Plan, settings: AttributeSettings, engine: Table) -> None
         )
 
 
-def check_anonymity(plan: Plan, engine: Table) -> None:
+def check_anonymity(plan: Plan, table: OpenTable) -> None:
     """Refuse an anonymity that the table, or a stratum, has too few records or units for."""
     most = max((group.anonymity or 0 for group in plan.pooled_groups), default=0)
-    sizes, counted = engine.pooled_sizes, _counted(per_unit=plan.unit is not None)
+    sizes, counted = table.stratum_sizes(), _counted(per_unit=plan.unit is not None)
     if most > sizes.sum():
         raise DataError(
             f"anonymity must be at most the number of {counted}, found {sizes.sum():,} {counted} "

@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 from microveil import Confidential, Plan, PlanError
-from microveil.engines.spark.spark_engine import _check as check_on_spark
+from microveil.engines.spark.spark_table import refuse_units
 from tests.engines.parity.conftest import RunOn, run_in_memory
 
 RANDOM = np.random.default_rng(9)
@@ -46,4 +46,4 @@ def test_spark_refuses_them_before_any_work(setting: str) -> None:
     roles = {"home": "identifier", "age": "confidential"}
     value: Any = "home" if setting == "unit" else ["home"]
     with pytest.raises(PlanError, match="units and strata are not for Spark yet"):
-        check_on_spark(Plan(epsilon=1, attributes=roles, **{setting: value}))
+        refuse_units(Plan(epsilon=1, attributes=roles, **{setting: value}))

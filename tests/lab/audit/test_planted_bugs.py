@@ -17,8 +17,9 @@ from microveil.core.attribute import AttributeSettings, CategorySettings, Numeri
 from microveil.core.categories import CategorySummary
 from microveil.core.clusters import ClusterSummary
 from microveil.core.mask import Masked, mask_clusters
-from microveil.core.noise import SeededWords, Words, WordSource, add_discrete_laplace
+from microveil.core.noise import add_discrete_laplace
 from microveil.core.partition import cut
+from microveil.core.random_words import SeededWords, Words, WordSource
 from microveil.engines import memory, strata
 from microveil.lab.audit import checks, line
 from microveil.release import protect

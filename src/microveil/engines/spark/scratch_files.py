@@ -17,7 +17,7 @@ from microveil.engines.spark.shared_files import SharedFiles
 from microveil.engines.spark.spark_settings import whole_batches
 from microveil.errors import FileError, PlanError
 
-PATIENCE = 60.0
+LOCK_PATIENCE = 60.0
 """Seconds to wait for somebody else who moves the same release into place."""
 
 SCRATCH = "spark.microveil.scratch"
@@ -27,7 +27,7 @@ SCRATCH_VARIABLE = "MICROVEIL_SCRATCH"
 """The environment variable that does so where a service takes no settings of its users."""
 
 
-class Files(Protocol):
+class FileSystem(Protocol):
     """The file system that holds a path."""
 
     def whole(self, path: str) -> str:
@@ -60,7 +60,7 @@ def is_connected(spark: SparkSession) -> bool:
     return ".connect." in type(spark).__module__
 
 
-def files_of(spark: SparkSession, path: str) -> Files:
+def file_system_of(spark: SparkSession, path: str) -> FileSystem:
     """Open the file system that holds a path."""
     if is_connected(spark):
         return SharedFiles(path)
@@ -84,9 +84,9 @@ def _starts_here(spark: SparkSession) -> bool:
 
 
 @contextmanager
-def locked(files: Files, path: str) -> Iterator[None]:
+def locked_place(files: FileSystem, path: str) -> Iterator[None]:
     """Keep others who name the same path waiting, by a file that is there meanwhile."""
-    until = monotonic() + PATIENCE
+    until = monotonic() + LOCK_PATIENCE
     while not files.make_new(path):
         if monotonic() > until:
             raise FileError(
@@ -107,7 +107,10 @@ def check_shared(spark: SparkSession, directory: str) -> None:
     """
     if not is_connected(spark):
         return
-    files, path = files_of(spark, directory), f"{directory}/microveil-{secrets.token_hex(4)}.txt"
+    files, path = (
+        file_system_of(spark, directory),
+        f"{directory}/microveil-{secrets.token_hex(4)}.txt",
+    )
     try:
         files.write_text(path, path)
         seen = [row.value for row in spark.read.text(path).collect()]
@@ -151,7 +154,7 @@ class Scratch:
             )
         self._spark = spark
         self.path = f"{place_of_scratch(spark)}/{name_of_scratch()}"
-        self._files = files_of(spark, self.path)
+        self._files = file_system_of(spark, self.path)
         self._files.make_private(self.path)
         try:
             check_shared(spark, self.path)

@@ -10,7 +10,7 @@ from microveil.attacks.risk_figures import linkages_of
 from microveil.compare.pairing import Pair, pair_up, without_constants
 from microveil.errors import DataError
 from microveil.judge.explore.exploration import Measured
-from microveil.judge.explore.repeated import RepeatedEngine
+from microveil.judge.explore.repeated import RepeatedTable
 from microveil.measures.category_distances import share_unchanged
 from microveil.measures.distances import mean_sse
 from microveil.measures.learning import Lesson, lesson_of, scores_of
@@ -29,8 +29,8 @@ class Measurer:
     ----------
     table
         The original.
-    engine
-        The table, as the plans were resolved against it.
+    opened
+        The table that the plans were resolved against.
     store
         Of the original.
     target
@@ -44,14 +44,14 @@ class Measurer:
     def __init__(
         self,
         table: nw.DataFrame[Any],
-        engine: RepeatedEngine,
+        opened: RepeatedTable,
         store: LocalStore,
         target: Any,  # noqa: ANN401 - a name, or classes of any kind
         *,
         runs: int,
         seed: int,
     ) -> None:
-        self._table, self._engine, self._store = table.to_native(), engine, store
+        self._table, self._opened, self._store = table.to_native(), opened, store
         self._target, self._runs, self._seed = target, runs, seed
         self._f_original: float | None = None
 
@@ -98,7 +98,7 @@ class Measurer:
         return min(max(linked.share for linked in attacks), 1 / (bound or 1))
 
     def _pair(self, resolved: ResolvedPlan, seed: int) -> Pair:
-        release = run_resolved(resolved, self._engine, self._store, seed=seed)
+        release = run_resolved(resolved, self._opened, self._store, seed=seed)
         name = self._target if isinstance(self._target, str) else None
         given = pair_up(
             self._table, release, detail=None, aligned=False, attributes=None, target=name

@@ -79,7 +79,7 @@ def diagnose(tables: Mapping[str, Table], ks: Mapping[str, Sequence[int]], runs:
 
 def _sensitivities(column: pl.Series, k: int) -> dict[str, float]:
     values = column.to_numpy()
-    units = np.sort(grid_of_observed(values).to_units(values))
+    units = np.sort(grid_of_observed(values).to_steps(values))
     summary = summarise(units, cluster_sizes(len(units), k))
     upper = ALPHAS[0] * summary.largest[-1]
     local = np.maximum(upper - summary.smallest, summary.largest) / upper
