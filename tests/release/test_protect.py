@@ -200,7 +200,7 @@ def test_reals_are_rounded_to_their_decimals() -> None:
 def test_a_pandas_index_is_left_behind() -> None:
     table = pd.DataFrame({"x": VALUES}, index=list("abcdefg"))
     plan = Plan(epsilon=1, k=3, attributes={"x": "confidential"})
-    with pytest.warns(FileWarning, match="the index, which has no name, is left behind"):
+    with pytest.warns(FileWarning, match="the index, which has no name, is dropped"):
         release = protect(table, plan)
     assert release.data.index.tolist() == list(range(7))
 

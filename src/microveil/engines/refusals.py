@@ -13,8 +13,8 @@ def pooled_wrongly(attributes: Sequence[str], found: str) -> DataError:
 def no_pseudonym(attribute: str) -> DataError:
     """Say that there are no pseudonyms for these values."""
     return DataError(
-        "a pseudonym is of text or whole numbers, found other values; convert it to text "
-        "first, the same in all tables",
+        "pseudonyms replace text or whole numbers, found other values; convert the column to text "
+        "first, the same way in all tables",
         attribute=attribute,
         setting="role",
     )
@@ -23,8 +23,8 @@ def no_pseudonym(attribute: str) -> DataError:
 def no_person(attribute: str, person: str, unknown: int) -> DataError:
     """Say that dates cannot move with people who are missing."""
     return DataError(
-        f"its dates move with the person, and {person!r} is missing in {unknown:,} records "
-        "that have a date; leave these out, or drop the attribute",
+        f"its dates are shifted with the person, but {person!r} is missing in {unknown:,} records "
+        "that have a date; remove these records, or drop the attribute",
         attribute=attribute,
         setting="role",
     )
@@ -33,9 +33,9 @@ def no_person(attribute: str, person: str, unknown: int) -> DataError:
 def leaves_the_calendar(attribute: str, outside: int) -> DataError:
     """Say that dates cannot be moved that far."""
     return DataError(
-        f"{outside:,} of its dates would leave the calendar when they are moved; a date "
-        "that stands for none, such as the last of the year 9999, would also tell how far "
-        "those of its person were moved: make such dates missing first",
+        f"{outside:,} of its dates would fall outside the calendar when shifted; a placeholder "
+        "such as 31 December 9999 would also reveal how far its person's dates were shifted: make "
+        "such dates missing first",
         attribute=attribute,
         setting="role",
     )

@@ -47,8 +47,8 @@ def protect(
     ----------
     data
         A Polars or pandas DataFrame, a Polars LazyFrame, a PyArrow Table, a Spark DataFrame, the
-        path of a file, or a `Source` that says how to read one. A pandas index is left behind, with
-        a warning unless it only numbers the rows.
+        path of a file, or a `Source` that says how to read one. A pandas index is dropped, with a
+        warning unless it only numbers the rows.
     plan
         What to do with each attribute.
     shuffle
@@ -95,7 +95,7 @@ def _protect(
         from microveil.release.spark_store import SparkStore
 
         if plan.na:
-            raise PlanError("na is for files; make the values missing in Spark", setting="na")
+            raise PlanError("na applies to files; set these values to null in Spark", setting="na")
         spark = SparkStore(data.sparkSession)
         spark.remove_leftovers()
         opened: OpenTable = SparkTable.open(data, plan, seed)
@@ -107,7 +107,7 @@ def _protect(
 
 
 def _tell_of_index(data: UserTable) -> None:
-    """Warn of an index of pandas that is left behind, unless it only numbers the rows."""
+    """Warn of a pandas index that is dropped, unless it only numbers the rows."""
     if not type(data).__module__.startswith("pandas"):
         return
     named = [str(name) for name in data.index.names if name is not None]
@@ -116,7 +116,7 @@ def _tell_of_index(data: UserTable) -> None:
             f"the index {', '.join(map(repr, named))}" if named else "the index, which has no name,"
         )
         warn(
-            f"{which} is left behind; to give it a role, make it a column with reset_index()",
+            f"{which} is dropped; to give it a role, make it a column with reset_index()",
             FileWarning,
         )
 
@@ -201,8 +201,9 @@ def _hide_people(engine: MaskingEngine, plan: Plan, key: Key) -> None:
     for name, most in engine.hide(dict.fromkeys(people, key.pseudonym), shifts).items():
         if len(people) == 1 and plan.unit is None and most > plan.records_per_person:
             raise DataError(
-                f"epsilon is that of a person, who has up to {most:,} records by these pseudonyms, "
-                f"got records_per_person = {plan.records_per_person:,}; set it to {most:,} or more",
+                f"epsilon protects a whole person, who has up to {most:,} records by these "
+                f"pseudonyms, got records_per_person = {plan.records_per_person:,}; set it to "
+                f"{most:,} or more",
                 attribute=name,
                 setting="records_per_person",
             )

@@ -99,7 +99,7 @@ def protect_file(
     places = store.places(output, detail=detail)
     store.check(places, overwrite=overwrite)
     if source.path is None or not all(map(_is_parquet_or_csv, (source.path, places.protected))):
-        raise FileError("what is larger than memory must be Parquet or CSV, and is written as such")
+        raise FileError("files larger than memory must be Parquet or CSV, for input and output")
     check_readable(source.path)
     secret = key_of(plan, key, seed)
     secret.check_apart(places.protected)

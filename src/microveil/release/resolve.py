@@ -181,8 +181,8 @@ def _check_people(plan: Plan, table: OpenTable, problems: Problems) -> None:
         with problems:
             if column is not None and column.clock not in ("date", "datetime"):
                 raise DataError(
-                    f"only dates and times with a date move by days, found {column.type_name}; "
-                    "convert it, or give it another role",
+                    f"only dates and times with a date can be shifted, found {column.type_name}; "
+                    "convert the column, or give it another role",
                     attribute=name,
                     setting="role",
                 )
@@ -195,8 +195,8 @@ def _check_people(plan: Plan, table: OpenTable, problems: Problems) -> None:
                 and not (column.type_name == "text")
             ):
                 raise DataError(
-                    f"a pseudonym is of text or whole numbers, found {column.type_name}; convert "
-                    "it to text first, the same in all tables",
+                    f"pseudonyms replace text or whole numbers, found {column.type_name}; convert "
+                    "the column to text first, the same way in all tables",
                     attribute=name,
                     setting="role",
                 )

@@ -271,8 +271,8 @@ def _grid(
     if math.isfinite(lower) and math.isfinite(upper):
         if upper - lower < _NARROWEST_DOMAIN:
             raise DataError(
-                f"its domain must be {_NARROWEST_DOMAIN:g} wide or wider for its noise grid, found "
-                "a narrower one; give its values in another unit",
+                f"its domain must be at least {_NARROWEST_DOMAIN:g} wide, found a narrower one; "
+                "rescale its values",
                 attribute=name,
                 setting="lower",
             )

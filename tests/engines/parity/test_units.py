@@ -45,5 +45,5 @@ def test_units_and_strata(run_elsewhere: RunOn) -> None:
 def test_spark_refuses_them_before_any_work(setting: str) -> None:
     roles = {"home": "identifier", "age": "confidential"}
     value: Any = "home" if setting == "unit" else ["home"]
-    with pytest.raises(PlanError, match="units and strata are not for Spark yet"):
+    with pytest.raises(PlanError, match="units and strata are not supported on Spark"):
         refuse_units(Plan(epsilon=1, attributes=roles, **{setting: value}))

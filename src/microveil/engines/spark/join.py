@@ -234,8 +234,8 @@ def _derived(inputs: pa.Table, name: str, derived: Derived) -> tuple[pa.Array, i
         parts = [_by_memory(part, name, derived)[0] for part in (inputs[:half], inputs[half:])]
         if not pl.Series(whole).equals(pl.Series(pa.concat_arrays(parts))):
             raise DataError(
-                "its expression depends on other records, and on Spark that can be by AVG, SUM, "
-                "MIN, MAX and COUNT of a column of numbers only; change it, or protect the table "
+                "its expression depends on other records; on Spark only AVG, SUM, MIN, MAX and "
+                "COUNT of a numeric column may do so; change it, or protect the table "
                 "in memory",
                 attribute=name,
                 setting="expression",

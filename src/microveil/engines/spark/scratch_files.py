@@ -90,8 +90,8 @@ def locked_place(files: FileSystem, path: str) -> Iterator[None]:
     while not files.make_new(path):
         if monotonic() > until:
             raise FileError(
-                f"{path}: for a minute somebody else has been writing this release; if nobody "
-                "is, a run was killed at that moment: delete this file and try again"
+                f"{path}: another process has been writing this release for over a minute; if none "
+                "is running, a run was killed while it wrote: delete this file and try again"
             )
         sleep(0.1)
     try:

@@ -126,8 +126,8 @@ def refuse_units(plan: Plan) -> None:
     for setting in ("unit", "within"):
         if getattr(plan, setting):
             raise PlanError(
-                "units and strata are not for Spark yet; change the plan, or protect a table in "
-                "memory, or a Parquet file a column at a time",
+                "units and strata are not supported on Spark; change the plan, or protect the "
+                "table in memory or as a Parquet file, column by column",
                 setting=setting,
             )
 
