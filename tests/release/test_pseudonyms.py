@@ -205,7 +205,7 @@ def test_what_cannot_be_moved_or_named_is_refused(key: Path) -> None:
         protect(unknown, MOVED, key=key)
     with pytest.raises(DataError, match="only dates and times with a date can be shifted"):
         protect(VISITS.with_columns(visit=pl.lit("x")), MOVED, key=key)
-    with pytest.raises(DataError, match="found other values; convert it to text"):
+    with pytest.raises(DataError, match="found other values; convert the column to text"):
         protect(VISITS.with_columns(id=pl.col("age") + 0.5), MOVED, key=key)
     with pytest.raises(DataError, match="text or whole numbers, found times"):
         protect(VISITS.with_columns(id=pl.lit(datetime(2020, 1, 1))), MOVED, key=key)
