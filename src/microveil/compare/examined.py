@@ -8,6 +8,7 @@ released records is counted where these are.
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -55,6 +56,8 @@ class Examined:
         What `pair` does not have, and why.
     whole
         Whether these are all records.
+    detail
+        The private detail of the whole release, if it is known.
     """
 
     beside: Beside
@@ -62,6 +65,19 @@ class Examined:
     pair: Pair
     left_out: tuple[NotComputed, ...]
     whole: bool
+    detail: Detail | None = None
+
+    @cached_property
+    def everyone(self) -> Pair | None:
+        """All records, one by one; None where they are not in memory, or not paired."""
+        if not self.paired:
+            return None
+        if self.whole:
+            return self.given
+        if not (isinstance(self.beside, BesideHere) and self.beside.in_memory):
+            return None
+        tables = self.beside.original, self.beside.released
+        return pair_tables(*tables, self.detail, self.plan, positions=self.beside.positions)
 
     @property
     def plan(self) -> Plan | None:
@@ -144,7 +160,7 @@ def _whole(original: UserTable, released: UserTable, detail: Detail, plan: Plan)
     given = pair_tables(original, released, detail, plan)
     pair, constant = without_constants(given)
     beside = BesideHere(original, released, detail.positions, detail.clusters)
-    return Examined(beside, given, pair, tuple(constant), whole=True)
+    return Examined(beside, given, pair, tuple(constant), whole=True, detail=detail)
 
 
 @contextmanager
@@ -209,7 +225,8 @@ class _Opened:
         )  # fmt: skip
         pair, constant = without_constants(given)
         whole = len(given.released) == beside.records
-        return Examined(beside, given, pair, (*given.left_out, *constant), whole)
+        left_out = (*given.left_out, *constant)
+        return Examined(beside, given, pair, left_out, whole, self.detail)
 
 
 def _of_drawn(detail: Detail, beside: Beside) -> Detail:
