@@ -37,7 +37,7 @@ from microveil.app.upload import Upload
 from microveil.evaluation.pairing import pair_up
 from microveil.evaluation.utility import mean_sse
 from microveil.formats import TableMeta, sha256_of
-from microveil.formats.table import ColumnMeta
+from microveil.formats.metadata import ColumnMeta
 from microveil.plan.groups import Group
 from microveil.plan.propose import propose_plan
 from microveil.plan.roles import Derived, Kept

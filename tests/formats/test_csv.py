@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from microveil import FileError, FileWarning, MicroveilError, Plan, protect
 from microveil.core.choices import DateOrder
 from microveil.errors import noted
-from microveil.formats import Source, load, read_table, write_table
+from microveil.formats import Source, load_table, read_table, write_table
 from microveil.formats import csv as csv_format
-from microveil.formats.csv import look_at, read_columnwise
+from microveil.formats.csv import detect_csv, read_csv_columnwise
 
 Run = Callable[[str], tuple[int, str, str]]
 VALUE = "918273"  # stands for a data value: no message may contain it
@@ -64,7 +64,7 @@ def test_columns_that_are_published_as_they_are_keep_their_text(tmp_path: Path) 
 def test_empty_lines_at_the_end_are_no_records(tmp_path: Path, end: str) -> None:
     path = csv(tmp_path, "x,y\n1,2\n3," + end)
     assert read_table(path).height == 2
-    files, _ = read_columnwise(Source(path), (), tmp_path)
+    files, _ = read_csv_columnwise(Source(path), (), tmp_path)
     assert [pl.read_parquet(files[name])[name].to_list() for name in "xy"] == [[1, 3], [2, None]]
 
 
@@ -72,7 +72,7 @@ def test_empty_lines_at_the_end_are_no_records(tmp_path: Path, end: str) -> None
 def test_lines_that_end_in_different_ways_cost_no_record(tmp_path: Path, end: str) -> None:
     path = csv(tmp_path, "x,y\n1,2\n3,4\n" + end)
     assert read_table(path).rows() == [(1, 2), (3, 4)]
-    files, _ = read_columnwise(Source(path), (), tmp_path)
+    files, _ = read_csv_columnwise(Source(path), (), tmp_path)
     assert [pl.read_parquet(files[name])[name].to_list() for name in "xy"] == [[1, 3], [2, 4]]
 
 
@@ -81,13 +81,13 @@ def test_carriage_returns_alone_end_lines(tmp_path: Path, columnwise: bool) -> N
     path = csv(tmp_path, '"x\n1",y\r1,"a\nb"\r2,"c\rd"\r3,\r\r')
     table = read_table(path)
     if columnwise:
-        files, _ = read_columnwise(Source(path), (), tmp_path)
+        files, _ = read_csv_columnwise(Source(path), (), tmp_path)
         table = pl.DataFrame([pl.read_parquet(file).to_series() for file in files.values()])
     assert table.rows() == [(1, "a\nb"), (2, "c\rd"), (3, None)]
     assert table.columns == ["x\n1", "y"]
     path = csv(tmp_path, "x\r1\n2\n3\r")
     with pytest.raises(FileError, match="its lines end in different ways"):
-        read_columnwise(Source(path), (), tmp_path) if columnwise else read_table(path)
+        read_csv_columnwise(Source(path), (), tmp_path) if columnwise else read_table(path)
 
 
 @pytest.mark.parametrize("end", ["\n", "\r\n\r\n"])
@@ -98,7 +98,7 @@ def test_empty_lines_at_the_end_of_one_column_are_no_records(
     """They may be missing values, or nothing: only the person knows."""
     path = csv(tmp_path, "x\n1\n\n3\n" + end)
     with pytest.raises(FileError, match="line 5: the file ends in empty lines"):
-        read_columnwise(Source(path), (), tmp_path) if columnwise else read_table(path)
+        read_csv_columnwise(Source(path), (), tmp_path) if columnwise else read_table(path)
     assert read_table(csv(tmp_path, 'x\n1\n\n3\n""\n'))["x"].to_list() == [1, None, 3, None]
 
 
@@ -117,7 +117,7 @@ def test_missing_values_of_one_column_survive(tmp_path: Path, kind: str) -> None
 def test_quotes_in_names_are_read_and_written_once(tmp_path: Path) -> None:
     path = csv(tmp_path, '"a""b",y\n1,2\n3,4\n')
     assert read_table(path).columns == ['a"b', "y"]
-    assert list(read_columnwise(Source(path), (), tmp_path)[0]) == ['a"b', "y"]
+    assert list(read_csv_columnwise(Source(path), (), tmp_path)[0]) == ['a"b', "y"]
     write_table(read_table(path), tmp_path / "out.csv")
     assert read_table(tmp_path / "out.csv").columns == ['a"b', "y"]
 
@@ -144,10 +144,10 @@ def test_a_file_is_opened_twice_at_most(
     path = csv(tmp_path, "x;y\n1,5;é\n2,5;\n\n".encode(encoding))
     opened = count_openings(monkeypatch)
     if columnwise:
-        files, meta = read_columnwise(Source(path), (), tmp_path)
+        files, meta = read_csv_columnwise(Source(path), (), tmp_path)
         rows = [*zip(*(pl.read_parquet(files[name])[name] for name in "xy"), strict=True)]
     else:
-        (data, meta) = load(path)
+        (data, meta) = load_table(path)
         rows = data.rows()
     assert rows == [(1.5, "é"), (2.5, None)]
     assert meta.dialect == (";", ",")
@@ -194,7 +194,7 @@ def test_the_delimiter_is_found_in_the_head_alone(
     text = 'first;second\n1;"a\nb"\n2;"c,d\ne,f,g"\n3;h\n'
     for head in range(1, len(text) + 1):
         monkeypatch.setattr(csv_format, "_HEAD", head)
-        table = load(csv(tmp_path, text))
+        table = load_table(csv(tmp_path, text))
         assert table.meta.dialect == (";", ".")
         assert table.data["second"].to_list() == ["a\nb", "c,d\ne,f,g", "h"]
 
@@ -251,7 +251,7 @@ def test_csv_that_cannot_be_read(tmp_path: Path, content: str | bytes, message: 
 def test_the_delimiter_is_found(tmp_path: Path) -> None:
     for delimiter in ",;\t|":
         text = "x_y_z\n1_'a,b;c|d'_\n2__0.5\n".replace("_", delimiter).replace("'", '"')
-        table = load(csv(tmp_path, text))
+        table = load_table(csv(tmp_path, text))
         assert table.meta.dialect == (delimiter, ".")
         assert table.data.rows() == [(1, "a,b;c|d", None), (2, None, 0.5)]
 
@@ -270,7 +270,7 @@ def test_the_decimal_comma_is_found_where_numbers_can_be_read_in_no_other_way(
 ) -> None:
     text = "id;a;b;c;day\n1;1,5;-2;1.000,5;01.02.2003\n2;12,25;,5;2;\n3;;3;3;\n"
     with pytest.warns(FileWarning, match="thousands separators .*'c'; dates .* day-first: 'day'"):
-        table = load(csv(tmp_path, text.replace(";,5", ";0,5")))
+        table = load_table(csv(tmp_path, text.replace(";,5", ";0,5")))
     assert table.meta.dialect == (";", ",")
     assert table.data["a"].to_list() == [1.5, 12.25, None]
     assert table.data["b"].to_list() == [-2.0, 0.5, 3.0]
@@ -341,7 +341,7 @@ def test_what_is_written_is_of_the_dialect_that_was_read(
     delimiter, decimal = dialect
     frame = pl.DataFrame({"x": [1.5, -0.25, None], "n": [1, 2, 3], "t": ["a,b", 'c;"d', "e\tf|é"]})
     frame.write_csv(tmp_path / "in.csv", separator=delimiter, decimal_comma=decimal == ",")
-    table = load(Source(tmp_path / "in.csv", delimiter=delimiter, decimal=decimal))
+    table = load_table(Source(tmp_path / "in.csv", delimiter=delimiter, decimal=decimal))
     assert table.data.equals(frame)
     write_table(table.data, tmp_path / "out.csv", table.meta)
     assert (tmp_path / "out.csv").read_bytes() == (tmp_path / "in.csv").read_bytes()
@@ -408,7 +408,7 @@ def test_dates_and_times_come_back_as_they_were(tmp_path: Path) -> None:
 def test_what_was_detected_is_not_detected_again(tmp_path: Path) -> None:
     path = csv(tmp_path, "größe;ort\n1;é\n".encode("cp1252"))
     with pytest.warns(FileWarning, match="read as windows-1252"):
-        source, names = look_at(Source(path, decimal=","))
+        source, names = detect_csv(Source(path, decimal=","))
     assert (source.encoding, source.delimiter, source.decimal) == ("windows-1252", ";", ",")
     assert names == ["größe", "ort"]
     assert read_table(source).rows() == [(1, "é")]
@@ -419,9 +419,9 @@ def both_ways(tmp_path: Path, source: Source) -> pl.DataFrame:
     scratch = tmp_path / "scratch"
     scratch.mkdir()
     with noted() as said:
-        table = load(source).data
+        table = load_table(source).data
     with noted() as said_again:
-        files, _ = read_columnwise(source, (), scratch)
+        files, _ = read_csv_columnwise(source, (), scratch)
     assert said == said_again
     columns = pl.DataFrame([pl.read_parquet(file).to_series() for file in files.values()])
     assert columns.equals(table)
@@ -440,7 +440,7 @@ def test_a_file_of_r_has_row_names_and_missing_values(tmp_path: Path) -> None:
     assert table["born"].to_list() == [date(2001, 2, 3), None, date(1999, 1, 1)]
     assert table["ok"].to_list() == [True, None, False]
     with pytest.warns(FileWarning) as said:
-        load(path)
+        load_table(path)
     assert [str(one.message) for one in said] == [
         f"{path}: the first column has no name and was read as: 'row'; "
         "\"NA\" was read as missing: 'wages', 'born', 'ok'; "
@@ -490,11 +490,11 @@ def test_where_day_and_month_cannot_be_told_apart_is_a_question(tmp_path: Path) 
     path = csv(tmp_path, "n,born,died\n1,03/02/2011,04/05/2012\n2,01/01/1999,02/02/2000\n")
     message = "'born', 'died': day and month cannot be told apart.*--dates day-first"
     with pytest.raises(FileError, match=message) as raised:
-        load(path)
+        load_table(path)
     assert "2011" not in str(raised.value)
     (tmp_path / "columns").mkdir()
     with pytest.raises(FileError, match=message):
-        read_columnwise(Source(path), (), tmp_path / "columns")
+        read_csv_columnwise(Source(path), (), tmp_path / "columns")
 
 
 @pytest.mark.parametrize(

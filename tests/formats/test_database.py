@@ -16,7 +16,7 @@ import polars as pl
 import pytest
 
 from microveil import Confidential, DataError, FileError, MicroveilError, Plan, Source, protect
-from microveil.formats import load, read_table
+from microveil.formats import load_table, read_table
 
 Run = Callable[[str], tuple[int, str, str]]
 PASSWORD = "s3cr:t/w@rd%#"  # noqa: S105 - of a server that lives as long as the tests
@@ -168,7 +168,7 @@ def test_every_type(people: str) -> None:
 
 def test_numbers_that_are_kept_keep_their_decimals(people: str) -> None:
     source = Source(people, query="select n from kinds")
-    assert load(source, verbatim=["n"]).data["n"].to_list() == ["12.30", None]
+    assert load_table(source, verbatim=["n"]).data["n"].to_list() == ["12.30", None]
 
 
 def test_types_that_must_be_converted(people: str) -> None:

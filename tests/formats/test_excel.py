@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 from microveil import DataError, FileError, FileWarning, MicroveilError, Plan, Source, protect
-from microveil.formats import excel, load, read_table, write_table
+from microveil.formats import excel, load_table, read_table, write_table
 
 VALUE = "918273"  # stands for a data value: no message may contain it
 
@@ -180,7 +180,7 @@ def test_a_release_of_a_workbook(tmp_path: Path) -> None:
     release = protect(path, Plan(epsilon=1, k=5, attributes=roles))
     assert release.store.meta.path == path
     written = release.write(tmp_path / "out.xlsx", keep_order=True)
-    back = load(written.protected).data
+    back = load_table(written.protected).data
     assert back.equals(release.data)
     with pytest.raises(MicroveilError, match="would replace the input"):
         release.write(path, overwrite=True)

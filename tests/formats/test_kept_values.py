@@ -9,8 +9,8 @@ import polars as pl
 import pytest
 
 from microveil import FileError, FileWarning
-from microveil.formats import TableMeta, load, read_table, write_table
-from microveil.formats.table import ColumnMeta
+from microveil.formats import TableMeta, load_table, read_table, write_table
+from microveil.formats.metadata import ColumnMeta
 
 Run = Callable[[str], tuple[int, str, str]]
 NUMBERS = [0.1 + 0.2, 1 / 3, -5e-324, 2.0**60 + 256, 1.2345678901234567e-7]
@@ -90,7 +90,7 @@ def test_long_labels_are_cut_with_a_warning(
     table, meta = pl.DataFrame({"x": [1, 2]}), TableMeta(None, "spss", columns={"x": about})
     with pytest.warns(FileWarning, match=r"lost: ends of long labels \(columns: 1\)"):
         write_table(table, tmp_path / f"out.{ending}", meta)
-    written = load(tmp_path / f"out.{ending}").meta.columns["x"]
+    written = load_table(tmp_path / f"out.{ending}").meta.columns["x"]
     assert written.label == "é" * (of_column // 2)
     assert written.value_labels == {1: "v" * of_value}
 

@@ -22,7 +22,7 @@ from microveil import Certificate, Confidential, Plan, evaluate, protect
 from microveil.errors import FileError, visible
 from microveil.evaluation import pairing
 from microveil.evaluation.compared import compare
-from microveil.formats import load
+from microveil.formats import load_table
 from microveil.plan.sample import people, people_plan
 from microveil.plan.survey import survey
 from microveil.report import certificate_page, report, write_report
@@ -341,13 +341,13 @@ def test_evaluate_reads_and_pairs_both_files_once(
 
     def counting_load(data: Any, **named: Any) -> Any:  # noqa: ANN401
         read.append(data)
-        return load(data, **named)
+        return load_table(data, **named)
 
     def counting_compare(name: str, *tables: Any) -> Any:  # noqa: ANN401
         paired.append(name)
         return compare(name, *tables)
 
-    monkeypatch.setattr(pairing, "load", counting_load)
+    monkeypatch.setattr(pairing, "load_table", counting_load)
     monkeypatch.setattr(pairing, "compare", counting_compare)
     monkeypatch.setattr("microveil.report.words.next_step_after", lambda _: None)  # other plans
     assert run("evaluate people.csv safe.csv --report report.html")[0] == 0

@@ -10,7 +10,7 @@ from microveil.cli.terminal import Rows, show_before_and_after
 from microveil.errors import FileError
 from microveil.evaluation.verdict import verdict
 from microveil.formats import moved_into_place
-from microveil.formats.paths import check_place
+from microveil.formats.atomic import check_place
 from microveil.plan.sample import people, recommended_people_plan
 from microveil.plan.survey import survey, survey_plan
 from microveil.release.certificate_text import show_release

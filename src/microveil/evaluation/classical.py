@@ -30,7 +30,7 @@ from microveil.evaluation.classical_result import (
 )
 from microveil.evaluation.frequencies import MISSING, TEXT, Combinations, code, combinations_of
 from microveil.evaluation.risk import distances_to_all
-from microveil.formats import load, source_of
+from microveil.formats import load_table, source_of
 from microveil.plan.plan import Plan
 
 
@@ -139,7 +139,7 @@ def _read(
     """Read the columns that are named, each for one purpose."""
     verbatim = [*named, *([] if household is None else [household])]
     names = [*verbatim, *([] if weight is None else [weight])]
-    frame = open_table(load(table, verbatim=verbatim).data)
+    frame = open_table(load_table(table, verbatim=verbatim).data)
     if not len(frame):
         raise DataError("the table has no records; risk needs one or more")
     for name in names:

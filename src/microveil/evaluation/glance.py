@@ -22,7 +22,7 @@ from microveil.evaluation.beside import BesideHere, rows_of_units
 from microveil.evaluation.known import EVERYTHING, Kind
 from microveil.evaluation.linkage import CandidateSearch, Linked, NearestSearch
 from microveil.evaluation.pairing import Pair, pair_up, without_constants
-from microveil.formats import Table, TableMeta, load
+from microveil.formats import LoadedTable, TableMeta, load_table
 from microveil.plan.plan import Plan
 from microveil.plan.scenarios import Scenario
 from microveil.release.detail import Detail
@@ -135,7 +135,7 @@ class Glance:
             else rows_of_units(column_of(frame, plan.unit), number, random)
         )
         table = frame[rows, :].to_native()
-        whole = Table(table, TableMeta(inferred=self.beside.inferred))
+        whole = LoadedTable(table, TableMeta(inferred=self.beside.inferred))
         seed = int(random.integers(2**32))
         for tried in (plan, plan.replace(within=())):  # of so few records strata may be too small
             with suppress(MicroveilError), noted():
@@ -225,7 +225,7 @@ def beside_of(original: UserTable, release: Release) -> Beside:
         return beside
     inferred = False
     if not isinstance(original, pl.LazyFrame):
-        table = load(original, **release.plan.reading)
+        table = load_table(original, **release.plan.reading)
         original, inferred = table.data, table.meta.inferred
     clusters, positions = release.detail.clusters, release.detail.positions
     if positions is None:

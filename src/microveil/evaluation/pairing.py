@@ -26,7 +26,7 @@ from microveil.evaluation.compared import (
 from microveil.evaluation.estimates import Weights
 from microveil.evaluation.result import NotComputed, duration
 from microveil.evaluation.utility import standard_deviations
-from microveil.formats import load, sha256_of, source_of
+from microveil.formats import load_table, sha256_of, source_of
 from microveil.plan.plan import Plan
 from microveil.release.detail import Detail
 from microveil.release.release import Release, certificate_beside
@@ -274,7 +274,7 @@ def _side_by_side(columns: list[Reals], records: int) -> Reals:
 
 
 def _open(data: UserTable, plan: Plan | None) -> nw.DataFrame[Any]:
-    return open_table((load(data, **plan.reading) if plan else load(data)).data)
+    return open_table((load_table(data, **plan.reading) if plan else load_table(data)).data)
 
 
 def _open_release(
@@ -293,7 +293,9 @@ def _open_release(
     if source is not None and source.path is not None:
         check_belongs(source.path, detail)
     plan = detail.plan if detail else None
-    table = load(release, verbatim=plan.verbatim if plan else ())  # nothing missing is written
+    table = load_table(
+        release, verbatim=plan.verbatim if plan else ()
+    )  # nothing missing is written
     return _Opened(open_table(table.data), detail, plan)
 
 

@@ -15,9 +15,11 @@ import polars as pl
 import polars.selectors as cs
 
 from microveil.errors import FileError, FileWarning, warn
-from microveil.formats.paths import is_disk_error, why
-from microveil.formats.table import Dialect, Source, Table, TableMeta, check_names, name_of_rows
-from microveil.formats.values import Assumed, Reading, read_text
+from microveil.formats.atomic import is_disk_error, why
+from microveil.formats.column_checks import check_names, name_of_rows
+from microveil.formats.metadata import Dialect, LoadedTable, TableMeta
+from microveil.formats.source import Source
+from microveil.formats.values import Assumptions, TextOptions, parse_text
 
 if TYPE_CHECKING:
     import _csv
@@ -82,10 +84,10 @@ class _Csv(_Text):
     names: tuple[str, ...]
     has_row_names: bool
 
-    def assumed(self) -> Assumed:
+    def assumed(self) -> Assumptions:
         """Begin to note what is assumed of the file."""
         said = "the first column has no name and was read as"
-        return Assumed(self.path, {said: [repr(self.names[0])]} if self.has_row_names else {})
+        return Assumptions(self.path, {said: [repr(self.names[0])]} if self.has_row_names else {})
 
     @property
     def options(self) -> dict[str, Any]:
@@ -101,7 +103,7 @@ class _Csv(_Text):
         }
 
 
-def read(source: Source, verbatim: Collection[str]) -> Table:
+def read_csv(source: Source, verbatim: Collection[str]) -> LoadedTable:
     """Read a CSV file.
 
     Whole numbers with leading zeros or of more than 64 bits stay text, and so do all numbers in
@@ -118,24 +120,24 @@ def read(source: Source, verbatim: Collection[str]) -> Table:
     decimal = source.decimal or _detect_decimal(strings, text)
     reading, assumed = _reading(source, text, decimal), text.assumed()
     columns = [
-        assumed.add(name, read_text(column, reading, verbatim=name in verbatim))
+        assumed.add(name, parse_text(column, reading, verbatim=name in verbatim))
         for name, column in zip(text.names, strings, strict=True)
     ]
     assumed.tell()
-    return Table(
+    return LoadedTable(
         pl.DataFrame(columns),
         TableMeta(text.path, dialect=Dialect(text.delimiter, decimal), inferred=True),
     )
 
 
-def look_at(source: Source) -> tuple[Source, list[str]]:
+def detect_csv(source: Source) -> tuple[Source, list[str]]:
     """Return how a CSV file is read, as detected or given, and the names of its columns."""
     with _opened(source) as text:
         detected = replace(source, encoding=text.encoding, delimiter=text.delimiter)
         return detected, list(text.names)
 
 
-def read_columnwise(
+def read_csv_columnwise(
     source: Source, verbatim: Collection[str], scratch: Path
 ) -> tuple[dict[str, Path], TableMeta]:
     """Turn a CSV file larger than memory into a Parquet file for each column.
@@ -162,7 +164,7 @@ def read_columnwise(
     reading, assumed = _reading(source, text, decimal), text.assumed()
     for number, name in enumerate(text.names):
         column = pl.read_parquet(stored, columns=[number], n_rows=records).to_series()
-        column = assumed.add(name, read_text(column, reading, verbatim=name in verbatim))
+        column = assumed.add(name, parse_text(column, reading, verbatim=name in verbatim))
         files[name] = scratch / f"column{number}.parquet"
         column.to_frame().write_parquet(files[name], compression="lz4")
     stored.unlink()
@@ -170,24 +172,24 @@ def read_columnwise(
     return files, TableMeta(text.path, dialect=Dialect(text.delimiter, decimal), inferred=True)
 
 
-def _reading(source: Source, text: _Csv, decimal: str) -> Reading:
+def _reading(source: Source, text: _Csv, decimal: str) -> TextOptions:
     unsure = source.decimal is None and text.delimiter != ","
-    return Reading(decimal, tuple(source.na), source.dates, unsure)
+    return TextOptions(decimal, tuple(source.na), source.dates, unsure)
 
 
-def write(frame: pl.DataFrame, path: Path, meta: TableMeta) -> list[str]:
+def write_csv(frame: pl.DataFrame, path: Path, meta: TableMeta) -> list[str]:
     """Write a CSV file of the dialect it was read in, in UTF-8."""
-    check(frame)
-    frame.with_columns(in_seconds()).write_csv(path, **writing(meta, frame.schema))
+    check_csv(frame)
+    frame.with_columns(durations_in_seconds()).write_csv(path, **csv_options(meta, frame.schema))
     return []
 
 
-def in_seconds() -> pl.Expr:
+def durations_in_seconds() -> pl.Expr:
     """Lengths of time as CSV has them: numbers of seconds."""
     return (cs.duration().dt.total_microseconds() / 1_000_000).round(6)
 
 
-def check(frame: pl.DataFrame | pl.LazyFrame) -> None:
+def check_csv(frame: pl.DataFrame | pl.LazyFrame) -> None:
     """Refuse what is no text, or would not be taken for it, and lengths of time it would change."""
     for name, dtype in frame.collect_schema().items():
         if dtype.is_nested() or dtype in (pl.Binary, pl.Object):
@@ -213,7 +215,7 @@ def check(frame: pl.DataFrame | pl.LazyFrame) -> None:
                 )
 
 
-def writing(meta: TableMeta, schema: Mapping[str, pl.DataType]) -> dict[str, Any]:
+def csv_options(meta: TableMeta, schema: Mapping[str, pl.DataType]) -> dict[str, Any]:
     """Return how Polars writes a dialect.
 
     A missing value of a single column is no empty line. Times have the digits that they need,

@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from microveil.errors import FileError, require
-from microveil.formats.table import Source, Table, TableMeta, same_name_twice
-from microveil.formats.values import Reading, read_text
+from microveil.formats.column_checks import same_name_twice
+from microveil.formats.metadata import LoadedTable, TableMeta
+from microveil.formats.source import Source
+from microveil.formats.values import TextOptions, parse_text
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -24,7 +26,7 @@ _CALENDARS = {
 _UNREADABLE = ("interval", "money")  # one has no fixed length, the other arrives in cents
 
 
-def read(source: Source, verbatim: Collection[str]) -> Table:
+def read_database(source: Source, verbatim: Collection[str]) -> LoadedTable:
     """Read the result of a query. No message holds the address, which may hold a password."""
     driver = require("adbc_driver_postgresql.dbapi", "database")
     require("pyarrow", "database")
@@ -39,7 +41,7 @@ def read(source: Source, verbatim: Collection[str]) -> Table:
             result = cursor.fetch_arrow_table()
         except driver.Error as error:
             raise FileError(f"{source.name}: {_why_no_result(error)}") from None
-    return Table(_as_polars(result, source, verbatim), TableMeta())
+    return LoadedTable(_as_polars(result, source, verbatim), TableMeta())
 
 
 def _why_no_connection(message: str) -> str:
@@ -91,7 +93,7 @@ def _column(result: "pa.Table", field: "pa.Field", *, verbatim: bool) -> pl.Seri
         return pl.Series(field.name, words, dtype=pl.String)
     if kind == "numeric":
         text = pl.Series(values.cast("string").to_pylist(), dtype=pl.String)
-        return read_text(text, Reading(), verbatim=verbatim).values.alias(field.name)
+        return parse_text(text, TextOptions(), verbatim=verbatim).values.alias(field.name)
     if hasattr(field.type, "storage_type"):
         values = values.cast(field.type.storage_type)
     _check_calendar(values, field.name, kind)

@@ -14,10 +14,7 @@ from zipfile import ZipFile
 import polars as pl
 
 from microveil.errors import DataError, FileError, FileWarning, require, warn
-from microveil.formats.table import (
-    Source,
-    Table,
-    TableMeta,
+from microveil.formats.column_checks import (
     as_whole_numbers,
     check_names,
     check_real_numbers,
@@ -25,7 +22,9 @@ from microveil.formats.table import (
     check_whole_numbers,
     name_of_rows,
 )
-from microveil.formats.values import Reading, read_text
+from microveil.formats.metadata import LoadedTable, TableMeta
+from microveil.formats.source import Source
+from microveil.formats.values import TextOptions, parse_text
 
 _MOST_ROWS, _MOST_COLUMNS, _LONGEST_TEXT = 1_048_575, 16_384, 32_767  # of a sheet, header apart
 _MOST_NOTES, _FEWEST_COLUMNS = 50, 3  # rows above the names of columns, and where to tell
@@ -45,7 +44,7 @@ _NUMBER_FORMATS = {
 }
 
 
-def read(source: Source, _verbatim: Collection[str]) -> Table:
+def read_excel(source: Source, _verbatim: Collection[str]) -> LoadedTable:
     """Read a sheet. Cells with errors, and formulas that were never computed, are missing."""
     path = Path(source.location)
     fastexcel = require("fastexcel", "excel")
@@ -71,7 +70,7 @@ def read(source: Source, _verbatim: Collection[str]) -> Table:
     cells = cells.select(_typed(column, tuple(source.na)) for column in cells)
     cells = _without_empty_rows(cells, path)
     cells.columns = names
-    return Table(cells, TableMeta(path, inferred=True))
+    return LoadedTable(cells, TableMeta(path, inferred=True))
 
 
 def _check_size(path: Path, sheet: str) -> None:
@@ -167,7 +166,7 @@ def _rows_above(rows: pl.DataFrame) -> int:
 def _typed(column: pl.Series, na: tuple[str, ...]) -> pl.Series:
     """Undo what Excel does to types: all numbers are floating-point, all dates have a time."""
     if column.dtype == pl.String and na and column.is_in(na).any():
-        column = read_text(column, Reading(na=na), verbatim=False).values
+        column = parse_text(column, TextOptions(na=na), verbatim=False).values
     if column.dtype == pl.Float64:
         return as_whole_numbers(column)
     if column.dtype == pl.String:
@@ -204,7 +203,7 @@ class _Exact(float):
         return repr(float(self))
 
 
-def check(frame: pl.DataFrame) -> None:
+def check_excel(frame: pl.DataFrame) -> None:
     """Refuse columns and values that a sheet cannot hold as they are."""
     _check_fits(frame)
     for column in frame:
@@ -219,7 +218,7 @@ def _check_fits(frame: pl.DataFrame) -> None:
         )
 
 
-def write(frame: pl.DataFrame, path: Path, _meta: TableMeta) -> list[str]:
+def write_excel(frame: pl.DataFrame, path: Path, _meta: TableMeta) -> list[str]:
     """Write a workbook of one sheet. Text is written as text, never as a formula or a link."""
     xlsxwriter = require("xlsxwriter", "excel")
     _check_fits(frame)

@@ -8,7 +8,7 @@ import polars as pl
 
 from microveil.errors import MicroveilError
 
-PATIENCE = 10.0
+_PATIENCE = 10.0
 """Seconds in which threads that exist have long done what they are tried with."""
 
 _forked = Event()
@@ -24,7 +24,7 @@ def check_threads() -> None:
         return
     attempt = Thread(target=_use_threads, daemon=True)
     attempt.start()
-    attempt.join(PATIENCE)
+    attempt.join(_PATIENCE)
     if attempt.is_alive():
         raise MicroveilError(
             "this process was forked from one in which Polars was at work, whose threads do not "

@@ -10,7 +10,7 @@ import polars as pl
 from microveil.core.choices import DateOrder
 from microveil.errors import FileError, FileWarning, warn
 
-MARKERS = ("NA", "N/A", "n/a", "#N/A", ".", "NaN", "nan", "NULL", "null", "None")
+MISSING_MARKERS = ("NA", "N/A", "n/a", "#N/A", ".", "NaN", "nan", "NULL", "null", "None")
 """What stands for a missing value where the rest of a column is numbers, dates or true/false."""
 
 _DAY, _TIME = r"\d{4}-\d{2}-\d{2}", r"\d{2}:\d{2}:\d{2}(\.\d{1,6})?"
@@ -29,7 +29,7 @@ _WORDS = (("true", "false"), ("TRUE", "FALSE"), ("True", "False"))
 
 
 @dataclass(frozen=True)
-class Reading:
+class TextOptions:
     """How text is to be read: the decimal mark, declared missing values, the order in dates.
 
     Where commas are `unsure`, 1,234 may be 1.234 as well, and stays text.
@@ -42,7 +42,7 @@ class Reading:
 
 
 @dataclass(frozen=True, eq=False)
-class Read:
+class ParsedColumn:
     """The values of a column, and what had to be assumed to read them, in words.
 
     `unclear` says that they may be dates of which day and month cannot be told apart.
@@ -54,14 +54,14 @@ class Read:
 
 
 @dataclass
-class Assumed:
+class Assumptions:
     """What had to be assumed to read a file: said in one line, with the columns it is about."""
 
     path: Path
     columns: dict[str, list[str]] = field(default_factory=dict)
     unclear: list[str] = field(default_factory=list)
 
-    def add(self, name: str, read: Read) -> pl.Series:
+    def add(self, name: str, read: ParsedColumn) -> pl.Series:
         """Note what was assumed of a column; return its values under its name."""
         for what in read.assumed:
             self.columns.setdefault(what, []).append(repr(name))
@@ -81,27 +81,27 @@ class Assumed:
             warn(f"{self.path}: {said}", FileWarning)
 
 
-def read_text(text: pl.Series, reading: Reading, *, verbatim: bool) -> Read:
+def parse_text(text: pl.Series, reading: TextOptions, *, verbatim: bool) -> ParsedColumn:
     """Read text as numbers, true/false values, dates or times if every value is one.
 
     If `verbatim`, only where none would be written differently.
     """
-    text = without(text, reading.na)
+    text = as_missing(text, reading.na)
     known = text.replace("", None)  # files whose every field is in quotes have "" for nothing
-    marked = known.is_in(MARKERS)
+    marked = known.is_in(MISSING_MARKERS)
     found = known.filter(marked).unique().sort().to_list() if marked.any() else []
     if verbatim and found:  # which would be written as nothing
-        return Read(text)
-    rest = without(known, MARKERS) if found else known
+        return ParsedColumn(text)
+    rest = as_missing(known, MISSING_MARKERS) if found else known
     read = _read(rest, reading, verbatim=verbatim) if rest.count() else None
     if read is None:
         stays = tuple(f'"{m}" stays text (--na {m} makes it missing)' for m in found if m == "NA")
-        return Read(text, stays if rest.count() else ())
+        return ParsedColumn(text, stays if rest.count() else ())
     missing = tuple(f'"{marker}" was read as missing' for marker in found)
-    return Read(without(read.values, reading.na), missing + read.assumed, read.unclear)
+    return ParsedColumn(as_missing(read.values, reading.na), missing + read.assumed, read.unclear)
 
 
-def without(column: pl.Series, na: tuple[str, ...]) -> pl.Series:
+def as_missing(column: pl.Series, na: tuple[str, ...]) -> pl.Series:
     """Make declared missing values missing: text as it stands, numbers whatever their form."""
     if column.dtype == pl.String and na:
         return column.replace(dict.fromkeys(na))
@@ -113,7 +113,7 @@ def without(column: pl.Series, na: tuple[str, ...]) -> pl.Series:
     return kept.alias(column.name)
 
 
-def _read(known: pl.Series, reading: Reading, *, verbatim: bool) -> Read | None:
+def _read(known: pl.Series, reading: TextOptions, *, verbatim: bool) -> ParsedColumn | None:
     dated = None if verbatim else _dates(known, reading.dates)
     if dated is not None:
         return dated
@@ -122,11 +122,11 @@ def _read(known: pl.Series, reading: Reading, *, verbatim: bool) -> Read | None:
         return numbers
     for yes, no in _WORDS[:1] if verbatim else _WORDS:
         if known.drop_nulls().is_in([yes, no]).all():
-            return Read(known == yes)
+            return ParsedColumn(known == yes)
     return None
 
 
-def _numbers(known: pl.Series, reading: Reading, *, verbatim: bool) -> Read | None:
+def _numbers(known: pl.Series, reading: TextOptions, *, verbatim: bool) -> ParsedColumn | None:
     if known.str.contains(r"^[+-]?0\d").any():
         return None
     plain, assumed = known, []
@@ -144,7 +144,7 @@ def _numbers(known: pl.Series, reading: Reading, *, verbatim: bool) -> Read | No
     numbers = _cast(plain)
     if numbers is None or (verbatim and not numbers.cast(pl.String).equals(plain)):
         return None
-    return Read(numbers, tuple(assumed))
+    return ParsedColumn(numbers, tuple(assumed))
 
 
 def _cast(plain: pl.Series) -> pl.Series | None:
@@ -157,7 +157,7 @@ def _cast(plain: pl.Series) -> pl.Series | None:
     return None
 
 
-def _ungrouped(plain: pl.Series, reading: Reading) -> tuple[pl.Series, bool]:
+def _ungrouped(plain: pl.Series, reading: TextOptions) -> tuple[pl.Series, bool]:
     """Leave out what separates thousands, if it is one mark and everywhere in its place."""
     decimal = reading.decimal
     for mark in _SEPARATORS[decimal]:
@@ -171,18 +171,20 @@ def _ungrouped(plain: pl.Series, reading: Reading) -> tuple[pl.Series, bool]:
     return plain, False
 
 
-def _dates(text: pl.Series, order: DateOrder | None) -> Read | None:
+def _dates(text: pl.Series, order: DateOrder | None) -> ParsedColumn | None:
     """Read a column as dates or times if every value is one, all written in one way."""
     known = text.drop_nulls()
     for pattern, dtype in _CLOCKS.items():
         if re.search(pattern, known[0]) and known.str.contains(pattern).all():
             times = text.str.replace(" ", "T", literal=True).str.strptime(dtype, strict=False)
-            return Read(times) if times.null_count() == text.null_count() else None
+            return ParsedColumn(times) if times.null_count() == text.null_count() else None
     first = _NATIONAL.fullmatch(known[0])
     return None if first is None else _national(text, first, order)
 
 
-def _national(text: pl.Series, first: re.Match[str], order: DateOrder | None) -> Read | None:
+def _national(
+    text: pl.Series, first: re.Match[str], order: DateOrder | None
+) -> ParsedColumn | None:
     """Read dates that are written like the first one: 2.3.2011, 03/02/2011 14:05, 2011/03/02."""
     begin, mark, end, minutes, seconds = first.groups()
     place = re.escape(mark)
@@ -207,7 +209,7 @@ def _national(text: pl.Series, first: re.Match[str], order: DateOrder | None) ->
     if times.null_count() > text.null_count():
         return None
     said = {None: (), True: ("dates were read day-first",), False: ("dates were read month-first",)}
-    return Read(times, said[day_first], unclear)
+    return ParsedColumn(times, said[day_first], unclear)
 
 
 def _comes_day_first(text: pl.Series, mark: str) -> bool | None:

@@ -12,7 +12,7 @@ from microveil.core.tables import UserTable
 from microveil.evaluation import evaluate
 from microveil.evaluation.grades import RULES
 from microveil.evaluation.result import MEASURES, Evaluation, figures_to_show
-from microveil.formats import Table, check_output, moved_into_place, source_of
+from microveil.formats import LoadedTable, check_output, moved_into_place, source_of
 from microveil.plan.plan import Plan
 from microveil.release.certificate import SEEDED, Certificate
 from microveil.release.certificate_text import clusters_of, domain_of, facts_of
@@ -217,7 +217,7 @@ def _name_of(original: UserTable) -> str:
     source = source_of(original)
     if source is not None:
         return source.name
-    path = original.meta.path if isinstance(original, Table) else None
+    path = original.meta.path if isinstance(original, LoadedTable) else None
     return path.name if path else "a table"
 
 

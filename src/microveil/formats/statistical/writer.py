@@ -11,16 +11,14 @@ import numpy as np
 import polars as pl
 
 from microveil.errors import FileError, require
-from microveil.formats.statistical.read import within
-from microveil.formats.table import (
-    Code,
-    ColumnMeta,
+from microveil.formats.column_checks import (
     Finest,
-    TableMeta,
     check_real_numbers,
     check_times,
     check_whole_numbers,
 )
+from microveil.formats.metadata import Code, ColumnMeta, TableMeta
+from microveil.formats.statistical.reader import within
 
 _LARGEST_NUMBER = {"SPSS": 1.797e308, "Stata": 8.98e307}  # larger ones stand for missing values
 _FINEST: dict[tuple[str, type[pl.DataType]], Finest] = {  # what pyreadstat reads as it was written

@@ -1,11 +1,13 @@
-"""Read files with libraries in C and Rust in a process of its own, which a damaged file may end.
+"""Files that libraries in C and Rust read, each in a child process that a damaged file may end.
 
-The process has limits of memory and time. It answers into a file without a name, which nobody else
-can open and which is gone with those who hold it, however they end.
+The child has limits of memory and time. It answers in a file without a name, which no other process
+can open and which is gone when both processes end, however they do.
 """
 
+import ctypes
 import json
 import os
+import signal
 import sys
 from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
@@ -21,10 +23,11 @@ import polars as pl
 
 from microveil import errors
 from microveil.errors import DataError, FileError, FileWarning, MicroveilError, noted, warn
-from microveil.formats.machine import end_with, limit_memory, memory_of_this_machine
-from microveil.formats.table import ColumnMeta, Source, Table, TableMeta
+from microveil.formats.metadata import ColumnMeta, LoadedTable, TableMeta
+from microveil.formats.source import Source
+from microveil.machine import available_memory
 
-Reader = Callable[[Source, Collection[str]], Table]
+Reader = Callable[[Source, Collection[str]], LoadedTable]
 
 _MEMORY, _SECONDS = "MICROVEIL_READ_MEMORY", "MICROVEIL_READ_SECONDS"
 _MB = 10**6
@@ -38,7 +41,7 @@ _FEW_THREADS = {  # since each takes addresses, which are limited
 }
 _CHILD = (
     "import json, sys; job = json.load(sys.stdin); sys.path[:] = job['path']; "
-    "from microveil.formats.cage import answer; answer(job)"
+    "from microveil.formats.sandbox import answer; answer(job)"
 )
 
 
@@ -51,10 +54,10 @@ class _Limits:
 
     @classmethod
     def of(cls, path: Path) -> "_Limits":
-        """Three quarters of the machine's memory, and time by the size of the file."""
+        """Three quarters of the available memory, and time by the size of the file."""
         seconds = _LEAST_SECONDS + _SECONDS_PER_MB * (path.stat().st_size // _MB)
-        memory = memory_of_this_machine() * 3 // 4 // _MB
-        return cls(_given(_MEMORY, memory), _given(_SECONDS, seconds))
+        memory = available_memory() * 3 // 4 // _MB
+        return cls(_given(_MEMORY, max(memory, 1)), _given(_SECONDS, seconds))
 
 
 def _given(name: str, otherwise: int) -> int:
@@ -66,11 +69,11 @@ def _given(name: str, otherwise: int) -> int:
     return int(text)
 
 
-def caged(read: Reader) -> Reader:
+def sandboxed(read: Reader) -> Reader:
     """Make a reader, which must be a module's own function, work in a process of its own."""
 
     @wraps(read)
-    def reader(source: Source, verbatim: Collection[str]) -> Table:
+    def reader(source: Source, verbatim: Collection[str]) -> LoadedTable:
         path = Path(source.location)
         with _unnamed_file() as file:
             _ask(_job(read, source, verbatim), file)
@@ -144,12 +147,36 @@ def _raise(head: Mapping[str, Any], path: Path) -> None:
 
 def answer(job: Mapping[str, Any]) -> None:
     """Do a job within its limits, answer on what was standard output, and end the process."""
-    end_with(job["parent"], within=job["limits"]["seconds"])
-    limit_memory((job["limits"]["memory"] + _OF_LIBRARIES) * _MB)
+    _end_with(job["parent"], within=job["limits"]["seconds"])
+    _limit_memory((job["limits"]["memory"] + _OF_LIBRARIES) * _MB)
     with os.fdopen(os.dup(1), "wb") as file:
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # what libraries print is no answer
         write_answer(job, file)
     os._exit(0)  # without tidying up, which takes time and may fail
+
+
+def _end_with(parent: int, *, within: int) -> None:
+    """End this process after so many seconds, and on Linux when its parent ends."""
+    if sys.platform != "win32":
+        signal.alarm(within)
+    if sys.platform == "linux":
+        set_signal_of_parents_death = 1  # PR_SET_PDEATHSIG
+        ctypes.CDLL(None).prctl(set_signal_of_parents_death, signal.SIGKILL)
+        if os.getppid() != parent:  # it ended before
+            os._exit(1)
+
+
+def _limit_memory(size: int) -> None:
+    """Limit this process to so many bytes; let a full machine end it first, without a core dump."""
+    if sys.platform == "win32":
+        return
+    import resource
+
+    for what, most in ((resource.RLIMIT_CORE, 0), (resource.RLIMIT_AS, size)):
+        with suppress(OSError, ValueError):  # a lower limit is set, or the system has none
+            resource.setrlimit(what, (most, most))
+    with suppress(OSError):
+        Path("/proc/self/oom_score_adj").write_text("1000")
 
 
 def write_answer(job: Mapping[str, Any], file: IO[bytes]) -> None:
@@ -177,7 +204,7 @@ def _outcome(job: Mapping[str, Any]) -> tuple[dict[str, Any], pl.DataFrame]:
     return head | {"notes": notes}, frame
 
 
-def _packed(table: Table) -> tuple[dict[str, Any], pl.DataFrame]:
+def _packed(table: LoadedTable) -> tuple[dict[str, Any], pl.DataFrame]:
     """Put a table and what its file says besides into what JSON and Arrow hold."""
     about = table.meta.columns
     head = {
@@ -205,7 +232,7 @@ def _packed_column(column: ColumnMeta) -> dict[str, Any]:
     }
 
 
-def _unpacked(head: Mapping[str, Any], frame: pl.DataFrame, path: Path) -> Table:
+def _unpacked(head: Mapping[str, Any], frame: pl.DataFrame, path: Path) -> LoadedTable:
     names = head["names"]
     values = [frame[f"values {place}"].alias(name) for place, name in enumerate(names)]
     columns = {}
@@ -216,4 +243,4 @@ def _unpacked(head: Mapping[str, Any], frame: pl.DataFrame, path: Path) -> Table
         column["missing"] = tuple((low, high) for low, high in column["missing"])
         columns[name] = ColumnMeta(**column)
     meta = TableMeta(path, head["family"], columns=columns, inferred=head["inferred"])
-    return Table(pl.DataFrame(values), meta)
+    return LoadedTable(pl.DataFrame(values), meta)

@@ -13,14 +13,9 @@ from typing import Any, Literal
 import polars as pl
 
 from microveil.errors import FileError, FileWarning, require, warn
-from microveil.formats.table import (
-    Code,
-    ColumnMeta,
-    Source,
-    Table,
-    TableMeta,
-    as_whole_numbers,
-)
+from microveil.formats.column_checks import as_whole_numbers
+from microveil.formats.metadata import Code, ColumnMeta, LoadedTable, TableMeta
+from microveil.formats.source import Source
 
 _Reader = Callable[..., tuple[pl.DataFrame, Any]]
 _READERS: dict[str, tuple[str, Literal["spss", "stata", "sas"], str]] = {
@@ -32,7 +27,7 @@ _SECONDS_OF_A_DAY = 86_400
 _WHOLE = re.compile(r"(F|N|COMMA|DOT)\d+(\.0)?|%-?\d+\.0f")
 
 
-def read(source: Source, _verbatim: Collection[str]) -> Table:
+def read_statistical(source: Source, _verbatim: Collection[str]) -> LoadedTable:
     """Read an SPSS, Stata or SAS file."""
     path = Path(source.location)
     pyreadstat = require("pyreadstat", "stats")
@@ -51,7 +46,7 @@ def read(source: Source, _verbatim: Collection[str]) -> Table:
         raise FileError(f"{path}: not {kind} file that can be read") from None
     columns = [_split(column, about, family) for column in raw]
     meta = {values.name: column for values, column in columns}
-    return Table(pl.DataFrame([v for v, _ in columns]), TableMeta(path, family, columns=meta))
+    return LoadedTable(pl.DataFrame([v for v, _ in columns]), TableMeta(path, family, columns=meta))
 
 
 def _wrong_encoding(path: Path, source: Source) -> FileError:

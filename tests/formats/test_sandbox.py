@@ -18,10 +18,10 @@ import pytest
 from polars.testing import assert_frame_equal
 
 from microveil import DataError, FileWarning, MicroveilError, Source
-from microveil.formats import load, read_table, write_table
-from microveil.formats.cage import caged
-from microveil.formats.excel import read as read_excel
-from microveil.formats.statistical.read import read as read_statistical
+from microveil.formats import load_table, read_table, write_table
+from microveil.formats.excel import read_excel
+from microveil.formats.sandbox import sandboxed
+from microveil.formats.statistical.reader import read_statistical
 
 VALUE = "918273"  # stands for a data value: no message may contain it
 SAS = Path(__file__).with_name("people.sas7bdat")
@@ -29,7 +29,7 @@ READERS = f"""
 import os, time
 import polars as pl
 from microveil.errors import PlanError
-from microveil.formats.table import Table
+from microveil.formats.metadata import LoadedTable
 
 def hangs(source, verbatim):
     time.sleep(600)
@@ -38,7 +38,7 @@ def eats(source, verbatim):
     held = [bytearray(10**8) for _ in range(10**6)]
 
 def eats_in_rust(source, verbatim):
-    return Table(pl.DataFrame({{"x": pl.repeat({VALUE}, 10**12, eager=True)}}))
+    return LoadedTable(pl.DataFrame({{"x": pl.repeat({VALUE}, 10**12, eager=True)}}))
 
 def crashes(source, verbatim):
     os.abort()
@@ -52,7 +52,7 @@ def refuses(source, verbatim):
 def prints(source, verbatim):
     os.write(1, b"{VALUE}")
     os.write(2, b"{VALUE}")
-    return Table(pl.DataFrame({{"x": [1]}}))
+    return LoadedTable(pl.DataFrame({{"x": [1]}}))
 """
 
 
@@ -69,7 +69,7 @@ def reader(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], p
     def read(name: str) -> pl.DataFrame:
         files = sorted(tmp_path.rglob("*.*"))
         try:
-            frame: pl.DataFrame = caged(getattr(readers, name))(
+            frame: pl.DataFrame = sandboxed(getattr(readers, name))(
                 Source(tmp_path / "in.sav"), ()
             ).data
         finally:
@@ -142,9 +142,9 @@ def test_the_process_ends_with_its_parent(tmp_path: Path) -> None:
     code = f"""
 import sys; sys.path.insert(0, {str(tmp_path)!r})
 from microveil import Source
-from microveil.formats.cage import caged
+from microveil.formats.sandbox import sandboxed
 import cage_readers
-caged(cage_readers.hangs)(Source({str(tmp_path / "in.sav")!r}), ())
+sandboxed(cage_readers.hangs)(Source({str(tmp_path / "in.sav")!r}), ())
 """
     parent = subprocess.Popen([sys.executable, "-c", code])  # noqa: S603
     children = Path(f"/proc/{parent.pid}/task/{parent.pid}/children")
@@ -241,7 +241,7 @@ def test_a_table_is_the_same_outside(
     path = original(ending, tmp_path)
     monkeypatch.setenv("MICROVEIL_READ_MEMORY", "1")  # which is enough for small files
     read = read_excel if ending == ".xlsx" else read_statistical
-    here, there = read(Source(path), ()), load(path)
+    here, there = read(Source(path), ()), load_table(path)
     assert_frame_equal(there.data, here.data)
     assert (there.meta.path, there.meta.family, there.meta.inferred, there.meta.dialect) == (
         here.meta.path, here.meta.family, here.meta.inferred, here.meta.dialect
@@ -258,7 +258,7 @@ def test_a_warning_comes_from_whoever_reads(tmp_path: Path) -> None:
     day = pl.DataFrame({"day": pl.Series([18_000, 18_001]).cast(pl.Date)})
     pyreadstat.write_sav(day, tmp_path / "in.sav", missing_ranges={"day": [13_800_000_000]})
     with pytest.warns(FileWarning, match="dates declared to be missing") as caught:
-        load(tmp_path / "in.sav")
+        load_table(tmp_path / "in.sav")
     assert caught[0].filename == __file__
 
 
@@ -281,7 +281,7 @@ def test_damaged_files(ending: str, tmp_path: Path) -> None:
     for seed in range(2):
         path.write_bytes(damaged(content, seed))
         try:
-            load(path)
+            load_table(path)
         except MicroveilError as error:
             said.append(str(error))
     assert not [message for message in said if "\n" in message or VALUE in message]

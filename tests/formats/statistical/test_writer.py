@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 from microveil import FileError, FileWarning
 from microveil.formats import Domain, read_table, write_table
-from microveil.formats.statistical.read import within
-from microveil.formats.statistical.write import clear_of_codes
-from microveil.formats.table import ColumnMeta
+from microveil.formats.metadata import ColumnMeta
+from microveil.formats.statistical.reader import within
+from microveil.formats.statistical.writer import clear_of_codes
 
 VALUE = 918_273  # stands for a data value: no message may contain it
 

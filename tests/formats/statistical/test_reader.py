@@ -21,7 +21,7 @@ from microveil import (
     evaluate,
     protect,
 )
-from microveil.formats import load, read_table, write_table
+from microveil.formats import load_table, read_table, write_table
 
 pyreadstat: Any = import_module("pyreadstat")  # whose types do not know what it takes
 
@@ -110,7 +110,7 @@ def opened(path: Path) -> tuple[pl.DataFrame, Any]:
 
 
 def test_declared_missing_values_are_missing_and_codes_wait(tmp_path: Path) -> None:
-    data, meta = load(spss(tmp_path / "in.sav"))
+    data, meta = load_table(spss(tmp_path / "in.sav"))
     assert data["age"].null_count() == 6
     assert data["age"].max() == 59
     assert data["age"].dtype == data["school"].dtype == data["sex"].dtype == pl.Int64
@@ -171,7 +171,7 @@ def test_shuffled_records_keep_their_own_codes(tmp_path: Path) -> None:
 
 def test_a_release_keeps_labels_codes_and_formats_of_stata(tmp_path: Path) -> None:
     path = stata(tmp_path / "in.dta")
-    data, _ = load(path)
+    data, _ = load_table(path)
     assert data["age"].dtype == data["school"].dtype == pl.Int64
     written = protect(path, plan(path)).write(tmp_path / "out.dta", keep_order=True)
     (before, said), (after, says) = opened(path), opened(written.protected)
@@ -242,11 +242,11 @@ def test_from_spss_to_stata_and_back_to_spss(tmp_path: Path) -> None:
         caught[0].message
     )
     assert "labels of values (columns: 1)" in str(caught[0].message)  # of text
-    table = load(written.protected)
+    table = load_table(written.protected)
     assert table.data.equals(release.data)
     assert table.meta.columns["sex"].value_labels == {0: "male", 1: "female", 9: "refused"}
     write_table(table.data, tmp_path / "back.sav", table.meta)
-    back = load(tmp_path / "back.sav")
+    back = load_table(tmp_path / "back.sav")
     assert back.data.equals(release.data)
     assert back.meta.columns["age"].label == "Age in years"
 
@@ -258,13 +258,13 @@ def test_from_stata_to_spss(tmp_path: Path) -> None:
         FileWarning, match=r"labels of values \(columns: 1\); declared missing codes"
     ):
         written = release.write(tmp_path / "out.sav", keep_order=True)
-    table = load(written.protected)
+    table = load_table(written.protected)
     assert table.data.equals(release.data)
     assert table.meta.columns["school"].value_labels == {1: "none", 4: "tertiary"}
 
 
 def test_sas_files_are_read(tmp_path: Path) -> None:
-    data, meta = load(SAS)
+    data, meta = load_table(SAS)
     assert data.schema == {
         "name": pl.String,
         "age": pl.Int64,
@@ -329,14 +329,14 @@ def test_dates_declared_to_be_missing_are_missing_and_said(tmp_path: Path) -> No
         variable_format={"d": "DATE11"},
     )
     with pytest.warns(FileWarning, match="column 'd': dates declared to be missing"):
-        data, meta = load(tmp_path / "in.sav")
+        data, meta = load_table(tmp_path / "in.sav")
     assert data["d"].dtype == pl.Date
     assert data["d"].is_null().to_list() == [False, True, False]
     assert meta.columns["d"].missing == ()
 
 
 def test_times_of_a_day_and_more_stay_numbers(tmp_path: Path) -> None:
-    data, _ = load(spss(tmp_path / "in.sav"))
+    data, _ = load_table(spss(tmp_path / "in.sav"))
     assert data["wake"].dtype == pl.Time
     assert data["lasts"].head(2).to_list() == [108_000, 108_001]
 
@@ -365,9 +365,9 @@ def test_no_records(tmp_path: Path) -> None:
 
 def test_an_encoding_can_be_given(tmp_path: Path) -> None:
     path = spss(tmp_path / "in.sav")
-    assert load(Source(path, encoding="utf-8")).meta.columns["region"].label == "Région"
+    assert load_table(Source(path, encoding="utf-8")).meta.columns["region"].label == "Région"
     with pytest.raises(FileError, match="delimiter has no meaning for SPSS"):
-        load(Source(path, delimiter=";"))
+        load_table(Source(path, delimiter=";"))
 
 
 def test_a_release_is_measured_against_its_original(tmp_path: Path) -> None:

@@ -14,13 +14,13 @@ from microveil.core.choices import DateOrder
 from microveil.core.tables import UserTable
 from microveil.errors import FileError, FileWarning, require, warn
 from microveil.formats import columnar, csv, database, excel
-from microveil.formats.cage import Reader, caged
+from microveil.formats.atomic import check_place, check_readable, is_disk_error
 from microveil.formats.forked import check_threads
-from microveil.formats.paths import check_place, check_readable, is_disk_error
-from microveil.formats.statistical import read as statistical_read
-from microveil.formats.statistical import write as statistical_write
-from microveil.formats.table import Source, Table, TableMeta, refuse_address
-from microveil.formats.values import without
+from microveil.formats.metadata import LoadedTable, TableMeta
+from microveil.formats.sandbox import Reader, sandboxed
+from microveil.formats.source import Source, refuse_address
+from microveil.formats.statistical import reader, writer
+from microveil.formats.values import as_missing
 
 Writer = Callable[[pl.DataFrame, Path, TableMeta], list[str]]
 
@@ -48,60 +48,65 @@ _ENCODED = ("encoding",)
 _OF_CSV = ("delimiter", "encoding", "decimal", "na", "dates")
 
 FORMATS = {
-    ".csv": _Format("CSV", csv.read, csv.write, _OF_CSV, check=csv.check),
-    ".parquet": _Format("Parquet", columnar.read_parquet, columnar.write_parquet),
-    ".arrow": _Format("Arrow", columnar.read_arrow, columnar.write_arrow),
-    ".feather": _Format("Arrow", columnar.read_arrow, columnar.write_arrow),
+    ".csv": _Format("CSV", csv.read_csv, csv.write_csv, _OF_CSV, check=csv.check_csv),
+    ".parquet": _Format("Parquet", columnar.read_parquet_file, columnar.write_parquet_file),
+    ".arrow": _Format("Arrow", columnar.read_arrow_file, columnar.write_arrow_file),
+    ".feather": _Format("Arrow", columnar.read_arrow_file, columnar.write_arrow_file),
     ".xlsx": _Format(
-        "Excel", caged(excel.read), excel.write, ("sheet", "skip_rows"), _EXCEL, check=excel.check
+        "Excel",
+        sandboxed(excel.read_excel),
+        excel.write_excel,
+        ("sheet", "skip_rows"),
+        _EXCEL,
+        check=excel.check_excel,
     ),
     ".sav": _Format(
         "SPSS",
-        caged(statistical_read.read),
-        statistical_write.write_spss,
+        sandboxed(reader.read_statistical),
+        writer.write_spss,
         _ENCODED,
         _STATS,
         labelled=True,
-        check=statistical_write.check_spss,
+        check=writer.check_spss,
     ),
     ".dta": _Format(
         "Stata",
-        caged(statistical_read.read),
-        statistical_write.write_stata,
+        sandboxed(reader.read_statistical),
+        writer.write_stata,
         _ENCODED,
         _STATS,
         labelled=True,
-        check=statistical_write.check_stata,
+        check=writer.check_stata,
     ),
     ".sas7bdat": _Format(
-        "SAS", caged(statistical_read.read), None, _ENCODED, _STATS, labelled=True
+        "SAS", sandboxed(reader.read_statistical), None, _ENCODED, _STATS, labelled=True
     ),
 }
-_DATABASE_RESULT = _Format("the database", database.read, None, ("query",), _DATABASE)
+_DATABASE_RESULT = _Format("the database", database.read_database, None, ("query",), _DATABASE)
 READABLE = tuple(FORMATS)
 WRITABLE = tuple(ending for ending, format_ in FORMATS.items() if format_.write)
 
 
-def load(
+def load_table(
     data: UserTable,
     *,
     verbatim: Collection[str] = (),
     na: Sequence[str] = (),
     dates: DateOrder | None = None,
-) -> Table:
+) -> LoadedTable:
     """Read what a path or `Source` names; take a table in memory as it is.
 
     Numbers in `verbatim` columns that were text in the source and would be written differently
     stay text. `na` and `dates` are for a source that does not say them itself.
     """
     check_threads()
-    if isinstance(data, Table):
+    if isinstance(data, LoadedTable):
         return data
     if isinstance(data, pl.LazyFrame):
-        return Table(data.collect())
+        return LoadedTable(data.collect())
     source = source_of(data)
     if source is None:
-        return Table(data)
+        return LoadedTable(data)
     source = replace(source, na=source.na or na, dates=source.dates or dates)
     return _read(source, verbatim)
 
@@ -115,11 +120,11 @@ def source_of(data: UserTable) -> Source | None:
 
 def read_table(source: str | Path | Source, *, verbatim: Collection[str] = ()) -> pl.DataFrame:
     """Read a table, and leave behind what its file says besides the values."""
-    frame: pl.DataFrame = load(source, verbatim=verbatim).data
+    frame: pl.DataFrame = load_table(source, verbatim=verbatim).data
     return frame
 
 
-def _read(source: Source, verbatim: Collection[str]) -> Table:
+def _read(source: Source, verbatim: Collection[str]) -> LoadedTable:
     format_ = _DATABASE_RESULT
     if source.path is not None:
         format_ = FORMATS[_ending(source.path, READABLE)]
@@ -129,9 +134,9 @@ def _read(source: Source, verbatim: Collection[str]) -> Table:
             raise FileError(f"{source.name}: {option} has no meaning for {format_.name}; remove it")
     _check_installed(format_)
     table = format_.read(source, verbatim)
-    if source.na and format_.read is not csv.read:
-        columns = [without(column, tuple(source.na)) for column in table.data]
-        table = Table(pl.DataFrame(columns), table.meta)
+    if source.na and format_.read is not csv.read_csv:
+        columns = [as_missing(column, tuple(source.na)) for column in table.data]
+        table = LoadedTable(pl.DataFrame(columns), table.meta)
     if table.data.is_empty():
         what = "the file has a header" if source.path else "the query's result has columns"
         raise FileError(f"{source.path or source.name}: {what} but no records")
@@ -154,7 +159,7 @@ def write_table(data: UserTable, path: Path, meta: TableMeta = TableMeta()) -> N
             f"{path.suffix} cannot hold these column types ({type(error).__name__}); "
             "drop or convert the column, or write Parquet"
         ) from None
-    lost += [] if format_.labelled else statistical_write.lost_with_labels(meta)
+    lost += [] if format_.labelled else writer.lost_with_labels(meta)
     if lost:
         warn(
             f"{format_.name} files cannot hold everything; lost: {'; '.join(lost)}",
@@ -179,7 +184,7 @@ def check_values(
 
 def _write(data: UserTable, path: Path, meta: TableMeta, format_: _Format) -> list[str]:
     if isinstance(data, pl.LazyFrame):
-        return columnar.sink(data, path, meta)
+        return columnar.sink_table(data, path, meta)
     frame = nw.from_native(data, eager_only=True)
     polars = frame.implementation is nw.Implementation.POLARS
     plain = not any(dtype in (nw.Duration, nw.Decimal) for dtype in frame.schema.values())
@@ -189,7 +194,7 @@ def _write(data: UserTable, path: Path, meta: TableMeta, format_: _Format) -> li
         frame.write_parquet(path)
     elif format_.write:
         table = frame.to_polars()
-        as_floats = format_.check and format_.write is not csv.write
+        as_floats = format_.check and format_.write is not csv.write_csv
         return format_.write(_without_decimals(table) if as_floats else table, path, meta)
     return []
 

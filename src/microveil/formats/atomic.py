@@ -1,20 +1,27 @@
-"""Where files go: checked before any work is done, and moved into place once all are written."""
+"""Output paths that are checked before the work, and files that are moved into place after it."""
 
+import ctypes
 import os
 import re
 import secrets
 import shutil
+import sys
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from hashlib import file_digest, sha256
 from pathlib import Path
 
 import polars as pl
+import psutil
+from filelock import FileLock, Timeout
 
 from microveil.core.scratch import name_of_scratch, start_of_scratch
 from microveil.errors import FileError
-from microveil.formats.machine import alone_in, is_alive, is_own, words_of_error
 
+LOCK = ".microveil.lock"
+"""The file in a directory that is locked while files are moved into it."""
+
+_PATIENCE = 60.0  # seconds to wait for another process
 OR_OVERWRITE = "choose another path, or give overwrite=True (--overwrite)"
 _DISK_ERROR = re.compile(r"\(os error (\d+)\)|transport error")  # as Polars passes them on
 
@@ -44,16 +51,42 @@ def _check_place(path: Path, *, overwrite: bool, source: Path | None) -> None:
 def moved_into_place(paths: list[Path]) -> Iterator[list[Path]]:
     """Give a temporary path for each; move all into place at the end, or none on failure.
 
-    They are moved in turn, while nobody else moves files into that directory. If one cannot be
-    moved, those before it are put back as they were.
+    They are moved in turn, while no other process moves files into that directory. If one cannot
+    be moved, those before it are put back as they were.
     """
     with ExitStack() as scratch, disk_errors(paths[0]):
         parents = list(dict.fromkeys(path.parent for path in paths))
         beside = {parent: scratch.enter_context(_scratch_in(parent)) for parent in parents}
         temporary = [beside[path.parent] / path.name for path in paths]
         yield temporary
-        with alone_in(paths[0].parent):
+        with exclusive(paths[0].parent):
             _move(temporary, paths)
+
+
+@contextmanager
+def exclusive(directory: Path) -> Iterator[None]:
+    """Keep other processes from moving files into a directory meanwhile.
+
+    The lock file is removed while it is locked, so that none is left behind; a process that waits
+    for it then makes another. Where files cannot be locked, nothing is.
+    """
+    lock = FileLock(directory / LOCK, timeout=_PATIENCE, poll_interval=0.01, fallback_to_soft=False)
+    try:
+        lock.acquire()
+    except Timeout:
+        raise FileError(
+            f"{directory}: another process has been moving files here for a minute; try again, or "
+            "choose another directory"
+        ) from None
+    except OSError:  # such as that the file system has no locks
+        pass
+    try:
+        yield
+    finally:
+        if lock.is_locked:
+            with suppress(OSError):  # Windows removes it when it is released
+                (directory / LOCK).unlink()
+            lock.release()
 
 
 def _move(sources: list[Path], targets: list[Path]) -> None:
@@ -120,13 +153,18 @@ def remove_scratch(parent: Path, *, own: bool = False) -> None:
     start = start_of_scratch()
     for stale in parent.glob(f"{start}*"):
         process = stale.name.removeprefix(start).partition("-")[0]
-        with suppress(OSError, OverflowError):  # it is gone by now, or no number of a process
-            if process.isdecimal() and is_own(stale) and _is_over(int(process), own=own):
+        with suppress(OSError, OverflowError):  # it is gone by now, or no process number
+            if process.isdecimal() and _is_own(stale) and _is_over(int(process), own=own):
                 shutil.rmtree(stale) if stale.is_dir() else stale.unlink()
 
 
 def _is_over(process: int, *, own: bool) -> bool:
-    return own if process == os.getpid() else not is_alive(process)
+    return own if process == os.getpid() else not psutil.pid_exists(process)
+
+
+def _is_own(path: Path) -> bool:
+    """Whether what is at a path, be it a link, belongs to this user; on Windows it is assumed."""
+    return sys.platform == "win32" or path.lstat().st_uid == os.geteuid()
 
 
 @contextmanager
@@ -138,8 +176,15 @@ def disk_errors(path: Path) -> Iterator[None]:
         if not is_disk_error(error):
             raise
         found = _DISK_ERROR.search(str(error))
-        words = words_of_error(int(found[1])) if found and found[1] else why(error)
+        words = _error_text(int(found[1])) if found and found[1] else why(error)
         raise FileError(f"{path}: cannot be written: {words}") from None
+
+
+def _error_text(number: int) -> str:
+    """Name an error of the operating system in its words."""
+    if sys.platform == "win32":  # whose numbers are not those of C
+        return str(ctypes.FormatError(number))
+    return os.strerror(number)
 
 
 def is_disk_error(error: Exception) -> bool:
