@@ -9,9 +9,9 @@ from streamlit.testing.v1 import AppTest
 
 import microveil.app
 from microveil.app import attacked
-from microveil.benchmarking import Benchmark, attack_beside_others
-from microveil.benchmarking.linking import nearest_linkage
-from microveil.evaluation.grades import PUBLISH
+from microveil.judge.grades import PUBLISH
+from microveil.lab.benchmark import Benchmark, attack_beside_others
+from microveil.lab.benchmark.linking import nearest_linkage
 from microveil.plan.plan import Plan
 from microveil.plan.sample import people
 from microveil.plan.survey import survey

@@ -399,7 +399,7 @@ def test_a_defect_does_not_print_data(run: Run, monkeypatch: pytest.MonkeyPatch)
         raise RuntimeError(f"value {VALUE}")
 
     Path("in.csv").write_text(GOOD, encoding="utf-8")
-    monkeypatch.setattr("microveil.cli.job.load", broken)
+    monkeypatch.setattr("microveil.cli.job.load_table", broken)
     code, out, err = run(f"protect in.csv -o out.csv {FLAGS}")
     assert code == 3
     assert "defect: RuntimeError" in err

@@ -11,7 +11,6 @@ import narwhals as nw
 import polars as pl
 
 from microveil.core.choices import DateOrder
-from microveil.core.tables import UserTable
 from microveil.errors import FileError, FileWarning, require, warn
 from microveil.formats import columnar, csv, database, excel
 from microveil.formats.atomic import check_place, check_readable, is_disk_error
@@ -21,6 +20,7 @@ from microveil.formats.sandbox import Reader, sandboxed
 from microveil.formats.source import Source, refuse_address
 from microveil.formats.statistical import reader, writer
 from microveil.formats.values import as_missing
+from microveil.types import UserTable
 
 Writer = Callable[[pl.DataFrame, Path, TableMeta], list[str]]
 

@@ -8,9 +8,8 @@ from typing import Literal, NamedTuple
 import polars as pl
 
 from microveil.core.attribute import Category
-from microveil.core.grid import Integers
-from microveil.core.tables import UserTable
-from microveil.plan.columns import Described
+from microveil.plan.propose.columns import Described
+from microveil.types import Integers, UserTable
 
 Code = float | str
 """A declared missing value: a number or text in SPSS, a letter (.a to .z) in Stata and SAS."""
