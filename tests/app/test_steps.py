@@ -207,7 +207,7 @@ def test_an_upload_is_read_as_a_file_and_leaves_no_trace() -> None:
     assert (notes, table.meta.path) == ([], None)
     _, notes = Upload("a.csv", "n,x\né,1\n".encode("windows-1252")).read()
     assert notes[0].startswith("a.csv: not UTF-8")
-    with pytest.raises(DataError, match=r"^a\.csv: column names must differ"):
+    with pytest.raises(DataError, match=r"^a\.csv: expected unique column names"):
         Upload("../../a.csv", b"n,n\n1,2\n").read()
     with pytest.raises(FileError, match=r"^a\.exe: expected a file ending in"):
         Upload("C:\\a.exe", b"MZ").read()

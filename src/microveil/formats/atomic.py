@@ -27,7 +27,7 @@ _DISK_ERROR = re.compile(r"\(os error (\d+)\)|transport error")  # as Polars pas
 
 
 def check_place(path: Path, *, overwrite: bool, source: Path | None) -> None:
-    """Refuse an output path that could not, or should not, be written."""
+    """Refuse an output path that cannot or must not be written."""
     try:
         _check_place(path, overwrite=overwrite, source=source)
     except OSError as error:
@@ -42,14 +42,14 @@ def _check_place(path: Path, *, overwrite: bool, source: Path | None) -> None:
     if path.exists() and not overwrite:
         raise FileError(f"{path}: the file exists; {OR_OVERWRITE}")
     if path.is_dir():
-        raise FileError(f"{path}: this is a directory; name a file in it")
+        raise FileError(f"{path}: expected a file, found a directory; name a file in it")
     if not path.parent.is_dir():
         raise FileError(f"{path}: the directory does not exist; make it first")
 
 
 @contextmanager
 def moved_into_place(paths: list[Path]) -> Iterator[list[Path]]:
-    """Give a temporary path for each; move all into place at the end, or none on failure.
+    """Yield a temporary path for each path; move all into place at the end, or none on failure.
 
     They are moved in turn, while no other process moves files into that directory. If one cannot
     be moved, those before it are put back as they were.
@@ -90,7 +90,7 @@ def exclusive(directory: Path) -> Iterator[None]:
 
 
 def _move(sources: list[Path], targets: list[Path]) -> None:
-    """Move files one after the other; if one cannot be moved, put back what was there."""
+    """Move files in turn; if one cannot be moved, put back what was there."""
     before = [_kept(*pair) for pair in zip(sources[:-1], targets[:-1], strict=True)]
     try:
         for source, target in zip(sources, targets, strict=True):
@@ -104,7 +104,7 @@ def _move(sources: list[Path], targets: list[Path]) -> None:
 
 
 def _kept(source: Path, target: Path) -> Path | None:
-    """Give a file that will be replaced a second name, beside what replaces it."""
+    """Give a file that will be replaced a second name, next to what replaces it."""
     if not target.exists():
         return None
     old = source.with_name(f"{secrets.token_hex(4)}.old")
@@ -116,9 +116,9 @@ def _kept(source: Path, target: Path) -> Path | None:
 
 
 def write_text(path: Path, text: str, *, private: bool = False) -> None:
-    """Write text to a path that was checked; if private, so that only its owner can read it.
+    """Write text to a checked path; if private, only its owner can read it.
 
-    On Windows whoever can read the directory can read what is in it, private or not.
+    On Windows everyone who can read the directory can read the file, private or not.
     """
     with moved_into_place([path]) as temporary:
         if private:
@@ -128,14 +128,14 @@ def write_text(path: Path, text: str, *, private: bool = False) -> None:
 
 @contextmanager
 def scratch_directory(beside: Path) -> Iterator[Path]:
-    """Make a directory for temporary files beside a path, and remove it at the end."""
+    """Make a directory for temporary files next to a path; remove it at the end."""
     with disk_errors(beside), _scratch_in(beside.parent) as directory:
         yield directory
 
 
 @contextmanager
 def _scratch_in(parent: Path) -> Iterator[Path]:
-    """Make a directory that only this user can open; the next run removes it if this is killed."""
+    """Make a directory that only this user can open; if this run is killed, the next removes it."""
     remove_scratch(parent)
     directory = parent / name_of_scratch()
     try:
@@ -146,9 +146,9 @@ def _scratch_in(parent: Path) -> Iterator[Path]:
 
 
 def remove_scratch(parent: Path, *, own: bool = False) -> None:
-    """Remove what killed runs of this user left, and if asked what this process did.
+    """Remove what killed runs of this user left, and with `own` what this process made.
 
-    Whatever else has such a name is left alone.
+    Other files with such names are left alone.
     """
     start = start_of_scratch()
     for stale in parent.glob(f"{start}*"):
@@ -169,7 +169,7 @@ def _is_own(path: Path) -> bool:
 
 @contextmanager
 def disk_errors(path: Path) -> Iterator[None]:
-    """Say in one sentence that a disk is full or refuses, whichever library finds out."""
+    """Raise a `FileError` if the disk is full or refuses, whichever library finds out."""
     try:
         yield
     except (OSError, pl.exceptions.PolarsError) as error:
@@ -188,14 +188,14 @@ def _error_text(number: int) -> str:
 
 
 def is_disk_error(error: Exception) -> bool:
-    """Whether the operating system refused, whichever library passes it on."""
+    """Whether an error is the operating system's, whichever library passes it on."""
     if isinstance(error, FileError):
         return False
     return isinstance(error, OSError) or bool(_DISK_ERROR.search(str(error)))
 
 
 def check_readable(path: Path) -> None:
-    """Refuse a path at which there is nothing to read."""
+    """Refuse a path without a readable file."""
     try:
         size = path.stat().st_size if path.is_file() else None
     except OSError as error:
@@ -213,7 +213,7 @@ def sha256_of(path: Path) -> str:
     if path.is_dir():
         parts = [file for file in path.iterdir() if not file.name.startswith(("_", "."))]
         for part in filter(Path.is_symlink, parts):  # which could go round in circles
-            raise FileError(f"{part}: expected a file, found a link; put the file in its place")
+            raise FileError(f"{part}: expected a file, found a link; replace it by the file")
         return digest_of_directory({file.name: sha256_of(file) for file in parts})
     try:
         check_regular(path)
@@ -238,5 +238,5 @@ def digest_of_directory(digests: Mapping[str, str]) -> str:
 
 
 def why(error: Exception) -> str:
-    """Say in the operating system's words why it refused."""
+    """Return the operating system's reason."""
     return getattr(error, "strerror", None) or "no permission, or no space left"

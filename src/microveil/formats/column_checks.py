@@ -15,7 +15,7 @@ _NANOSECONDS = {
 
 
 def name_of_rows(names: Sequence[str | None]) -> list[str | None]:
-    """Name a first column without a name, as R and pandas write the names of rows, «row».
+    """Name an unnamed first column, in which R and pandas write row names, "row".
 
     Examples
     --------
@@ -28,37 +28,39 @@ def name_of_rows(names: Sequence[str | None]) -> list[str | None]:
 
 
 def check_names(where: Path | str, names: list[str | None]) -> None:
-    """Refuse column names that are missing, numbers or the same; they would be published."""
+    """Refuse column names that are missing, numbers or duplicates."""
     if len(set(names) - {None}) < len([name for name in names if name is not None]):
         raise same_name_twice(where)
     text = pl.Series(names, dtype=pl.String).fill_null("")
     if (text.str.strip_chars() == "").any() or text.cast(pl.Float64, strict=False).count():
         raise DataError(
-            f"{where}: the first line must hold column names, found a number or nothing as a name; "
-            "add a line of names, since the first line would be published"
+            f"{where}: expected column names in the first line, found a number or nothing; add a "
+            "line of names, since the first line would be published"
         )
 
 
 def same_name_twice(where: Path | str) -> DataError:
-    """Say that two columns have one name."""
-    return DataError(f"{where}: column names must differ, found the same name twice; rename one")
+    """Return the error for two columns of the same name."""
+    return DataError(
+        f"{where}: expected unique column names, found the same name twice; rename one"
+    )
 
 
 def check_whole_numbers(column: pl.Series, name: str, where: str) -> None:
-    """Refuse whole numbers that a file of floating-point numbers would change."""
+    """Refuse integers that a file of floating-point numbers would change."""
     if not column.dtype.is_integer() or not column.count():
         return
     if max(abs(int(column.min())), abs(int(column.max()))) > 2**53:  # type: ignore[arg-type]
         raise FileError(
-            f"column {name!r}: {where} files hold whole numbers of up to 2^53; write Parquet or CSV"
+            f"column {name!r}: {where} files hold integers up to 2^53; write Parquet or CSV"
         )
 
 
 def check_real_numbers(column: pl.Series, name: str, where: str, largest: float) -> None:
-    """Refuse real numbers that a file would take for missing ones, or change."""
+    """Refuse floats that a file would change or take as missing."""
     if column.dtype.is_float() and _beyond(column, largest):
         raise FileError(
-            f"column {name!r}: {where} files hold numbers of up to {largest:g}, found larger, "
+            f"column {name!r}: {where} files hold numbers up to {largest:g}, found larger, "
             "infinite or NaN; make them missing, or write Parquet or CSV"
         )
 
@@ -82,6 +84,6 @@ def check_times(column: pl.Series, name: str, where: str, finest: Finest) -> Non
 
 
 def as_whole_numbers(column: pl.Series) -> pl.Series:
-    """Turn floating-point numbers into integers if all of them are whole and exact."""
+    """Convert floats to integers if all are whole and exact."""
     whole = (column == column.round()) & column.is_between(-(2**53), 2**53)
     return column.cast(pl.Int64) if column.count() and whole.all() else column

@@ -1,4 +1,4 @@
-"""Parquet, and Arrow's own files (also called Feather)."""
+"""Parquet and Arrow (Feather) files."""
 
 from collections.abc import Callable, Collection
 from pathlib import Path
@@ -18,7 +18,7 @@ def read_parquet_file(source: Source, _verbatim: Collection[str]) -> LoadedTable
 
 
 def read_arrow_file(source: Source, _verbatim: Collection[str]) -> LoadedTable:
-    """Read an Arrow file, or a stream that was saved as one."""
+    """Read an Arrow file or a saved Arrow stream."""
     return _read(source, "an Arrow", _read_ipc)
 
 
@@ -28,9 +28,9 @@ def _read(source: Source, kind: str, read: Callable[[Path], pl.DataFrame]) -> Lo
         return LoadedTable(read(path), TableMeta(path))
     except pl.exceptions.DuplicateError:
         raise same_name_twice(path) from None
-    except pl.exceptions.PanicException:  # what Polars does at an Arrow file with a name twice
+    except pl.exceptions.PanicException:  # as Polars does for an Arrow file with a duplicate name
         raise FileError(
-            f"{path}: not {kind} file that can be read; it is damaged, or has a column name twice"
+            f"{path}: not {kind} file that can be read: damaged, or with a duplicate column name"
         ) from None
     except (pl.exceptions.PolarsError, OSError):
         raise FileError(f"{path}: not {kind} file that can be read") from None
@@ -55,7 +55,7 @@ def write_parquet_file(frame: pl.DataFrame, path: Path, _meta: TableMeta) -> lis
 
 
 def sink_table(frame: pl.LazyFrame, path: Path, meta: TableMeta) -> list[str]:
-    """Write a Parquet or CSV file bit by bit."""
+    """Stream a table to a Parquet or CSV file."""
     if path.suffix.lower() == ".csv":
         check_csv(frame)
         frame = frame.with_columns(durations_in_seconds())

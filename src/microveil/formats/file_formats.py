@@ -1,4 +1,4 @@
-"""Every kind of file there is, by its ending; reading and writing whatever the kind."""
+"""All file formats by file extension; tables are read and written in any of them."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
@@ -26,10 +26,10 @@ Writer = Callable[[pl.DataFrame, Path, TableMeta], list[str]]
 
 
 class _Format(NamedTuple):
-    """A kind of file: its reader, its writer, options that mean something to it, what it needs.
+    """A file format: its reader and writer, the options it takes, the modules it needs.
 
-    A writer returns what the file could not hold. Files that are not `labelled` hold no labels.
-    `check` refuses values that the file would change.
+    A writer returns what the file cannot hold. Only `labelled` files hold labels. `check` refuses
+    values that the file would change.
     """
 
     name: str
@@ -94,10 +94,10 @@ def load_table(
     na: Sequence[str] = (),
     dates: DateOrder | None = None,
 ) -> LoadedTable:
-    """Read what a path or `Source` names; take a table in memory as it is.
+    """Read the table of a path or `Source`; return a table in memory as it is.
 
-    Numbers in `verbatim` columns that were text in the source and would be written differently
-    stay text. `na` and `dates` are for a source that does not say them itself.
+    Numbers in `verbatim` columns stay text if they would not be written as they were read. `na` and
+    `dates` are used if the source does not give them.
     """
     check_threads()
     if isinstance(data, LoadedTable):
@@ -112,14 +112,14 @@ def load_table(
 
 
 def source_of(data: UserTable) -> Source | None:
-    """Return what a path or `Source` names; None for a table in memory."""
+    """Return the `Source` of a path or `Source`; None for a table in memory."""
     if isinstance(data, str | Path):
         return Source(data)
     return data if isinstance(data, Source) else None
 
 
 def read_table(source: str | Path | Source, *, verbatim: Collection[str] = ()) -> pl.DataFrame:
-    """Read a table, and leave behind what its file says besides the values."""
+    """Read a table without what its file says besides the values."""
     frame: pl.DataFrame = load_table(source, verbatim=verbatim).data
     return frame
 
@@ -131,23 +131,21 @@ def _read(source: Source, verbatim: Collection[str]) -> LoadedTable:
         check_readable(source.path)
     for option in ("delimiter", "encoding", "decimal", "sheet", "query", "skip_rows"):
         if getattr(source, option) is not None and option not in format_.options:
-            raise FileError(f"{source.name}: {option} has no meaning for {format_.name}; remove it")
+            raise FileError(f"{source.name}: {option} does not apply to {format_.name}; remove it")
     _check_installed(format_)
     table = format_.read(source, verbatim)
     if source.na and format_.read is not csv.read_csv:
         columns = [as_missing(column, tuple(source.na)) for column in table.data]
         table = LoadedTable(pl.DataFrame(columns), table.meta)
     if table.data.is_empty():
-        what = "the file has a header" if source.path else "the query's result has columns"
-        raise FileError(f"{source.path or source.name}: {what} but no records")
+        raise FileError(f"{source.path or source.name}: expected records, found only column names")
     return table
 
 
 def write_table(data: UserTable, path: Path, meta: TableMeta = TableMeta()) -> None:  # noqa: B008
-    """Write a Polars, pandas or PyArrow table as what the path's ending says.
+    """Write a Polars, pandas or PyArrow table in the format of the path's extension.
 
-    A lazy Polars table is written as it is read, without ever being in memory as a whole.
-    Warns of what the file cannot hold.
+    A lazy Polars table is streamed. Warns of what the file cannot hold.
     """
     format_ = FORMATS[_ending(path, WRITABLE)]
     try:
@@ -170,10 +168,7 @@ def write_table(data: UserTable, path: Path, meta: TableMeta = TableMeta()) -> N
 def check_values(
     data: UserTable, kept: Collection[str], released: Collection[str], path: Path
 ) -> None:
-    """Refuse what the file at this path cannot hold, before any work is done.
-
-    That is values of columns that are kept, and names of all that are released.
-    """
+    """Refuse what a file cannot hold, before the work: values of kept columns, and all names."""
     check = FORMATS[_ending(path, WRITABLE)].check
     if check is not None:
         frame = nw.from_native(data, eager_only=True)
@@ -200,7 +195,7 @@ def _write(data: UserTable, path: Path, meta: TableMeta, format_: _Format) -> li
 
 
 def _without_decimals(table: pl.DataFrame) -> pl.DataFrame:
-    """Give numbers of a decimal type as floating-point numbers where these are the same."""
+    """Convert decimals to floats where these are equal."""
     return pl.DataFrame([_as_float(c) if c.dtype.is_decimal() else c for c in table])
 
 
@@ -213,7 +208,7 @@ def _as_float(column: pl.Series) -> pl.Series:
 def check_output(
     path: Path, *, overwrite: bool, source: Path | None, suffixes: tuple[str, ...] = WRITABLE
 ) -> None:
-    """Refuse an output path that could not, or should not, be written."""
+    """Refuse an output path that cannot or must not be written."""
     ending = _ending(path, suffixes)
     check_place(path, overwrite=overwrite, source=source)
     if suffixes == WRITABLE:
@@ -230,7 +225,9 @@ def _ending(path: Path, expected: tuple[str, ...]) -> str:
     refuse_address(path)
     ending = path.suffix.lower()
     if ending in FORMATS and expected == WRITABLE and ending not in WRITABLE:
-        raise FileError(f"{path}: {FORMATS[ending].name} files can be read but not written")
+        raise FileError(
+            f"{path}: {FORMATS[ending].name} files are only read; choose another format"
+        )
     if ending not in expected:
         *most, last = expected
         listed = f"{', '.join(most)} or {last}" if most else last

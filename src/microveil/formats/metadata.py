@@ -16,14 +16,14 @@ Code = float | str
 
 
 class Dialect(NamedTuple):
-    """How a CSV file is written."""
+    """The delimiter and decimal mark of a CSV file."""
 
     delimiter: str = ","
     decimal: str = "."
 
 
 class Domain(NamedTuple):
-    """Where masked values may lie, and how many decimals they have; None if any number."""
+    """Bounds of masked values, and their number of decimals; None for any."""
 
     lower: float
     upper: float
@@ -32,16 +32,16 @@ class Domain(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class ColumnMeta:
-    """What a file says of a column besides its values.
+    """What a file says about a column besides its values.
 
     Attributes
     ----------
     label, value_labels
-        What the column, and some of its values, stand for.
+        What the column and its values mean.
     missing
-        Ranges of values that are declared to be missing.
+        Ranges of values that are declared missing.
     codes
-        For every record the declared missing value it has, or null. The table has nulls there.
+        For each record its declared missing value, where the table has a null; otherwise null.
     display, measure
         The display format, and SPSS's level of measurement.
     masked
@@ -68,11 +68,11 @@ class TableMeta:
     family
         Whose labels, codes and display formats these are.
     dialect
-        Of CSV.
+        CSV only.
     columns
-        Columns of which the file says something.
+        Columns that the file describes.
     inferred
-        Whether the values decided on the types of the columns.
+        Whether column types were inferred from the values.
     """
 
     path: Path | None = None
@@ -83,7 +83,7 @@ class TableMeta:
 
     @property
     def described(self) -> dict[str, Described]:
-        """What the file says of its columns, for a proposal; labels of missing codes left out."""
+        """What the file says about its columns, for a plan; without labels of missing codes."""
         return {name: _described(column) for name, column in self.columns.items()}
 
     @property
@@ -112,9 +112,9 @@ class TableMeta:
         masked: Mapping[str, Domain],
         derived: Collection[str],
     ) -> "TableMeta":
-        """Take what belongs to the columns of a release and to the records at these positions.
+        """Keep what belongs to the columns of a release and to the records at these positions.
 
-        Columns that were computed anew have no declared missing values.
+        Derived columns have no declared missing values.
         """
         columns = {}
         for name, column in self.columns.items():
@@ -143,7 +143,7 @@ def _is_between(value: Code, low: Code, high: Code) -> bool:
 
 
 class LoadedTable(NamedTuple):
-    """A table and what its file says besides."""
+    """A table and what its file says besides the values."""
 
     data: UserTable
     meta: TableMeta = TableMeta()

@@ -47,7 +47,7 @@ _CHILD = (
 
 @dataclass(frozen=True)
 class _Limits:
-    """What reading a file may take."""
+    """Limits for reading a file, in MB and seconds."""
 
     memory: int
     seconds: int
@@ -65,12 +65,12 @@ def _given(name: str, otherwise: int) -> int:
     if text is None:
         return otherwise
     if not text.isdecimal() or int(text) == 0:
-        raise FileError(f"{name} must be a whole number above 0; correct or remove it")
+        raise FileError(f"{name} must be an integer above 0; correct or remove it")
     return int(text)
 
 
 def sandboxed(read: Reader) -> Reader:
-    """Make a reader, which must be a module's own function, work in a process of its own."""
+    """Make a reader, which must be a function of a module, run in a child process."""
 
     @wraps(read)
     def reader(source: Source, verbatim: Collection[str]) -> LoadedTable:
@@ -99,14 +99,14 @@ def _job(read: Reader, source: Source, verbatim: Collection[str]) -> dict[str, A
 
 
 def _unnamed_file() -> IO[bytes]:
-    """Make a file in memory where there are such, and otherwise one that has no name on disk."""
+    """Make a file in memory if the system has such files, otherwise one on disk without a name."""
     if hasattr(os, "memfd_create"):
         return os.fdopen(os.memfd_create("microveil"), "w+b")
     return TemporaryFile()
 
 
 def _ask(job: dict[str, Any], file: IO[bytes]) -> None:
-    """Have a process do a job and write the answer to a file."""
+    """Let a child process do a job and write its answer to a file."""
     path = Path(job["source"]["location"])
     limits = _Limits.of(path)
     try:
@@ -121,32 +121,29 @@ def _ask(job: dict[str, Any], file: IO[bytes]) -> None:
         )
     except TimeoutExpired:
         raise DataError(
-            f"{path}: was not read within {limits.seconds:,} seconds, since it is damaged or very "
-            f"large; write it as Parquet or CSV, or allow more with {_SECONDS}"
+            f"{path}: not read within {limits.seconds:,} seconds: damaged or very large; write it "
+            f"as Parquet or CSV, or allow more with {_SECONDS}"
         ) from None
     except OSError:
-        raise FileError(f"{path}: no process could be started to read it") from None
+        raise FileError(f"{path}: cannot start a process to read it") from None
     if done.returncode != 0:
         raise DataError(
-            f"{path}: cannot be read, since it is damaged or needs more than the "
-            f"{limits.memory:,} MB of memory that it may take; write it anew, or allow more with "
-            f"{_MEMORY}"
+            f"{path}: cannot be read: damaged, or it needs more than {limits.memory:,} MB of "
+            f"memory; save it anew, or allow more with {_MEMORY}"
         )
 
 
 def _raise(head: Mapping[str, Any], path: Path) -> None:
-    """Raise the error that reading ended with, if it did."""
+    """Raise the error that the child process met, if any."""
     if "error" in head:
         kind, message, about = head["error"]
         raise getattr(errors, kind)(message, **about)
     if "failed" in head:
-        raise DataError(
-            f"{path}: cannot be read ({head['failed']}), since it is damaged; write it anew"
-        )
+        raise DataError(f"{path}: cannot be read: damaged ({head['failed']}); save it anew")
 
 
 def answer(job: Mapping[str, Any]) -> None:
-    """Do a job within its limits, answer on what was standard output, and end the process."""
+    """Do a job within its limits, answer on standard output, and end the process."""
     _end_with(job["parent"], within=job["limits"]["seconds"])
     _limit_memory((job["limits"]["memory"] + _OF_LIBRARIES) * _MB)
     with os.fdopen(os.dup(1), "wb") as file:
@@ -180,7 +177,7 @@ def _limit_memory(size: int) -> None:
 
 
 def write_answer(job: Mapping[str, Any], file: IO[bytes]) -> None:
-    """Read a file as asked; write what JSON holds of it in a line, and then what Arrow holds."""
+    """Read a file; write its description as a line of JSON, then its values as Arrow."""
     head, frame = _outcome(job)
     file.write(json.dumps(head).encode() + b"\n")
     file.flush()
@@ -205,7 +202,7 @@ def _outcome(job: Mapping[str, Any]) -> tuple[dict[str, Any], pl.DataFrame]:
 
 
 def _packed(table: LoadedTable) -> tuple[dict[str, Any], pl.DataFrame]:
-    """Put a table and what its file says besides into what JSON and Arrow hold."""
+    """Split a table into what JSON and what Arrow can hold."""
     about = table.meta.columns
     head = {
         "names": table.data.columns,

@@ -17,31 +17,30 @@ _ACCOUNT = re.compile(r"\s*[jo]dbc:|.*(:[^/\\]*@|@[^/\\]*:\d)", re.IGNORECASE)
 
 @dataclass(frozen=True, repr=False)
 class Source:
-    """Where a table is read from, and how.
+    """A file or database query to read a table from, with options.
 
-    Functions that take a path take a `Source` as well.
+    Functions that take a path also take a `Source`.
 
     Parameters
     ----------
     location
         The path of a file, or the address of a database: ``postgresql://user@host/database``.
     delimiter, decimal
-        Of CSV: what separates columns, and the decimal mark ``"."`` or ``","``;
-        by default detected.
+        CSV: the column separator, and the decimal mark ``"."`` or ``","``; detected by default.
     encoding
-        Of CSV, SPSS, Stata and SAS files; by default detected.
+        CSV, SPSS, Stata and SAS: the text encoding; detected by default.
     sheet
-        Of Excel: the name of a sheet; by default the first.
+        Excel: the name of a sheet; the first by default.
     query
-        Of a database: the SQL query whose result is the table.
+        Database: the SQL query whose result is the table.
     na
-        Values that stand for missing ones, in every column: ``["-99", "refused"]``, say.
+        Values that mean missing, in every column, such as ``["-99", "refused"]``.
     dates
-        Of CSV: ``"day-first"`` or ``"month-first"``, where dates such as 03/02/2011 do not tell.
+        CSV: ``"day-first"`` or ``"month-first"``, needed if dates such as 03/02/2011 do not tell.
     skip_rows
-        Of Excel: how many rows stand above the names of the columns; by default detected.
+        Excel: the number of rows above the column names; detected by default.
     for_spark
-        Whether Spark reads it, from any address it knows: ``hdfs:///data/people``, say.
+        Whether Spark reads it, from any address Spark knows, such as ``hdfs:///data/people``.
 
     Examples
     --------
@@ -65,12 +64,14 @@ class Source:
         if not self.is_database and not self.for_spark:
             refuse_address(self.location)
         if self.is_database and not (self.query or "").strip():
-            raise FileError("a database needs a query; give one that selects the table's columns")
+            raise FileError(
+                "expected a query for the database, found none; give SQL that selects the table"
+            )
         if self.delimiter == "\\t":
             object.__setattr__(self, "delimiter", "\t")
         if self.delimiter is not None and not _DELIMITER.fullmatch(self.delimiter):
             raise FileError(
-                f"delimiter must be one ASCII character that is no letter, digit or quote, "
+                "delimiter must be one ASCII character other than a letter, digit or quote, "
                 f"got {self.delimiter!r}"
             )
         if self.decimal not in (None, ".", ","):
@@ -79,7 +80,8 @@ class Source:
             b"ab".decode(self.encoding or "utf-8", "replace")
         except (LookupError, UnicodeError):
             raise FileError(
-                f"encoding {self.encoding!r} is not known; for example utf-8, windows-1252, utf-16"
+                "encoding must be one that Python knows, such as utf-8 or windows-1252, "
+                f"got {self.encoding!r}"
             ) from None
 
     def _check_values(self) -> None:
@@ -101,14 +103,14 @@ class Source:
 
     @property
     def name(self) -> str:
-        """What to call it where others may read: never an address, which may hold a password."""
+        """Name for messages: never an address, which may contain a password."""
         return Path(self.location).name if self.path else "the database"
 
     def __repr__(self) -> str:
         return f"Source({str(self.location)!r})" if self.path else "Source(<database>)"
 
     def of_release(self, path: Path) -> "Source":
-        """How a release of this table is read: CSV has the same dialect, in UTF-8."""
+        """Return the source of a release of this table: CSV has the same dialect, in UTF-8."""
         if path.suffix.lower() != ".csv":
             return Source(path)
         return Source(path, delimiter=self.delimiter, decimal=self.decimal)
@@ -116,10 +118,10 @@ class Source:
 
 def refuse_address(location: str | Path) -> None:
     """Refuse an address where a file is expected, without repeating it."""
-    expected = f"expected a file, or for a database text that begins with {_DATABASES[0]}, "
+    expected = f"expected a file, or a database address that begins with {_DATABASES[0]}, "
     scheme = _SCHEME.match(str(location))
     if scheme:
         space = "a space before " if str(location)[0].isspace() else ""
-        raise FileError(f"{expected}got {space}an address that begins with {scheme.group(1)}//")
+        raise FileError(f"{expected}found {space}an address that begins with {scheme.group(1)}//")
     if _ACCOUNT.match(str(location)):
-        raise FileError(f"{expected}got what looks like an address with a user")
+        raise FileError(f"{expected}found what looks like an address with a user name")
