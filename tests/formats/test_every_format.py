@@ -53,7 +53,7 @@ def test_a_release_from_and_to_every_kind_of_file(run: Run, ending: str) -> None
         assert back["height"].dtype == pl.Float64
         if ".csv" not in (source, ending):  # whose dates are text
             assert back["born"].to_list() == expected["born"].to_list()
-        assert run(f"evaluate people{source} {target}")[0] == 0
+    assert run(f"evaluate people{ending} {target}")[0] == 0
 
 
 @pytest.mark.parametrize("ending", WRITABLE)

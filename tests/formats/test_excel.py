@@ -227,3 +227,30 @@ def test_where_the_names_are_not_found_the_error_says_how(tmp_path: Path) -> Non
 def test_the_index_of_pandas_is_called_row(tmp_path: Path) -> None:
     path = sheets(tmp_path / "in.xlsx", {"Data": [[None, "a", "b"], [0, 1, 2], [1, 3, 4]]})
     assert read_table(path).columns == ["row", "a", "b"]
+
+
+@pytest.mark.parametrize("first", ["A1", "XFD1048576"])
+def test_a_cell_in_the_last_corner(first: str, tmp_path: Path) -> None:
+    book = openpyxl.Workbook()
+    book.active[first] = "age"
+    book.active["XFD1048576"] = VALUE
+    book.create_sheet("people").append(["age"])
+    book["people"].append([31])
+    book.save(tmp_path / "in.xlsx")
+    with pytest.raises(DataError) as error:
+        read_table(tmp_path / "in.xlsx")
+    assert str(error.value) == (
+        f"{tmp_path}/in.xlsx: expected at most 100,000,000 cells, found sheet 'Sheet' with a "
+        "cell in row 1,048,576, column 16,384; delete stray cells, or save it as CSV"
+    )
+    if first == "A1":
+        assert read_table(Source(tmp_path / "in.xlsx", sheet="people")).rows() == [(31,)]
+
+
+def test_cells_far_away_that_are_only_coloured(tmp_path: Path) -> None:
+    book = openpyxl.Workbook()
+    for row in (["age", "zip"], [31, "007"]):
+        book.active.append(row)
+    book.active["XFD1048576"].font = openpyxl.styles.Font(bold=True)
+    book.save(tmp_path / "in.xlsx")
+    assert read_table(tmp_path / "in.xlsx").rows() == [(31, "007")]

@@ -11,7 +11,7 @@ import polars as pl
 from microveil import MicroveilError, Plan, protect
 from microveil.formats import forked
 
-forked._PATIENCE = 2.0
+forked._PATIENCE = 0.5
 table = pl.DataFrame({"x": range(40)})
 plan = Plan(epsilon=1, attributes={"x": "confidential"})
 
