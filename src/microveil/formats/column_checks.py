@@ -46,8 +46,24 @@ def same_name_twice(where: Path | str) -> DataError:
     )
 
 
-def check_whole_numbers(column: pl.Series, name: str, where: str) -> None:
-    """Refuse integers that a file of floating-point numbers would change."""
+def check_exact(
+    column: pl.Series, name: str, where: str, *, largest: float, finest: Finest
+) -> None:
+    """Refuse numbers and times that a file would change."""
+    _check_integers(column, name, where)
+    _check_floats(column, name, where, largest)
+    _check_times(column, name, where, finest)
+
+
+def unsupported_type(name: str, dtype: pl.DataType, where: str) -> FileError:
+    """Return the error for a type that a file cannot hold."""
+    return FileError(
+        f"column {name!r}: {where} files cannot hold type {dtype}; drop or convert the column, or "
+        "write Parquet"
+    )
+
+
+def _check_integers(column: pl.Series, name: str, where: str) -> None:
     if not column.dtype.is_integer() or not column.count():
         return
     if max(abs(int(column.min())), abs(int(column.max()))) > 2**53:  # type: ignore[arg-type]
@@ -56,22 +72,18 @@ def check_whole_numbers(column: pl.Series, name: str, where: str) -> None:
         )
 
 
-def check_real_numbers(column: pl.Series, name: str, where: str, largest: float) -> None:
-    """Refuse floats that a file would change or take as missing."""
-    if column.dtype.is_float() and _beyond(column, largest):
+def _check_floats(column: pl.Series, name: str, where: str, largest: float) -> None:
+    if not column.dtype.is_float():
+        return
+    sizes = column.drop_nulls().cast(pl.Float64).abs()
+    if (sizes.is_nan() | (sizes > largest)).any():
         raise FileError(
             f"column {name!r}: {where} files hold numbers up to {largest:g}, found larger, "
             "infinite or NaN; make them missing, or write Parquet or CSV"
         )
 
 
-def _beyond(column: pl.Series, largest: float) -> bool:
-    sizes = column.drop_nulls().cast(pl.Float64).abs()
-    return bool((sizes.is_nan() | (sizes > largest)).any())
-
-
-def check_times(column: pl.Series, name: str, where: str, finest: Finest) -> None:
-    """Refuse dates and times finer than a file holds."""
+def _check_times(column: pl.Series, name: str, where: str, finest: Finest) -> None:
     if column.dtype not in (pl.Datetime, pl.Time, pl.Duration):
         return
     unit = getattr(column.dtype, "time_unit", "ns")  # which times of day have

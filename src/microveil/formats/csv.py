@@ -17,7 +17,7 @@ import polars.selectors as cs
 
 from microveil.errors import FileError, FileWarning, warn
 from microveil.formats.atomic import is_disk_error, why
-from microveil.formats.column_checks import check_names, name_of_rows
+from microveil.formats.column_checks import check_names, name_of_rows, unsupported_type
 from microveil.formats.metadata import Dialect, LoadedTable, TableMeta
 from microveil.formats.source import Source
 from microveil.formats.values import Assumptions, TextOptions, parse_text
@@ -198,10 +198,7 @@ def check_csv(frame: pl.DataFrame | pl.LazyFrame) -> None:
     """Refuse types that CSV cannot hold, NUL characters, and durations it would change."""
     for name, dtype in frame.collect_schema().items():
         if dtype.is_nested() or dtype in (pl.Binary, pl.Object):
-            raise FileError(
-                f"column {name!r}: CSV files cannot hold type {dtype}; drop or convert the column, "
-                "or write Parquet"
-            )
+            raise unsupported_type(name, dtype, "CSV")
     with_nul = cs.string().str.contains("\0", literal=True).any()
     for column in frame.lazy().select(with_nul).collect(engine="streaming"):
         if column.item():

@@ -16,11 +16,10 @@ import polars as pl
 from microveil.errors import DataError, FileError, FileWarning, require, warn
 from microveil.formats.column_checks import (
     as_whole_numbers,
+    check_exact,
     check_names,
-    check_real_numbers,
-    check_times,
-    check_whole_numbers,
     name_of_rows,
+    unsupported_type,
 )
 from microveil.formats.metadata import LoadedTable, TableMeta
 from microveil.formats.source import Source
@@ -245,16 +244,11 @@ def _fill(workbook: Any, frame: pl.DataFrame) -> None:  # noqa: ANN401 - of xlsx
 
 
 def _storable(column: pl.Series, name: str) -> pl.Series:
-    check_whole_numbers(column, name, "Excel")
-    check_real_numbers(column, name, "Excel", _LARGEST_NUMBER)
-    check_times(column, name, "Excel", "millisecond")
+    check_exact(column, name, "Excel", largest=_LARGEST_NUMBER, finest="millisecond")
     if column.dtype in (pl.Categorical, pl.Enum):
         column = column.cast(pl.String)
     if not _has_a_place(column.dtype):
-        raise FileError(
-            f"column {name!r}: Excel files cannot hold type {column.dtype}; drop or convert the "
-            "column, or write Parquet"
-        )
+        raise unsupported_type(name, column.dtype, "Excel")
     if column.dtype == pl.String and (column.str.len_chars() > _LONGEST_TEXT).any():
         raise FileError(
             f"column {name!r}: Excel cells hold {_LONGEST_TEXT:,} characters, found longer text; "

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from types import MappingProxyType
@@ -41,11 +42,18 @@ class _Format(NamedTuple):
     check: Callable[[pl.DataFrame], None] | None = None
 
 
-_STATS = {"pyreadstat": "stats"}
 _EXCEL = {"fastexcel": "excel", "xlsxwriter": "excel"}
 _DATABASE = {"adbc_driver_postgresql": "database", "pyarrow": "database"}
-_ENCODED = ("encoding",)
 _OF_CSV = ("delimiter", "encoding", "decimal", "na", "dates")
+_OF_EXCEL = ("sheet", "skip_rows")
+_statistical = partial(
+    _Format,
+    read=sandboxed(reader.read_statistical),
+    options=("encoding",),
+    needs={"pyreadstat": "stats"},
+    labelled=True,
+)
+_read_excel = sandboxed(excel.read_excel)
 
 FORMATS = {
     ".csv": _Format("CSV", csv.read_csv, csv.write_csv, _OF_CSV, check=csv.check_csv),
@@ -53,34 +61,11 @@ FORMATS = {
     ".arrow": _Format("Arrow", columnar.read_arrow_file, columnar.write_arrow_file),
     ".feather": _Format("Arrow", columnar.read_arrow_file, columnar.write_arrow_file),
     ".xlsx": _Format(
-        "Excel",
-        sandboxed(excel.read_excel),
-        excel.write_excel,
-        ("sheet", "skip_rows"),
-        _EXCEL,
-        check=excel.check_excel,
+        "Excel", _read_excel, excel.write_excel, _OF_EXCEL, _EXCEL, check=excel.check_excel
     ),
-    ".sav": _Format(
-        "SPSS",
-        sandboxed(reader.read_statistical),
-        writer.write_spss,
-        _ENCODED,
-        _STATS,
-        labelled=True,
-        check=writer.check_spss,
-    ),
-    ".dta": _Format(
-        "Stata",
-        sandboxed(reader.read_statistical),
-        writer.write_stata,
-        _ENCODED,
-        _STATS,
-        labelled=True,
-        check=writer.check_stata,
-    ),
-    ".sas7bdat": _Format(
-        "SAS", sandboxed(reader.read_statistical), None, _ENCODED, _STATS, labelled=True
-    ),
+    ".sav": _statistical("SPSS", write=writer.write_spss, check=writer.check_spss),
+    ".dta": _statistical("Stata", write=writer.write_stata, check=writer.check_stata),
+    ".sas7bdat": _statistical("SAS", write=None),
 }
 _DATABASE_RESULT = _Format("the database", database.read_database, None, ("query",), _DATABASE)
 READABLE = tuple(FORMATS)

@@ -3,13 +3,15 @@
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import polars as pl
 
-from microveil.core.attribute import Category
-from microveil.plan.propose.columns import Described
 from microveil.types import Integers, UserTable
+
+if TYPE_CHECKING:
+    from microveil.core.attribute import Category
+    from microveil.plan.propose.columns import Described
 
 Code = float | str
 """A declared missing value: a number or text in SPSS, a letter (.a to .z) in Stata and SAS."""
@@ -82,7 +84,7 @@ class TableMeta:
     inferred: bool = False
 
     @property
-    def described(self) -> dict[str, Described]:
+    def described(self) -> "dict[str, Described]":
         """What the file says about its columns, for a plan; without labels of missing codes."""
         return {name: _described(column) for name, column in self.columns.items()}
 
@@ -125,7 +127,9 @@ class TableMeta:
         return replace(self, columns=columns)
 
 
-def _described(column: ColumnMeta) -> Described:
+def _described(column: ColumnMeta) -> "Described":
+    from microveil.plan.propose.columns import Described  # much that reading a file does not need
+
     labels: dict[Category, str] = {}
     for value, label in column.value_labels.items():
         number = int(value) if isinstance(value, float) and value.is_integer() else value

@@ -13,9 +13,8 @@ import polars as pl
 from microveil.errors import FileError, require
 from microveil.formats.column_checks import (
     Finest,
-    check_real_numbers,
-    check_times,
-    check_whole_numbers,
+    check_exact,
+    unsupported_type,
 )
 from microveil.formats.metadata import Code, ColumnMeta, TableMeta
 from microveil.formats.statistical.reader import within
@@ -190,10 +189,9 @@ def _check_names(names: Iterable[str], pattern: re.Pattern[str], kind: str) -> N
 
 def _storable(column: pl.Series, kind: str) -> pl.Series:
     """Return the column in a type that the file has, or refuse it."""
-    check_whole_numbers(column, column.name, kind)
-    check_real_numbers(column, column.name, kind, _LARGEST_NUMBER[kind])
-    check_times(column, column.name, kind, _FINEST.get((kind, column.dtype.base_type()), "second"))
     dtype = column.dtype
+    finest = _FINEST.get((kind, dtype.base_type()), "second")
+    check_exact(column, column.name, kind, largest=_LARGEST_NUMBER[kind], finest=finest)
     if dtype == pl.String and column.str.contains("\0", literal=True).any():
         raise FileError(
             f"column {column.name!r}: {kind} files cannot hold NUL characters; remove them, or "
@@ -216,10 +214,7 @@ def _storable(column: pl.Series, kind: str) -> pl.Series:
         return column.cast(pl.String)
     if dtype == pl.Null:
         return column.cast(pl.Float64)
-    raise FileError(
-        f"column {column.name!r}: {kind} files cannot hold type {dtype}; drop or convert the "
-        "column, or write Parquet"
-    )
+    raise unsupported_type(column.name, dtype, kind)
 
 
 def _as_stata(column: pl.Series) -> pl.Series:
