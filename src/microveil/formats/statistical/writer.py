@@ -11,11 +11,7 @@ import numpy as np
 import polars as pl
 
 from microveil.errors import FileError, require
-from microveil.formats.column_checks import (
-    Finest,
-    check_exact,
-    unsupported_type,
-)
+from microveil.formats.column_checks import Finest, check_exact, unsupported_type
 from microveil.formats.metadata import Code, ColumnMeta, TableMeta
 from microveil.formats.statistical.reader import within
 
