@@ -30,7 +30,14 @@ from microveil.engines.classes import Classes
 from microveil.engines.dtypes import column_of
 from microveil.engines.memory import open_table
 from microveil.errors import DataError, MicroveilError, noted
-from microveil.formats import Source, Table, TableMeta, load, scratch_directory, source_of
+from microveil.formats import (
+    LoadedTable,
+    Source,
+    TableMeta,
+    load_table,
+    scratch_directory,
+    source_of,
+)
 from microveil.plan.plan import Plan
 from microveil.release.detail import Detail
 from microveil.release.protect import protect
@@ -137,7 +144,7 @@ class Examined:
             else rows_of_units(column_of(frame, plan.unit), number, random)
         )
         table = frame[rows, :].to_native()
-        whole = Table(table, TableMeta(inferred=self.beside.inferred))
+        whole = LoadedTable(table, TableMeta(inferred=self.beside.inferred))
         seed = int(random.integers(2**32))
         for tried in (plan, plan.replace(within=())):  # of so few records strata may be too small
             with suppress(MicroveilError), noted():
@@ -270,7 +277,7 @@ def _of_release(original: UserTable, release: Release, progress: Progress | None
     if beside is None:
         inferred = False
         if not isinstance(original, pl.LazyFrame):
-            table = load(original, **release.plan.reading)
+            table = load_table(original, **release.plan.reading)
             original, inferred = table.data, table.meta.inferred
         clusters, positions = release.detail.clusters, release.detail.positions
         beside = BesideHere(original, release.data, positions, clusters, inferred, progress)
@@ -317,8 +324,10 @@ def _of_tables(
     if source is not None and source.path is not None:
         check_belongs(source.path, detail)
     plan = detail.plan if detail else None
-    released = load(release, verbatim=plan.verbatim if plan else ()).data  # no missing are written
-    table = load(original, **plan.reading) if plan else load(original)
+    released = load_table(
+        release, verbatim=plan.verbatim if plan else ()
+    ).data  # no missing are written
+    table = load_table(original, **plan.reading) if plan else load_table(original)
     originals, records = len(open_table(table.data)), len(open_table(released))
     positions = positions_of(originals, records, detail, plan, aligned=aligned)
     clusters = None if detail is None else detail.clusters

@@ -1,11 +1,13 @@
-"""Read files with libraries in C and Rust in a process of its own, which a damaged file may end.
+"""Files that libraries in C and Rust read, each in a child process that a damaged file may end.
 
-The process has limits of memory and time. It answers into a file without a name, which nobody else
-can open and which is gone with those who hold it, however they end.
+The child has limits of memory and time. It answers in a file without a name, which no other process
+can open and which is gone when both processes end, however they do.
 """
 
+import ctypes
 import json
 import os
+import signal
 import sys
 from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
@@ -21,10 +23,11 @@ import polars as pl
 
 from microveil import errors
 from microveil.errors import DataError, FileError, FileWarning, MicroveilError, noted, warn
-from microveil.formats.machine import end_with, limit_memory, memory_of_this_machine
-from microveil.formats.table import ColumnMeta, Source, Table, TableMeta
+from microveil.formats.metadata import ColumnMeta, LoadedTable, TableMeta
+from microveil.formats.source import Source
+from microveil.machine import available_memory
 
-Reader = Callable[[Source, Collection[str]], Table]
+Reader = Callable[[Source, Collection[str]], LoadedTable]
 
 _MEMORY, _SECONDS = "MICROVEIL_READ_MEMORY", "MICROVEIL_READ_SECONDS"
 _MB = 10**6
@@ -38,23 +41,23 @@ _FEW_THREADS = {  # since each takes addresses, which are limited
 }
 _CHILD = (
     "import json, sys; job = json.load(sys.stdin); sys.path[:] = job['path']; "
-    "from microveil.formats.cage import answer; answer(job)"
+    "from microveil.formats.sandbox import answer; answer(job)"
 )
 
 
 @dataclass(frozen=True)
 class _Limits:
-    """What reading a file may take."""
+    """Limits for reading a file, in MB and seconds."""
 
     memory: int
     seconds: int
 
     @classmethod
     def of(cls, path: Path) -> "_Limits":
-        """Three quarters of the machine's memory, and time by the size of the file."""
+        """Three quarters of the available memory, and time by the size of the file."""
         seconds = _LEAST_SECONDS + _SECONDS_PER_MB * (path.stat().st_size // _MB)
-        memory = memory_of_this_machine() * 3 // 4 // _MB
-        return cls(_given(_MEMORY, memory), _given(_SECONDS, seconds))
+        memory = available_memory() * 3 // 4 // _MB
+        return cls(_given(_MEMORY, max(memory, 1)), _given(_SECONDS, seconds))
 
 
 def _given(name: str, otherwise: int) -> int:
@@ -62,15 +65,15 @@ def _given(name: str, otherwise: int) -> int:
     if text is None:
         return otherwise
     if not text.isdecimal() or int(text) == 0:
-        raise FileError(f"{name} must be a whole number above 0; correct or remove it")
+        raise FileError(f"{name} must be an integer above 0; correct or remove it")
     return int(text)
 
 
-def caged(read: Reader) -> Reader:
-    """Make a reader, which must be a module's own function, work in a process of its own."""
+def sandboxed(read: Reader) -> Reader:
+    """Make a reader, which must be a function of a module, run in a child process."""
 
     @wraps(read)
-    def reader(source: Source, verbatim: Collection[str]) -> Table:
+    def reader(source: Source, verbatim: Collection[str]) -> LoadedTable:
         path = Path(source.location)
         with _unnamed_file() as file:
             _ask(_job(read, source, verbatim), file)
@@ -96,14 +99,14 @@ def _job(read: Reader, source: Source, verbatim: Collection[str]) -> dict[str, A
 
 
 def _unnamed_file() -> IO[bytes]:
-    """Make a file in memory where there are such, and otherwise one that has no name on disk."""
+    """Make a file in memory if the system has such files, otherwise one on disk without a name."""
     if hasattr(os, "memfd_create"):
         return os.fdopen(os.memfd_create("microveil"), "w+b")
     return TemporaryFile()
 
 
 def _ask(job: dict[str, Any], file: IO[bytes]) -> None:
-    """Have a process do a job and write the answer to a file."""
+    """Let a child process do a job and write its answer to a file."""
     path = Path(job["source"]["location"])
     limits = _Limits.of(path)
     try:
@@ -118,42 +121,63 @@ def _ask(job: dict[str, Any], file: IO[bytes]) -> None:
         )
     except TimeoutExpired:
         raise DataError(
-            f"{path}: was not read within {limits.seconds:,} seconds, since it is damaged or very "
-            f"large; write it as Parquet or CSV, or allow more with {_SECONDS}"
+            f"{path}: not read within {limits.seconds:,} seconds: damaged or very large; write it "
+            f"as Parquet or CSV, or allow more with {_SECONDS}"
         ) from None
     except OSError:
-        raise FileError(f"{path}: no process could be started to read it") from None
+        raise FileError(f"{path}: cannot start a process to read it") from None
     if done.returncode != 0:
         raise DataError(
-            f"{path}: cannot be read, since it is damaged or needs more than the "
-            f"{limits.memory:,} MB of memory that it may take; write it anew, or allow more with "
-            f"{_MEMORY}"
+            f"{path}: cannot be read: damaged, or it needs more than {limits.memory:,} MB of "
+            f"memory; save it anew, or allow more with {_MEMORY}"
         )
 
 
 def _raise(head: Mapping[str, Any], path: Path) -> None:
-    """Raise the error that reading ended with, if it did."""
+    """Raise the error that the child process met, if any."""
     if "error" in head:
         kind, message, about = head["error"]
         raise getattr(errors, kind)(message, **about)
     if "failed" in head:
-        raise DataError(
-            f"{path}: cannot be read ({head['failed']}), since it is damaged; write it anew"
-        )
+        raise DataError(f"{path}: cannot be read: damaged ({head['failed']}); save it anew")
 
 
 def answer(job: Mapping[str, Any]) -> None:
-    """Do a job within its limits, answer on what was standard output, and end the process."""
-    end_with(job["parent"], within=job["limits"]["seconds"])
-    limit_memory((job["limits"]["memory"] + _OF_LIBRARIES) * _MB)
+    """Do a job within its limits, answer on standard output, and end the process."""
+    _end_with(job["parent"], within=job["limits"]["seconds"])
+    _limit_memory((job["limits"]["memory"] + _OF_LIBRARIES) * _MB)
     with os.fdopen(os.dup(1), "wb") as file:
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # what libraries print is no answer
         write_answer(job, file)
     os._exit(0)  # without tidying up, which takes time and may fail
 
 
+def _end_with(parent: int, *, within: int) -> None:
+    """End this process after so many seconds, and on Linux when its parent ends."""
+    if sys.platform != "win32":
+        signal.alarm(within)
+    if sys.platform == "linux":
+        set_signal_of_parents_death = 1  # PR_SET_PDEATHSIG
+        ctypes.CDLL(None).prctl(set_signal_of_parents_death, signal.SIGKILL)
+        if os.getppid() != parent:  # it ended before
+            os._exit(1)
+
+
+def _limit_memory(size: int) -> None:
+    """Limit this process to so many bytes; let a full machine end it first, without a core dump."""
+    if sys.platform == "win32":
+        return
+    import resource
+
+    for what, most in ((resource.RLIMIT_CORE, 0), (resource.RLIMIT_AS, size)):
+        with suppress(OSError, ValueError):  # a lower limit is set, or the system has none
+            resource.setrlimit(what, (most, most))
+    with suppress(OSError):
+        Path("/proc/self/oom_score_adj").write_text("1000")
+
+
 def write_answer(job: Mapping[str, Any], file: IO[bytes]) -> None:
-    """Read a file as asked; write what JSON holds of it in a line, and then what Arrow holds."""
+    """Read a file; write its description as a line of JSON, then its values as Arrow."""
     head, frame = _outcome(job)
     file.write(json.dumps(head).encode() + b"\n")
     file.flush()
@@ -177,8 +201,8 @@ def _outcome(job: Mapping[str, Any]) -> tuple[dict[str, Any], pl.DataFrame]:
     return head | {"notes": notes}, frame
 
 
-def _packed(table: Table) -> tuple[dict[str, Any], pl.DataFrame]:
-    """Put a table and what its file says besides into what JSON and Arrow hold."""
+def _packed(table: LoadedTable) -> tuple[dict[str, Any], pl.DataFrame]:
+    """Split a table into what JSON and what Arrow can hold."""
     about = table.meta.columns
     head = {
         "names": table.data.columns,
@@ -205,7 +229,7 @@ def _packed_column(column: ColumnMeta) -> dict[str, Any]:
     }
 
 
-def _unpacked(head: Mapping[str, Any], frame: pl.DataFrame, path: Path) -> Table:
+def _unpacked(head: Mapping[str, Any], frame: pl.DataFrame, path: Path) -> LoadedTable:
     names = head["names"]
     values = [frame[f"values {place}"].alias(name) for place, name in enumerate(names)]
     columns = {}
@@ -216,4 +240,4 @@ def _unpacked(head: Mapping[str, Any], frame: pl.DataFrame, path: Path) -> Table
         column["missing"] = tuple((low, high) for low, high in column["missing"])
         columns[name] = ColumnMeta(**column)
     meta = TableMeta(path, head["family"], columns=columns, inferred=head["inferred"])
-    return Table(pl.DataFrame(values), meta)
+    return LoadedTable(pl.DataFrame(values), meta)

@@ -1,5 +1,7 @@
 """Files that belong together are moved into place together, and nothing is left behind."""
 
+import ctypes
+import errno
 import os
 import re
 import shutil
@@ -7,11 +9,14 @@ import socket
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from types import SimpleNamespace
 
+import polars as pl
 import pytest
+from filelock import FileLock
 
 from microveil.errors import FileError
-from microveil.formats import machine, moved_into_place
+from microveil.formats import atomic, moved_into_place
 
 START = f".microveil-{re.sub(r'[^a-zA-Z0-9_]', '_', socket.gethostname())}-"
 NAMES = ("out.csv", "out.detail.zip", "out.certificate.json")
@@ -94,7 +99,6 @@ def test_an_interruption_after_the_last_file_takes_nothing_back(
     assert contents(tmp_path) == dict.fromkeys(NAMES, "new")
 
 
-@pytest.mark.skipif(os.name == "nt", reason="Windows has no locks of directories")
 def test_three_writers_at_once_never_mix_their_files(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -111,17 +115,32 @@ def test_three_writers_at_once_never_mix_their_files(
             assert len(set(contents(tmp_path).values())) == 1
 
 
-@pytest.mark.skipif(os.name == "nt", reason="Windows has no locks of directories")
-def test_who_keeps_others_waiting_too_long_is_named(
+def test_a_process_that_keeps_others_waiting_too_long_is_an_error(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(machine, "PATIENCE", 0.05)
-    with (
-        machine.alone_in(tmp_path),
-        pytest.raises(FileError, match="somebody else has been moving files into this directory"),
-    ):
-        write(tmp_path, "new")
+    monkeypatch.setattr(atomic, "_PATIENCE", 0.05)
+    with atomic.exclusive(tmp_path), ThreadPoolExecutor(1) as pool:
+        other = pool.submit(write, tmp_path, "new")
+        with pytest.raises(FileError, match="another process has been moving files here"):
+            other.result()
     assert not list(tmp_path.iterdir())
+
+
+def test_a_lock_left_by_a_killed_run_is_removed(tmp_path: Path) -> None:
+    (tmp_path / atomic.LOCK).touch()
+    write(tmp_path, "new")
+    assert contents(tmp_path) == dict.fromkeys(NAMES, "new")
+
+
+def test_files_are_moved_where_there_are_no_locks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object) -> None:
+        raise OSError(errno.ENOLCK, "No locks available")
+
+    monkeypatch.setattr(FileLock, "acquire", refuse)
+    write(tmp_path, "new")
+    assert contents(tmp_path) == dict.fromkeys(NAMES, "new")
 
 
 def test_leftovers_of_killed_runs_are_removed(tmp_path: Path) -> None:
@@ -182,3 +201,14 @@ def test_what_is_not_yet_in_place_can_be_opened_by_its_owner_only(tmp_path: Path
 
 def test_long_names_can_be_written(tmp_path: Path) -> None:
     write(tmp_path, "new", ("x" * 251 + ".csv",))
+
+
+def test_errors_of_windows_are_in_its_own_words(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(atomic, "sys", SimpleNamespace(platform="win32"))
+    monkeypatch.setattr(ctypes, "FormatError", {112: "not enough space"}.get, raising=False)
+    full = pl.exceptions.ComputeError("failed (os error 112)")
+    with (
+        pytest.raises(FileError, match=r"out\.csv: cannot be written: not enough space"),
+        atomic.disk_errors(Path("out.csv")),
+    ):
+        raise full

@@ -1,7 +1,8 @@
-"""Every kind of file there is, by its ending; reading and writing whatever the kind."""
+"""All file formats by file extension; tables are read and written in any of them."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from types import MappingProxyType
@@ -13,23 +14,23 @@ import polars as pl
 from microveil.core.choices import DateOrder
 from microveil.errors import FileError, FileWarning, require, warn
 from microveil.formats import columnar, csv, database, excel
-from microveil.formats.cage import Reader, caged
+from microveil.formats.atomic import check_place, check_readable, is_disk_error
 from microveil.formats.forked import check_threads
-from microveil.formats.paths import check_place, check_readable, is_disk_error
-from microveil.formats.statistical import read as statistical_read
-from microveil.formats.statistical import write as statistical_write
-from microveil.formats.table import Source, Table, TableMeta, refuse_address
-from microveil.formats.values import without
+from microveil.formats.metadata import LoadedTable, TableMeta
+from microveil.formats.sandbox import Reader, sandboxed
+from microveil.formats.source import Source, refuse_address
+from microveil.formats.statistical import reader, writer
+from microveil.formats.values import as_missing
 from microveil.types import UserTable
 
 Writer = Callable[[pl.DataFrame, Path, TableMeta], list[str]]
 
 
 class _Format(NamedTuple):
-    """A kind of file: its reader, its writer, options that mean something to it, what it needs.
+    """A file format: its reader and writer, the options it takes, the modules it needs.
 
-    A writer returns what the file could not hold. Files that are not `labelled` hold no labels.
-    `check` refuses values that the file would change.
+    A writer returns what the file cannot hold. Only `labelled` files hold labels. `check` refuses
+    values that the file would change.
     """
 
     name: str
@@ -41,108 +42,95 @@ class _Format(NamedTuple):
     check: Callable[[pl.DataFrame], None] | None = None
 
 
-_STATS = {"pyreadstat": "stats"}
 _EXCEL = {"fastexcel": "excel", "xlsxwriter": "excel"}
 _DATABASE = {"adbc_driver_postgresql": "database", "pyarrow": "database"}
-_ENCODED = ("encoding",)
 _OF_CSV = ("delimiter", "encoding", "decimal", "na", "dates")
+_OF_EXCEL = ("sheet", "skip_rows")
+_statistical = partial(
+    _Format,
+    read=sandboxed(reader.read_statistical),
+    options=("encoding",),
+    needs={"pyreadstat": "stats"},
+    labelled=True,
+)
+_read_excel = sandboxed(excel.read_excel)
 
 FORMATS = {
-    ".csv": _Format("CSV", csv.read, csv.write, _OF_CSV, check=csv.check),
-    ".parquet": _Format("Parquet", columnar.read_parquet, columnar.write_parquet),
-    ".arrow": _Format("Arrow", columnar.read_arrow, columnar.write_arrow),
-    ".feather": _Format("Arrow", columnar.read_arrow, columnar.write_arrow),
+    ".csv": _Format("CSV", csv.read_csv, csv.write_csv, _OF_CSV, check=csv.check_csv),
+    ".parquet": _Format("Parquet", columnar.read_parquet_file, columnar.write_parquet_file),
+    ".arrow": _Format("Arrow", columnar.read_arrow_file, columnar.write_arrow_file),
+    ".feather": _Format("Arrow", columnar.read_arrow_file, columnar.write_arrow_file),
     ".xlsx": _Format(
-        "Excel", caged(excel.read), excel.write, ("sheet", "skip_rows"), _EXCEL, check=excel.check
+        "Excel", _read_excel, excel.write_excel, _OF_EXCEL, _EXCEL, check=excel.check_excel
     ),
-    ".sav": _Format(
-        "SPSS",
-        caged(statistical_read.read),
-        statistical_write.write_spss,
-        _ENCODED,
-        _STATS,
-        labelled=True,
-        check=statistical_write.check_spss,
-    ),
-    ".dta": _Format(
-        "Stata",
-        caged(statistical_read.read),
-        statistical_write.write_stata,
-        _ENCODED,
-        _STATS,
-        labelled=True,
-        check=statistical_write.check_stata,
-    ),
-    ".sas7bdat": _Format(
-        "SAS", caged(statistical_read.read), None, _ENCODED, _STATS, labelled=True
-    ),
+    ".sav": _statistical("SPSS", write=writer.write_spss, check=writer.check_spss),
+    ".dta": _statistical("Stata", write=writer.write_stata, check=writer.check_stata),
+    ".sas7bdat": _statistical("SAS", write=None),
 }
-_DATABASE_RESULT = _Format("the database", database.read, None, ("query",), _DATABASE)
+_DATABASE_RESULT = _Format("the database", database.read_database, None, ("query",), _DATABASE)
 READABLE = tuple(FORMATS)
 WRITABLE = tuple(ending for ending, format_ in FORMATS.items() if format_.write)
 
 
-def load(
+def load_table(
     data: UserTable,
     *,
     verbatim: Collection[str] = (),
     na: Sequence[str] = (),
     dates: DateOrder | None = None,
-) -> Table:
-    """Read what a path or `Source` names; take a table in memory as it is.
+) -> LoadedTable:
+    """Read the table of a path or `Source`; return a table in memory as it is.
 
-    Numbers in `verbatim` columns that were text in the source and would be written differently
-    stay text. `na` and `dates` are for a source that does not say them itself.
+    Numbers in `verbatim` columns stay text if they would not be written as they were read. `na` and
+    `dates` are used if the source does not give them.
     """
     check_threads()
-    if isinstance(data, Table):
+    if isinstance(data, LoadedTable):
         return data
     if isinstance(data, pl.LazyFrame):
-        return Table(data.collect())
+        return LoadedTable(data.collect())
     source = source_of(data)
     if source is None:
-        return Table(data)
+        return LoadedTable(data)
     source = replace(source, na=source.na or na, dates=source.dates or dates)
     return _read(source, verbatim)
 
 
 def source_of(data: UserTable) -> Source | None:
-    """Return what a path or `Source` names; None for a table in memory."""
+    """Return the `Source` of a path or `Source`; None for a table in memory."""
     if isinstance(data, str | Path):
         return Source(data)
     return data if isinstance(data, Source) else None
 
 
 def read_table(source: str | Path | Source, *, verbatim: Collection[str] = ()) -> pl.DataFrame:
-    """Read a table, and leave behind what its file says besides the values."""
-    frame: pl.DataFrame = load(source, verbatim=verbatim).data
+    """Read a table without what its file says besides the values."""
+    frame: pl.DataFrame = load_table(source, verbatim=verbatim).data
     return frame
 
 
-def _read(source: Source, verbatim: Collection[str]) -> Table:
+def _read(source: Source, verbatim: Collection[str]) -> LoadedTable:
     format_ = _DATABASE_RESULT
     if source.path is not None:
         format_ = FORMATS[_ending(source.path, READABLE)]
         check_readable(source.path)
     for option in ("delimiter", "encoding", "decimal", "sheet", "query", "skip_rows"):
         if getattr(source, option) is not None and option not in format_.options:
-            raise FileError(f"{source.name}: {option} has no meaning for {format_.name}; remove it")
+            raise FileError(f"{source.name}: {option} does not apply to {format_.name}; remove it")
     _check_installed(format_)
     table = format_.read(source, verbatim)
-    if source.na and format_.read is not csv.read:
-        columns = [without(column, tuple(source.na)) for column in table.data]
-        table = Table(pl.DataFrame(columns), table.meta)
+    if source.na and format_.read is not csv.read_csv:
+        columns = [as_missing(column, tuple(source.na)) for column in table.data]
+        table = LoadedTable(pl.DataFrame(columns), table.meta)
     if table.data.is_empty():
-        what = "the file has a header" if source.path else "the query's result has columns"
-        raise FileError(f"{source.path or source.name}: {what} but no records")
+        raise FileError(f"{source.path or source.name}: expected records, found only column names")
     return table
 
 
 def write_table(data: UserTable, path: Path, meta: TableMeta = TableMeta()) -> None:  # noqa: B008
-    """Write a Polars, pandas or PyArrow table as what the path's ending says.
+    """Write a Polars, pandas or PyArrow table in the format of the path's extension.
 
-    A lazy Polars table is written as it is read, without ever being in memory as a whole.
-    Warns of what the file cannot hold.
+    A lazy Polars table is streamed. Warns of what the file cannot hold.
     """
     format_ = FORMATS[_ending(path, WRITABLE)]
     try:
@@ -154,7 +142,7 @@ def write_table(data: UserTable, path: Path, meta: TableMeta = TableMeta()) -> N
             f"{path.suffix} cannot hold these column types ({type(error).__name__}); "
             "drop or convert the column, or write Parquet"
         ) from None
-    lost += [] if format_.labelled else statistical_write.lost_with_labels(meta)
+    lost += [] if format_.labelled else writer.lost_with_labels(meta)
     if lost:
         warn(
             f"{format_.name} files cannot hold everything; lost: {'; '.join(lost)}",
@@ -165,10 +153,7 @@ def write_table(data: UserTable, path: Path, meta: TableMeta = TableMeta()) -> N
 def check_values(
     data: UserTable, kept: Collection[str], released: Collection[str], path: Path
 ) -> None:
-    """Refuse what the file at this path cannot hold, before any work is done.
-
-    That is values of columns that are kept, and names of all that are released.
-    """
+    """Refuse what a file cannot hold, before the work: values of kept columns, and all names."""
     check = FORMATS[_ending(path, WRITABLE)].check
     if check is not None:
         frame = nw.from_native(data, eager_only=True)
@@ -179,7 +164,7 @@ def check_values(
 
 def _write(data: UserTable, path: Path, meta: TableMeta, format_: _Format) -> list[str]:
     if isinstance(data, pl.LazyFrame):
-        return columnar.sink(data, path, meta)
+        return columnar.sink_table(data, path, meta)
     frame = nw.from_native(data, eager_only=True)
     polars = frame.implementation is nw.Implementation.POLARS
     plain = not any(dtype in (nw.Duration, nw.Decimal) for dtype in frame.schema.values())
@@ -189,13 +174,13 @@ def _write(data: UserTable, path: Path, meta: TableMeta, format_: _Format) -> li
         frame.write_parquet(path)
     elif format_.write:
         table = frame.to_polars()
-        as_floats = format_.check and format_.write is not csv.write
+        as_floats = format_.check and format_.write is not csv.write_csv
         return format_.write(_without_decimals(table) if as_floats else table, path, meta)
     return []
 
 
 def _without_decimals(table: pl.DataFrame) -> pl.DataFrame:
-    """Give numbers of a decimal type as floating-point numbers where these are the same."""
+    """Convert decimals to floats where these are equal."""
     return pl.DataFrame([_as_float(c) if c.dtype.is_decimal() else c for c in table])
 
 
@@ -208,7 +193,7 @@ def _as_float(column: pl.Series) -> pl.Series:
 def check_output(
     path: Path, *, overwrite: bool, source: Path | None, suffixes: tuple[str, ...] = WRITABLE
 ) -> None:
-    """Refuse an output path that could not, or should not, be written."""
+    """Refuse an output path that cannot or must not be written."""
     ending = _ending(path, suffixes)
     check_place(path, overwrite=overwrite, source=source)
     if suffixes == WRITABLE:
@@ -225,7 +210,9 @@ def _ending(path: Path, expected: tuple[str, ...]) -> str:
     refuse_address(path)
     ending = path.suffix.lower()
     if ending in FORMATS and expected == WRITABLE and ending not in WRITABLE:
-        raise FileError(f"{path}: {FORMATS[ending].name} files can be read but not written")
+        raise FileError(
+            f"{path}: {FORMATS[ending].name} files are only read; choose another format"
+        )
     if ending not in expected:
         *most, last = expected
         listed = f"{', '.join(most)} or {last}" if most else last

@@ -1,4 +1,4 @@
-"""SPSS and Stata files as they are written, with the labels and missing values that were read."""
+"""SPSS and Stata files, written with the labels and missing codes that were read."""
 
 import math
 import re
@@ -11,16 +11,9 @@ import numpy as np
 import polars as pl
 
 from microveil.errors import FileError, require
-from microveil.formats.statistical.read import within
-from microveil.formats.table import (
-    Code,
-    ColumnMeta,
-    Finest,
-    TableMeta,
-    check_real_numbers,
-    check_times,
-    check_whole_numbers,
-)
+from microveil.formats.column_checks import Finest, check_exact, unsupported_type
+from microveil.formats.metadata import Code, ColumnMeta, TableMeta
+from microveil.formats.statistical.reader import within
 
 _LARGEST_NUMBER = {"SPSS": 1.797e308, "Stata": 8.98e307}  # larger ones stand for missing values
 _FINEST: dict[tuple[str, type[pl.DataType]], Finest] = {  # what pyreadstat reads as it was written
@@ -40,21 +33,21 @@ _Labels = dict[str, dict[Code, str]]
 
 
 def check_spss(frame: pl.DataFrame) -> None:
-    """Refuse names and values that an SPSS file cannot hold as they are."""
+    """Refuse names and values that an SPSS file would change."""
     _check_names_of_spss(frame.columns)
     for column in frame:
         _storable(column, "SPSS")
 
 
 def check_stata(frame: pl.DataFrame) -> None:
-    """Refuse names and values that a Stata file cannot hold as they are."""
+    """Refuse names and values that a Stata file would change."""
     _check_names(frame.columns, _STATA_NAME, "Stata")
     for column in frame:
         _storable(column, "Stata")
 
 
 def write_spss(frame: pl.DataFrame, path: Path, meta: TableMeta) -> list[str]:
-    """Write an SPSS file. Declared missing values come back if they were SPSS's."""
+    """Write an SPSS file, with missing codes if they are SPSS's."""
     _check_names_of_spss(frame.columns)
     columns = {column.name: _storable(column, "SPSS") for column in frame}
     whole = {name: "F16.0" for name, column in columns.items() if column.dtype.is_integer()}
@@ -81,7 +74,7 @@ def write_spss(frame: pl.DataFrame, path: Path, meta: TableMeta) -> list[str]:
 
 
 def write_stata(frame: pl.DataFrame, path: Path, meta: TableMeta) -> list[str]:
-    """Write a Stata file. Missing values .a to .z come back if they were Stata's or SAS's."""
+    """Write a Stata file, with missing codes .a to .z if they are Stata's or SAS's."""
     _check_names(frame.columns, _STATA_NAME, "Stata")
     columns = {column.name: _as_stata(_storable(column, "Stata")) for column in frame}
     known = {name: _shortened(meta.columns.get(name, ColumnMeta()), "Stata") for name in columns}
@@ -114,7 +107,7 @@ def write_stata(frame: pl.DataFrame, path: Path, meta: TableMeta) -> list[str]:
 
 
 def _shortened(about: ColumnMeta, kind: str) -> ColumnMeta:
-    """Cut labels to what a file holds."""
+    """Cut labels to the length that a file holds."""
     of_column, of_value = _LONGEST_LABEL[kind]
     label = None if about.label is None else _start(about.label, of_column)
     labels = {key: _start(text, of_value) for key, text in about.value_labels.items()}
@@ -135,12 +128,12 @@ def _cut_short(known: Mapping[str, ColumnMeta], meta: TableMeta) -> list[str]:
 
 
 def lost_with_labels(meta: TableMeta) -> list[str]:
-    """Say what is lost where a file holds nothing but values."""
+    """Return what is lost where a file holds only values."""
     about = meta.columns.values()
     lost = {
-        "labels of columns": sum(column.label is not None for column in about),
-        "labels of values": sum(bool(column.value_labels) for column in about),
-        "declared missing codes, which are plainly missing now": _coded(about),
+        "column labels": sum(column.label is not None for column in about),
+        "value labels": sum(bool(column.value_labels) for column in about),
+        "declared missing codes (now missing)": _coded(about),
     }
     return _in_words(lost)
 
@@ -152,13 +145,11 @@ def _lost(
     coded: Mapping[str, object],
 ) -> list[str]:
     lost = {
-        "labels of values": sum(len(labels[n]) < len(known[n].value_labels) for n in known),
-        "declared missing codes, which are plainly missing now": _coded(
+        "value labels": sum(len(labels[n]) < len(known[n].value_labels) for n in known),
+        "declared missing codes (now missing)": _coded(
             about for name, about in known.items() if name not in coded
         ),
-        "true/false values, which are 0 and 1 now": sum(
-            dtype == pl.Boolean for dtype in frame.dtypes
-        ),
+        "true/false values (now 0 and 1)": sum(dtype == pl.Boolean for dtype in frame.dtypes),
     }
     return _in_words(lost)
 
@@ -178,32 +169,33 @@ def _in_words(lost: Mapping[str, int]) -> list[str]:
 def _check_names_of_spss(names: Collection[str]) -> None:
     _check_names(names, _SPSS_NAME, "SPSS")
     if len({name.lower() for name in names}) < len(names):
-        raise FileError("SPSS takes column names that differ in case only as the same; rename one")
+        raise FileError(
+            "SPSS ignores case, found column names that differ only in case; rename one"
+        )
 
 
 def _check_names(names: Iterable[str], pattern: re.Pattern[str], kind: str) -> None:
     for name in names:
         if not pattern.fullmatch(name):
             raise FileError(
-                f"column {name!r}: not a name that {kind} takes; rename the column to letters, "
-                f"digits and _ that begin with a letter, or write another kind of file"
+                f"column {name!r}: not a valid {kind} name; rename it to letters, digits and _ "
+                "that start with a letter, or write another format"
             )
 
 
 def _storable(column: pl.Series, kind: str) -> pl.Series:
-    """Return the column in one of the few types there are, or refuse it."""
-    check_whole_numbers(column, column.name, kind)
-    check_real_numbers(column, column.name, kind, _LARGEST_NUMBER[kind])
-    check_times(column, column.name, kind, _FINEST.get((kind, column.dtype.base_type()), "second"))
+    """Return the column in a type that the file has, or refuse it."""
     dtype = column.dtype
+    finest = _FINEST.get((kind, dtype.base_type()), "second")
+    check_exact(column, column.name, kind, largest=_LARGEST_NUMBER[kind], finest=finest)
     if dtype == pl.String and column.str.contains("\0", literal=True).any():
         raise FileError(
-            f"column {column.name!r}: {kind} files hold text up to its first NUL character, found "
-            "text with one; remove it, or write Parquet or CSV"
+            f"column {column.name!r}: {kind} files cannot hold NUL characters; remove them, or "
+            "write Parquet"
         )
     if dtype == pl.String and (column.str.len_bytes() > _LONGEST_TEXT[kind]).any():
         raise FileError(
-            f"column {column.name!r}: {kind} files hold text of {_LONGEST_TEXT[kind]:,} bytes, "
+            f"column {column.name!r}: {kind} files hold text up to {_LONGEST_TEXT[kind]:,} bytes, "
             "found longer text; write Parquet or CSV"
         )
     if dtype == pl.Float16:
@@ -218,14 +210,11 @@ def _storable(column: pl.Series, kind: str) -> pl.Series:
         return column.cast(pl.String)
     if dtype == pl.Null:
         return column.cast(pl.Float64)
-    raise FileError(
-        f"column {column.name!r}: {kind} files cannot hold values of type {dtype}; drop or convert "
-        "the column, or write Parquet"
-    )
+    raise unsupported_type(column.name, dtype, kind)
 
 
 def _as_stata(column: pl.Series) -> pl.Series:
-    """Whole numbers are stored in 4 bytes if they fit, and otherwise as floating point."""
+    """Store integers in 4 bytes if they fit, otherwise as floats."""
     if not column.dtype.is_integer():
         return column
     fits = column.is_between(-_LARGEST_STATA_LONG, _LARGEST_STATA_LONG).all()
@@ -233,7 +222,7 @@ def _as_stata(column: pl.Series) -> pl.Series:
 
 
 def clear_of_codes(column: pl.Series, about: ColumnMeta) -> pl.Series:
-    """Move masked values that fell on a declared missing one to the nearest value beside it.
+    """Move masked values that equal a declared missing one to the nearest other value.
 
     Guarantee
     ---------
@@ -292,7 +281,7 @@ def _labels(
     known: Mapping[str, ColumnMeta],
     key_of: Callable[[Code, bool], Code | None],
 ) -> _Labels:
-    """Take the labels of values whose keys the file can hold."""
+    """Keep the labels of values that the file can hold."""
     labels: _Labels = {}
     for name, about in known.items():
         is_text = columns[name].dtype == pl.String
@@ -336,7 +325,7 @@ def _write(kind: str, columns: _Columns, path: Path, **about: Mapping[str, Any])
 
 
 def _check_complete(read: Callable[..., Any], path: Path, records: int) -> None:
-    """Read the last record back, since a disk that is full from the start goes unnoticed."""
+    """Read the last record back, since a disk that is full from the start is not reported."""
     try:
         last, _ = read(path, row_offset=records - 1, row_limit=1, output_format="polars")
     except Exception:  # noqa: BLE001 - whatever is wrong with it

@@ -1,7 +1,7 @@
-"""SPSS, Stata and SAS files: labels and declared missing values survive.
+"""SPSS, Stata and SAS files, with labels and declared missing values.
 
-A declared missing value is no value: it is a null in the table, and the code it stood for waits in
-`ColumnMeta.codes` until the protected file is written.
+A declared missing value is a null in the table; its code is kept in `ColumnMeta.codes` until the
+protected file is written.
 """
 
 import re
@@ -13,14 +13,9 @@ from typing import Any, Literal
 import polars as pl
 
 from microveil.errors import FileError, FileWarning, require, warn
-from microveil.formats.table import (
-    Code,
-    ColumnMeta,
-    Source,
-    Table,
-    TableMeta,
-    as_whole_numbers,
-)
+from microveil.formats.column_checks import as_whole_numbers
+from microveil.formats.metadata import Code, ColumnMeta, LoadedTable, TableMeta
+from microveil.formats.source import Source
 
 _Reader = Callable[..., tuple[pl.DataFrame, Any]]
 _READERS: dict[str, tuple[str, Literal["spss", "stata", "sas"], str]] = {
@@ -32,7 +27,7 @@ _SECONDS_OF_A_DAY = 86_400
 _WHOLE = re.compile(r"(F|N|COMMA|DOT)\d+(\.0)?|%-?\d+\.0f")
 
 
-def read(source: Source, _verbatim: Collection[str]) -> Table:
+def read_statistical(source: Source, _verbatim: Collection[str]) -> LoadedTable:
     """Read an SPSS, Stata or SAS file."""
     path = Path(source.location)
     pyreadstat = require("pyreadstat", "stats")
@@ -51,17 +46,16 @@ def read(source: Source, _verbatim: Collection[str]) -> Table:
         raise FileError(f"{path}: not {kind} file that can be read") from None
     columns = [_split(column, about, family) for column in raw]
     meta = {values.name: column for values, column in columns}
-    return Table(pl.DataFrame([v for v, _ in columns]), TableMeta(path, family, columns=meta))
+    return LoadedTable(pl.DataFrame([v for v, _ in columns]), TableMeta(path, family, columns=meta))
 
 
 def _wrong_encoding(path: Path, source: Source) -> FileError:
-    return FileError(
-        f"{path}: its text is not {source.encoding or 'in the encoding it says'}; give its encoding"
-    )
+    expected = source.encoding or "the encoding it declares"
+    return FileError(f"{path}: expected {expected}, found other bytes; give its encoding")
 
 
 def _with_lasting_times(raw: pl.DataFrame, reader: _Reader, unit: int) -> pl.DataFrame:
-    """Leave times of 24 hours and more, which are durations, as the numbers they are stored as."""
+    """Keep times of 24 hours and more, which are durations, as stored numbers."""
     times = [column.name for column in raw if column.dtype == pl.Time]
     if not times:
         return raw
@@ -73,19 +67,19 @@ def _with_lasting_times(raw: pl.DataFrame, reader: _Reader, unit: int) -> pl.Dat
 def _without_declared_dates(
     raw: pl.DataFrame, reader: _Reader, declared: Mapping[str, object]
 ) -> pl.DataFrame:
-    """Make dates that are declared to be missing plainly missing."""
+    """Make dates that are declared missing null."""
     dates = [c.name for c in raw if c.dtype.is_temporal() and c.name in declared]
     if not dates:
         return raw
     warn(
-        f"column {dates[0]!r}: dates declared to be missing were read as plainly missing",
+        f"column {dates[0]!r}: dates declared missing lose their codes",
         FileWarning,
     )
     return raw.with_columns(reader(usecols=dates, user_missing=False)[0])
 
 
 def _split(column: pl.Series, about: Any, family: str) -> tuple[pl.Series, ColumnMeta]:  # noqa: ANN401
-    """Separate values from declared missing ones, and give them the type they stand for."""
+    """Separate values from declared missing ones, and give them their type."""
     name = column.name
     stored = about.readstat_variable_types[name]
     missing = tuple((r["lo"], r["hi"]) for r in about.missing_ranges.get(name, ()))
@@ -119,7 +113,7 @@ def _is_whole(display: str | None) -> bool:
 
 
 def _split_letters(column: pl.Series) -> tuple[pl.Series, pl.Series | None]:
-    """Stata and SAS: letters stand between the numbers."""
+    """Separate letters, the missing codes of Stata and SAS, from numbers."""
     entries = column.to_list()
     values = [None if isinstance(entry, str) else entry for entry in entries]
     codes = [entry.lower() if isinstance(entry, str) else None for entry in entries]
@@ -132,7 +126,7 @@ def _split_letters(column: pl.Series) -> tuple[pl.Series, pl.Series | None]:
 def _split_ranges(
     column: pl.Series, missing: tuple[tuple[Code, Code], ...]
 ) -> tuple[pl.Series, pl.Series | None]:
-    """SPSS: values within declared ranges are missing."""
+    """Separate values in the ranges that SPSS declares missing."""
     if not missing or not (column.dtype.is_numeric() or column.dtype == pl.String):
         return column, None
     declared = within(column, missing)
@@ -143,7 +137,7 @@ def _split_ranges(
 
 
 def within(column: pl.Series, missing: tuple[tuple[Code, Code], ...]) -> pl.Series:
-    """Which values lie in declared ranges."""
+    """Whether values lie in declared ranges."""
     found = pl.repeat(value=False, n=len(column), eager=True)
     for low, high in missing:
         found |= column.is_between(low, high).fill_null(value=False)
