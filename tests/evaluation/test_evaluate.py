@@ -26,7 +26,7 @@ from microveil.core.grid import Reals
 from microveil.evaluation import MEASURES, ONE_BY_ONE, utility
 from microveil.evaluation.learning import F_MEASURES
 from microveil.evaluation.linkage import nearest
-from microveil.evaluation.result import ABOUT, LINKAGE, percent
+from microveil.evaluation.result import LINKAGE, percent
 
 RECORDS = 120
 ATTRIBUTES = ("wages", "age")
@@ -421,16 +421,6 @@ def test_a_figure_that_is_not_there(
     evaluation = evaluate(PEOPLE, release)
     with pytest.raises(DataError, match=message):
         evaluation.value(*wanted)
-
-
-def test_the_ids_are_documented() -> None:
-    page = (Path(__file__).parents[2] / "docs" / "api.md").read_text(encoding="utf-8")
-    start = page.index("| id | shown as |")
-    table = page[start : page.index("\n\n", start)].splitlines()
-    about = {name: words.replace('"', "`") for name, words in ABOUT.items()}
-    assert table[2:] == [
-        f"| `{row.id}` | {row.label} | {about[row.about]} |" for row in MEASURES.values()
-    ]
 
 
 def test_the_terminal_shows_the_worst_attribute_and_every_class(release: Release) -> None:
