@@ -175,7 +175,7 @@ def _sentences(points: pl.DataFrame, attacks: pl.DataFrame) -> Iterator[str]:
 
 
 def _structure_sentence(attacks: pl.DataFrame) -> str:
-    """Say where structure links nearly everybody, and name the points where it does not."""
+    """Say where structure links nearly everyone, and what the points have where it does not."""
     found = attacks.filter(
         pl.col("family").is_in(CLUSTERED) & (pl.col("method") != "DP"), attack="structure linkage"
     )
@@ -186,13 +186,9 @@ def _structure_sentence(attacks: pl.DataFrame) -> str:
     )
     if others.is_empty():
         return said
-    named = [
-        f"{_named(row)} ({row['rate']:.1%}, mean SSE {row['error']:.3g})"
-        for row in others.to_dicts()
-    ]
     return (
-        f"{said} The others, all with a mean SSE of {_ends(others['error'], '.3g').split(' to ')[0]} or more, are "
-        f"{'; '.join(named)}: that this attack finds few there does not prove that no other could."
+        f"{said} The other {others.height} have a mean SSE of {min(others['error']):.3g} or more; that this "
+        "attack finds few there does not prove that no other could."
     )
 
 
