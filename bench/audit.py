@@ -15,7 +15,7 @@ import polars as pl
 from bench.paper import load
 from microveil import Confidential, Plan, audit
 from microveil.core.choices import GuaranteeName, MethodName, Post
-from microveil.paper.datasets import CENSUS
+from microveil.lab.paper.datasets import CENSUS
 
 AUDITS = 400
 ATTRIBUTES = {

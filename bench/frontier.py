@@ -20,17 +20,17 @@ import polars as pl
 from bench.paper import load
 from bench.peers import aggregated, swapped
 from microveil import Plan, PrivacyWarning, protect
-from microveil.charts.base import alt
-from microveil.charts.curves import Place
-from microveil.charts.render import to_svg
-from microveil.charts.risk_map import risk_map
+from microveil.attacks import linkage
 from microveil.core.choices import Pooling
-from microveil.core.grid import Reals
-from microveil.evaluation import linkage
-from microveil.evaluation.learning import scores_of
-from microveil.evaluation.utility import mean_sse
-from microveil.paper.datasets import CENSUS, WINE, DataSet
-from microveil.paper.datasets import load as load_table
+from microveil.lab.paper.datasets import CENSUS, WINE, DataSet
+from microveil.lab.paper.datasets import load as load_table
+from microveil.measures.distances import mean_sse
+from microveil.measures.learning import scores_of
+from microveil.show.charts.canvas import alt
+from microveil.show.charts.render import to_svg
+from microveil.show.charts.risk_map import risk_map
+from microveil.show.charts.series import Place
+from microveil.types import Reals
 
 LIMIT = 0.1
 POOLED: tuple[tuple[Pooling, int, float], ...] = (

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from bench.paper import load, log_mean_sse
-from microveil.paper.datasets import CENSUS, WINE
+from microveil.lab.paper.datasets import CENSUS, WINE
 from microveil.plan.plan import Plan
 
 K = (50, 100, 200, 400)

@@ -13,8 +13,8 @@ import polars as pl
 
 from bench.paper import load
 from microveil import Plan, PrivacyWarning, protect
-from microveil.evaluation import linkage
-from microveil.paper.datasets import CENSUS, WINE, DataSet
+from microveil.attacks import linkage
+from microveil.lab.paper.datasets import CENSUS, WINE, DataSet
 
 EPSILONS = (0.01, 0.1, 1.0)
 ATTACKS = (linkage.nearest, linkage.one_to_one, linkage.structure)

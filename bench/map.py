@@ -12,10 +12,10 @@ from pathlib import Path
 import polars as pl
 
 from bench.peers import peers
-from microveil.benchmarking import EPSILONS, RECORDS, Benchmark, run_candidates
-from microveil.benchmarking.candidates import candidates
-from microveil.benchmarking.data import KNOWN, open_data
-from microveil.benchmarking.write import write
+from microveil.lab.benchmark import EPSILONS, RECORDS, Benchmark, run_candidates
+from microveil.lab.benchmark.benchmark_data import KNOWN, open_data
+from microveil.lab.benchmark.peers import candidates
+from microveil.lab.benchmark.results_file import write
 
 FINDINGS = Path(__file__).parent.parent / "docs" / "findings"
 PARTS = Path("bench-map")

@@ -4,9 +4,9 @@ import numpy as np
 import polars as pl
 
 from microveil import Confidential, Plan, protect
-from microveil.evaluation.utility import mean_sse
-from microveil.paper.datasets import DataSet
-from microveil.paper.datasets import load as load_table
+from microveil.lab.paper.datasets import DataSet
+from microveil.lab.paper.datasets import load as load_table
+from microveil.measures.distances import mean_sse
 
 RUNS = 10
 

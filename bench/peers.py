@@ -1,7 +1,7 @@
 """Methods of others on the same tables of numbers, in small versions of our own.
 
 None of the first three has an ε. Each has its promise beside it, as the benchmark's own candidates
-do. `tests/benchmarking/test_peers.py` checks them against values worked out by hand.
+do. `tests/lab/benchmark/test_peers.py` checks them against values worked out by hand.
 """
 
 from functools import partial
@@ -9,9 +9,9 @@ from functools import partial
 import numpy as np
 import polars as pl
 
-from microveil.benchmarking.candidates import Candidate
-from microveil.core.grid import Reals
 from microveil.core.mdav import mdav, standardise
+from microveil.lab.benchmark.peers import Candidate
+from microveil.types import Reals
 
 FAMILY = "peers without ε"
 

@@ -11,15 +11,15 @@ from scipy.optimize import linear_sum_assignment
 
 from bench.paper import load as load_with_domains
 from microveil import Plan, protect
+from microveil.attacks import linkage
 from microveil.core.choices import Pooling
-from microveil.core.grid import Integers, Reals
 from microveil.core.joint import cluster_points
 from microveil.core.mdav import joint_clusters, mdav, standardise
 from microveil.core.noise import SystemWords
 from microveil.core.pooling import clusters_of, exchange, holds_the_same
-from microveil.evaluation import linkage
-from microveil.evaluation.utility import mean_sse
-from microveil.paper.datasets import CENSUS, load
+from microveil.lab.paper.datasets import CENSUS, load
+from microveil.measures.distances import mean_sse
+from microveil.types import Integers, Reals
 
 PUBLISHED = {3: 5.6922, 5: 9.0884, 10: 14.1559}
 ATTRIBUTES, K = 10, 10

@@ -7,9 +7,9 @@ import numpy as np
 import polars as pl
 
 from microveil import risk
-from microveil.core.grid import Integers
 from microveil.core.suda import special_uniques
-from microveil.evaluation.frequencies import combinations_of
+from microveil.measures.frequencies import combinations_of
+from microveil.types import Integers
 
 RECORDS = 1_000_000
 ROUGH, FINE = (90, 2, 12, 8, 6, 4), (90, 2, 50, 8, 200, 30)

@@ -20,8 +20,8 @@ import polars as pl
 from pyspark.sql import DataFrame, SparkSession
 
 from microveil import Confidential, Plan, protect
-from microveil.engines.spark.files import Scratch
-from microveil.engines.spark.session import open_session
+from microveil.engines.spark.connection import open_session
+from microveil.engines.spark.scratch_files import Scratch
 
 ATTRIBUTES, K = 4, 10
 MIB = 2**20

@@ -12,7 +12,7 @@ import pandas as pd
 import polars as pl
 
 from microveil import Confidential, Plan, protect
-from microveil.core.grid import Reals
+from microveil.types import Reals
 
 K, EPSILON, REPEATS = 10, 1.0, 3
 

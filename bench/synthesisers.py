@@ -50,7 +50,7 @@ def synthesise(source: str, epsilon: str, out: str) -> None:
 def main(python: str) -> None:
     """Release, attack and learn; print and write what was found."""
     from bench.map import FINDINGS
-    from microveil.benchmarking.data import KNOWN
+    from microveil.lab.benchmark.benchmark_data import KNOWN
 
     rows = [
         row for name in KNOWN for epsilon in EPSILONS for row in _measure(name, epsilon, python)
@@ -63,10 +63,10 @@ def main(python: str) -> None:
 def _measure(name: str, epsilon: float, python: str) -> list[dict[str, object]]:
     import numpy as np
 
-    from microveil.benchmarking import RECORDS
-    from microveil.benchmarking.data import open_data
-    from microveil.benchmarking.inferring import attribute_inference, linkability, singling_out
-    from microveil.benchmarking.subject import Subject
+    from microveil.lab.benchmark import RECORDS
+    from microveil.lab.benchmark.benchmark_data import open_data
+    from microveil.lab.benchmark.inferring import attribute_inference, linkability, singling_out
+    from microveil.lab.benchmark.subject import Subject
 
     data = open_data(name).some(RECORDS)
     people, classes = data.table.to_numpy().astype(np.float64), data.classes

@@ -10,8 +10,8 @@ import numpy as np
 import polars as pl
 
 from microveil import Plan, protect
-from microveil.core.grid import Reals
-from microveil.evaluation.utility import mean_sse
+from microveil.measures.distances import mean_sse
+from microveil.types import Reals
 
 FIRMS, ATTRIBUTES, RUNS = 834, 13, 20
 EXTREME = (50, 20, 10)

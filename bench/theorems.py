@@ -11,9 +11,9 @@ import warnings
 from bench.map import FINDINGS
 from bench.paper import load
 from microveil import Plan, PrivacyWarning, __version__, audit
-from microveil.auditing.attacks import ALL
 from microveil.core.choices import GuaranteeName, MethodName
-from microveil.paper.datasets import CENSUS
+from microveil.lab.audit.distinguishers import ALL
+from microveil.lab.paper.datasets import CENSUS
 
 SEED, RUNS, RELEASES = 1, 40_000, 200
 EPSILON = 1.0

@@ -4,7 +4,7 @@ Census and Wine Quality, domains [0, 1.5·max], ten runs; log10 of mean SSE in s
 """
 
 from bench.paper import load, log_mean_sse
-from microveil.paper.datasets import CENSUS, WINE
+from microveil.lab.paper.datasets import CENSUS, WINE
 from microveil.plan.plan import Plan, PlanOptions
 
 EPSILONS = (0.01, 0.1, 1.0)

@@ -12,7 +12,7 @@ import numpy as np
 import polars as pl
 
 from microveil.plan.plan import Plan
-from microveil.plan.propose import propose_plan
+from microveil.plan.propose.proposal import propose_plan
 from microveil.release.protect import protect
 
 RECORDS = 50

@@ -11,12 +11,12 @@ import polars as pl
 from polars.testing import assert_frame_equal
 
 from microveil import MicroveilError, Plan
-from microveil.core.tables import UserTable
 from microveil.engines.dtypes import column_of, describe, with_gaps
 from microveil.plan.rules import parse
 from microveil.release.certificate import Certificate
 from microveil.release.release import Release
 from microveil.release.resolve_rules import typed
+from microveil.types import UserTable
 
 _SHORTEST_SECRET = 7  # shorter values are part of words and numbers that messages do contain
 

@@ -8,7 +8,7 @@ import polars as pl
 from fuzz import tables
 from fuzz.checks import Broken, check_error, save_table, secrets_of
 from microveil import MicroveilError, risk
-from microveil.evaluation.classical_result import Risk
+from microveil.measures.classical_result import Risk
 
 _PLAIN = (pl.Int64, pl.String, pl.Boolean, pl.Date)
 

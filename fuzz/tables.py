@@ -12,9 +12,9 @@ from fuzz import values
 from fuzz.checks import Broken, check_error, check_release, frame_of, same, save_table, secrets_of
 from microveil import MicroveilError, Plan, evaluate, protect, protect_file, verdict
 from microveil.core.choices import GuaranteeName, MethodName, Missing, Partition, Pooling, Post
-from microveil.core.tables import UserTable
 from microveil.errors import noted
 from microveil.release.release import Release
+from microveil.types import UserTable
 
 _LIBRARIES: dict[str, Callable[[pl.DataFrame], UserTable]] = {
     "polars": lambda table: table.clone(),

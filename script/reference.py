@@ -31,7 +31,7 @@ from microveil import (
     Weight,
 )
 from microveil.cli.commands import app
-from microveil.evaluation.result import ABOUT, MEASURES
+from microveil.compare.figures import ABOUT, MEASURES
 
 REFERENCE = Path(__file__).parent.parent / "docs" / "reference"
 WIDTH = 80

@@ -7,8 +7,8 @@ import pytest
 
 from bench.findings import LINKAGES, pages
 from bench.map import FINDINGS
-from microveil.benchmarking.attacks import INFORMED
-from microveil.benchmarking.points import by_attack, points_of
+from microveil.lab.benchmark.benchmark_attacks import INFORMED
+from microveil.lab.benchmark.map_points import by_attack, points_of
 
 RESULTS = pl.read_parquet(FINDINGS / "results.parquet")
 AUDITS = json.loads((FINDINGS / "theorems.json").read_text(encoding="utf-8"))["audits"]

@@ -10,8 +10,8 @@ import pytest
 from rich.cells import cell_len
 
 from microveil import Certificate, Plan, audit, evaluate, explore, protect, risk, verdict
-from microveil.charts.summary import Summary, printed
-from microveil.release.certificate_text import show_certificate
+from microveil.show.certificates import show_certificate
+from microveil.show.screens import Summary, printed
 
 HOSTILE = '<script>alert("a")</script>'
 NAMES = [
@@ -91,7 +91,7 @@ def test_a_plan_shows_no_category() -> None:
 
 def test_without_what_draws_there_is_a_table(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "vl_convert", None)
-    monkeypatch.delitem(sys.modules, "microveil.charts.render", raising=False)
+    monkeypatch.delitem(sys.modules, "microveil.show.charts.render", raising=False)
     html = Plan(epsilon=1.0, attributes={"age": "confidential"})._repr_html_()
     assert "<table" in html
     assert "<svg" not in html

@@ -6,9 +6,9 @@ Public names are imported when they are first used, so that the command line sta
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from microveil.shown import Screen, screens_by
+
 if TYPE_CHECKING:
-    from microveil.auditing import Audit, audit
-    from microveil.benchmarking import Benchmark, benchmark
     from microveil.errors import (
         DataError,
         FileError,
@@ -18,14 +18,15 @@ if TYPE_CHECKING:
         PrivacyWarning,
         UsefulnessWarning,
     )
-    from microveil.evaluation import Evaluation, evaluate
-    from microveil.evaluation.classical import risk
-    from microveil.evaluation.classical_result import Risk
-    from microveil.evaluation.estimator import ProtectedEstimator
-    from microveil.evaluation.expected import ExpectedError, expected_error
-    from microveil.evaluation.verdict import Verdict, verdict
-    from microveil.exploration import Exploration, explore
     from microveil.formats import Source
+    from microveil.judge.evaluation import Evaluation, evaluate
+    from microveil.judge.explore import Exploration, explore
+    from microveil.judge.verdict import Verdict, verdict
+    from microveil.lab.audit import Audit, audit
+    from microveil.lab.benchmark import Benchmark, benchmark
+    from microveil.measures.classical import risk
+    from microveil.measures.classical_result import Risk
+    from microveil.measures.expected_error import ExpectedError, expected_error
     from microveil.plan import (
         Confidential,
         Derived,
@@ -39,8 +40,9 @@ if TYPE_CHECKING:
         Weight,
     )
     from microveil.release.certificate import Certificate
-    from microveil.release.check import check
     from microveil.release.detail import Detail
+    from microveil.release.dry_run import check
+    from microveil.release.estimator import ProtectedEstimator
     from microveil.release.protect import protect
     from microveil.release.protect_file import protect_file
     from microveil.release.release import Release
@@ -93,8 +95,8 @@ __all__ = [
 _HOMES = {
     name: home
     for home, names in {
-        "auditing": ("Audit", "audit"),
-        "benchmarking": ("Benchmark", "benchmark"),
+        "lab.audit": ("Audit", "audit"),
+        "lab.benchmark": ("Benchmark", "benchmark"),
         "errors": (
             "DataError",
             "FileError",
@@ -104,13 +106,13 @@ _HOMES = {
             "PrivacyWarning",
             "UsefulnessWarning",
         ),
-        "evaluation": ("Evaluation", "evaluate"),
-        "evaluation.classical": ("risk",),
-        "evaluation.classical_result": ("Risk",),
-        "evaluation.estimator": ("ProtectedEstimator",),
-        "evaluation.expected": ("ExpectedError", "expected_error"),
-        "evaluation.verdict": ("Verdict", "verdict"),
-        "exploration": ("Exploration", "explore"),
+        "judge.evaluation": ("Evaluation", "evaluate"),
+        "measures.classical": ("risk",),
+        "measures.classical_result": ("Risk",),
+        "release.estimator": ("ProtectedEstimator",),
+        "measures.expected_error": ("ExpectedError", "expected_error"),
+        "judge.verdict": ("Verdict", "verdict"),
+        "judge.explore": ("Exploration", "explore"),
         "formats": ("Source",),
         "plan": (
             "Confidential",
@@ -125,7 +127,7 @@ _HOMES = {
             "Weight",
         ),
         "release.certificate": ("Certificate",),
-        "release.check": ("check",),
+        "release.dry_run": ("check",),
         "release.detail": ("Detail",),
         "release.protect": ("protect",),
         "release.protect_file": ("protect_file",),
@@ -133,6 +135,29 @@ _HOMES = {
     }.items()
     for name in names
 }
+
+_SCREENS = {
+    "Audit": "lab.audit.audit_words",
+    "Benchmark": "lab.benchmark.benchmark_words",
+    "Certificate": "show.certificates",
+    "Evaluation": "show.evaluations",
+    "Exploration": "show.explorations",
+    "Plan": "show.plans",
+    "Release": "show.certificates",
+    "Risk": "show.risks",
+    "Verdict": "show.verdicts",
+}
+"""Where the screen of each result is made: by a function named after it, as `plan_screen`."""
+
+
+def _screen_of(result: object) -> Screen:
+    name = type(result).__name__
+    module = import_module(f"{__name__}.{_SCREENS[name]}")
+    screen: Screen = getattr(module, f"{name.lower()}_screen")(result)
+    return screen
+
+
+screens_by(_screen_of)
 
 
 def __getattr__(name: str) -> object:

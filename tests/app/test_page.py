@@ -9,15 +9,15 @@ from streamlit.testing.v1 import AppTest
 
 import microveil.app
 from microveil.app import attacked
-from microveil.benchmarking import Benchmark, attack_beside_others
-from microveil.benchmarking.linking import nearest_linkage
-from microveil.evaluation.grades import PUBLISH
+from microveil.judge.grades import PUBLISH
+from microveil.lab.benchmark import Benchmark, attack_beside_others
+from microveil.lab.benchmark.linking import nearest_linkage
 from microveil.plan.plan import Plan
 from microveil.plan.sample import people
 from microveil.plan.survey import survey
 from microveil.release.ledger import Ledger, declare
 
-PAGE = Path(microveil.app.__file__).with_name("page.py")
+PAGE = Path(microveil.app.__file__).with_name("main_page.py")
 SAMPLE = "A sample of made-up people"
 
 

@@ -34,15 +34,15 @@ from microveil.app.markup import items, message, readings
 from microveil.app.outlook import check, frontier, outlook, some_records, why_unpredicted
 from microveil.app.server import options
 from microveil.app.upload import Upload
-from microveil.evaluation.pairing import pair_up
-from microveil.evaluation.utility import mean_sse
+from microveil.compare.pairing import pair_up
 from microveil.formats import TableMeta, sha256_of
 from microveil.formats.table import ColumnMeta
+from microveil.measures.distances import mean_sse
 from microveil.plan.groups import Group
-from microveil.plan.propose import propose_plan
+from microveil.plan.propose.proposal import propose_plan
 from microveil.plan.roles import Derived, Kept
 from microveil.plan.sample import people, people_plan
-from microveil.report.shapes import shapes
+from microveil.show.report.shapes import shapes
 
 SCHEMA = people().schema
 SETTINGS = (

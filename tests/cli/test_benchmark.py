@@ -5,13 +5,13 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-import microveil.benchmarking.write
+import microveil.lab.benchmark.results_file
 from microveil import Plan
-from microveil.benchmarking import Benchmark
-from microveil.benchmarking.measure import SCHEMA
+from microveil.lab.benchmark import Benchmark
+from microveil.lab.benchmark.jobs import SCHEMA
 from microveil.plan.sample import people
-from tests.benchmarking.test_benchmark import result
 from tests.conftest import Run
+from tests.lab.benchmark.test_benchmark import result
 
 
 def test_it_prints_a_table_and_writes_results_and_maps(
@@ -24,7 +24,7 @@ def test_it_prints_a_table_and_writes_results_and_maps(
         row = {**result("m", "linkability", 0.1, 0.2), "data": data, "records": 400}
         return Benchmark(pl.DataFrame([row], schema=SCHEMA))
 
-    monkeypatch.setattr(microveil.benchmarking.write, "benchmark", quickly)
+    monkeypatch.setattr(microveil.lab.benchmark.results_file, "benchmark", quickly)
     code, printed, _ = run("benchmark census a.csv --quick --epsilon 2 -o out")
     assert code == 0
     assert asked == [("census", True, [2.0]), ("a.csv", True, [2.0])]

@@ -69,7 +69,9 @@ def test_protect_with_a_report(
     run: Run, counts: Counter[object], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write_people()
-    monkeypatch.setattr("microveil.report.words.next_step_after", lambda _: None)  # other plans
+    monkeypatch.setattr(
+        "microveil.show.report.report_words.next_step_after", lambda _: None
+    )  # other plans
     counts.clear()
     flags = "--plan plan.toml --keep-order --report out.html --quiet"
     assert run(f"protect people.csv -o out.csv {flags}")[0] == 0

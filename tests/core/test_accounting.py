@@ -21,9 +21,9 @@ from microveil.core.accounting import (
 )
 from microveil.core.choices import GuaranteeName, MethodName
 from microveil.core.clusters import ClusterSummary, cluster_sizes, singletons, summarise
-from microveil.core.grid import Integers
 from microveil.core.methods import METHODS
 from microveil.core.sensitivity import DomainUnits, Reaches
+from microveil.types import Integers
 
 DOMAIN = DomainUnits(0, 12)
 CLUSTERED: list[MethodName] = ["DP-UM", "iDP-LS", "iDP-CBLS"]

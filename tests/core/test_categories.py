@@ -22,10 +22,10 @@ from microveil.core.categories import (
     summarise_categories,
 )
 from microveil.core.clusters import cluster_sizes
-from microveil.core.grid import Integers, Reals
 from microveil.core.noise import SeededWords, SystemWords, permute_and_flip, randomised_response
 from microveil.engines.memory import MemoryEngine
 from microveil.release.resolve import resolve
+from microveil.types import Integers, Reals
 
 DRAWS = 100_000
 

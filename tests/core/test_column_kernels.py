@@ -6,11 +6,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from microveil.core.grid import Grid, Integers
-from microveil.core.kernels import columns as column_kernels
+from microveil.core.grid import Grid
+from microveil.core.kernels import sorting as column_kernels
 from microveil.core.noise import SeededWords
 from microveil.engines.memory import _rank
 from microveil.engines.strata import _shuffle_ties
+from microveil.types import Integers
 
 LARGE = 2**60
 

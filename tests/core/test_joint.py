@@ -8,11 +8,11 @@ import pytest
 
 from microveil import Confidential, Plan
 from microveil.core.attribute import AttributeSettings, CategorySettings
-from microveil.core.grid import Integers, Reals
 from microveil.core.joint import coordinates, points_of
 from microveil.core.pooling import Present
 from microveil.engines.memory import MemoryEngine
 from microveil.release.resolve import resolve
+from microveil.types import Integers, Reals
 
 PRESENT = np.array([True, False, True, True, False])
 

@@ -9,11 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from microveil.core.grid import Integers, Reals
-from microveil.core.kernels.mdav import project
+from microveil.core.kernels.mdav_steps import project
 from microveil.core.mdav import cut_blocks, joint_clusters, mdav, standardise
 from microveil.errors import DataError, PlanError
-from microveil.paper.datasets import CENSUS, WINE, load
+from microveil.lab.paper.datasets import CENSUS, WINE, load
+from microveil.types import Integers, Reals
 
 PUBLISHED = {3: 5.6922, 5: 9.0884, 10: 14.1559}  # 100 · SSE/SST of MDAV on Census
 

@@ -7,7 +7,6 @@ from scipy import stats
 
 from microveil import Confidential, Plan, protect
 from microveil.core import noise
-from microveil.core.grid import Integers
 from microveil.core.noise import (
     CUT_OFF,
     LARGEST_SCALE,
@@ -16,6 +15,7 @@ from microveil.core.noise import (
     add_discrete_laplace,
     random_order,
 )
+from microveil.types import Integers
 
 DRAWS = 200_000
 

@@ -15,16 +15,17 @@ from hypothesis import strategies as st
 from microveil import Confidential, Plan, PlanError, audit, protect
 from microveil.core.attribute import NumericSettings
 from microveil.core.clusters import summarise
-from microveil.core.expected import expected_squares
-from microveil.core.grid import Integers, Reals, grid_of_observed
+from microveil.core.expected_squares import expected_squares
+from microveil.core.grid import grid_of_observed
 from microveil.core.isotonic import expected_squares_of_noise
-from microveil.core.kernels.partition import cheapest_cuts
+from microveil.core.kernels.cuts import cheapest_cuts
 from microveil.core.mask import calibrate
 from microveil.core.partition import cut
 from microveil.engines.memory import MemoryEngine
-from microveil.paper.datasets import CENSUS, WINE, DataSet, load
+from microveil.lab.paper.datasets import CENSUS, WINE, DataSet, load
 from microveil.plan.plan import PlanChanges
 from microveil.release.resolve import resolve
+from microveil.types import Integers, Reals
 
 DOMAIN = Confidential(lower=0, upper=100)
 values = st.lists(st.integers(0, 100), min_size=3, max_size=13)

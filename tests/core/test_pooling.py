@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from microveil.core import noise
-from microveil.core.grid import Integers
 from microveil.core.noise import SeededWords, SystemWords, Words
 from microveil.core.pooling import (
     JointClusters,
@@ -24,6 +23,7 @@ from microveil.core.pooling import (
     exchange,
     holds_the_same,
 )
+from microveil.types import Integers
 
 labels = st.lists(st.integers(0, 4), min_size=1, max_size=40).map(
     lambda drawn: np.unique(drawn, return_inverse=True)[1]

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import minimize
 
-from microveil.core.rules import Movable, Rule, Sign, System, keep, reference
+from microveil.core.linear_rules import Movable, Rule, Sign, System, keep, reference
 
 
 def rule(sign: Sign, constant: float = 0.0, **factors: float) -> Rule:

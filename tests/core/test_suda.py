@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from microveil.core.grid import Integers, Reals
 from microveil.core.suda import is_searchable, special_uniques
+from microveil.types import Integers, Reals
 
 Subset = tuple[int, ...]
 

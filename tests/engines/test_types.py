@@ -12,10 +12,10 @@ import pyarrow as pa
 import pytest
 
 from microveil import FileWarning, Plan, protect
-from microveil.evaluation import evaluate
-from microveil.evaluation.verdict import Verdict, verdict
 from microveil.formats import read_table
-from microveil.plan.propose import propose_plan
+from microveil.judge.evaluation import evaluate
+from microveil.judge.verdict import Verdict, verdict
+from microveil.plan.propose.proposal import propose_plan
 from microveil.release.protect_file import protect_file
 
 pytestmark = pytest.mark.filterwarnings("ignore::microveil.PrivacyWarning")

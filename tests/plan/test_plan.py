@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from microveil import Confidential, DataError, Derived, FileError, Kept, Plan, PlanError
 from microveil.plan.flags import override, plan_for_columns, settings_from_file
-from microveil.plan.propose import propose_plan
+from microveil.plan.propose.proposal import propose_plan
 from microveil.plan.sample import people
 
 AGE = {"age": "confidential"}

@@ -6,7 +6,7 @@ import pytest
 
 from microveil import DataError, Plan, protect
 from microveil.plan.plan import RECOMMENDED
-from microveil.plan.propose import propose_plan
+from microveil.plan.propose.proposal import propose_plan
 from microveil.plan.sample import people
 
 

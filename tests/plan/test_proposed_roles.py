@@ -10,7 +10,7 @@ import pytest
 from numpy.typing import NDArray
 
 from microveil import Plan
-from microveil.plan.propose import propose_plan
+from microveil.plan.propose.proposal import propose_plan
 
 RECORDS = 600
 Values = NDArray[Any]

@@ -20,8 +20,8 @@ from microveil import (
     protect,
 )
 from microveil.core.choices import MethodName
-from microveil.release.certificate_text import clusters_of
-from microveil.report.words import done
+from microveil.show.certificates import clusters_of
+from microveil.show.report.report_words import done
 
 VALUES = [15_485_863 + 7919 * i for i in range(12)]  # no digit string of these may be published
 DOMAIN = Confidential(lower=0, upper=10**9)

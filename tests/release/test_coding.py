@@ -25,7 +25,7 @@ from microveil import (
 )
 from microveil.core.coding import Coding
 from microveil.plan.taxonomy import groups_at
-from microveil.release.certificate_text import domain_of
+from microveil.show.certificates import domain_of
 
 WAGES = [float(x) for x in [-3, *range(0, 2000, 100), 9_999, 70_000]]
 TREE = {"health": ["nurse", "doctor"], "craft": {"wood": ["joiner", "carver"], "smith": []}}

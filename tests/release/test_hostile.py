@@ -24,7 +24,7 @@ from microveil import (
     verdict,
 )
 from microveil.formats import write_table
-from microveil.plan.propose import propose_plan
+from microveil.plan.propose.proposal import propose_plan
 from microveil.release.detail import Detail
 
 Libraries = {

@@ -12,8 +12,8 @@ import pytest
 
 from microveil import Confidential, FileError, Plan, PlanError, protect, protect_file
 from microveil.formats import sha256_of
-from microveil.release.certificate_text import facts_of
 from microveil.release.ledger import Ledger, declare, reserved, withdraw
+from microveil.show.certificates import facts_of
 from tests.conftest import Run
 
 PEOPLE = pl.DataFrame({"age": range(20, 80), "wage": range(0, 6000, 100)})

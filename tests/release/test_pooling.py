@@ -28,10 +28,10 @@ from microveil import (
     protect,
     protect_file,
 )
+from microveil.attacks import linkage
 from microveil.core.choices import Pooling
 from microveil.engines.memory import MemoryEngine
-from microveil.evaluation import linkage
-from microveil.release.certificate_text import how_hidden
+from microveil.show.certificates import how_hidden
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore:.*iDP publishes the category", "ignore:.*the data decided", "ignore:.*voids the claim"

@@ -28,6 +28,7 @@ from microveil import (
     verdict,
 )
 from microveil.release.key import Key
+from microveil.show.verdicts import verdict_lines
 from tests.conftest import Run
 
 AGE = Confidential(kind="integer", lower=0, upper=120)
@@ -118,8 +119,8 @@ def test_a_release_says_what_pseudonyms_give_away(key: Path) -> None:
     assert "It is about one record on its own" in certificate.levels[2].statement
     assert "as visit (moved by days) can" in certificate.levels[2].statement
     found = verdict(table, release, seed=1)
-    assert {"Pseudonyms", "Moved dates"} <= dict(found.lines()).keys()
-    assert "pooling leaves nobody" not in str(list(found.lines()))
+    assert {"Pseudonyms", "Moved dates"} <= dict(verdict_lines(found)).keys()
+    assert "pooling leaves nobody" not in str(list(verdict_lines(found)))
     with pytest.raises(DataError, match="in the release without the key"):
         verdict(table, release, known=["id"])
 

@@ -26,6 +26,7 @@ from microveil import (
 )
 from microveil.cli.commands import app
 from microveil.plan.rules import parse, pooled_together
+from microveil.show.verdicts import verdict_lines
 
 random = np.random.default_rng(11)
 BORN = Confidential(lower=date(1920, 1, 1), upper=date(2020, 12, 31))
@@ -205,7 +206,7 @@ def test_kept_columns_stay_and_what_cannot_be_kept_is_counted() -> None:
     (outcome,) = release.rules
     assert outcome.released == 4
     assert "4 could not be changed to keep it" in str(outcome)
-    assert any(about == "Rules" for about, _ in verdict(table, release).lines())
+    assert any(about == "Rules" for about, _ in verdict_lines(verdict(table, release)))
     found = evaluate(table, release)
     assert found.value("utility.rule_broken", "part <= limit") == pytest.approx(4 / 300)
     assert found.value("utility.rule_changed", "part <= limit") == (outcome.masked or 0) / 300

@@ -10,10 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from microveil import Confidential, DataError, Plan, PlanError, evaluate, protect
+from microveil.attacks.known import proved
 from microveil.core.choices import GuaranteeName, MethodName, Partition
 from microveil.errors import noted
-from microveil.evaluation.expected import expected_error
-from microveil.evaluation.known import proved
+from microveil.measures.expected_error import expected_error
 from microveil.plan.scenarios import Scenario
 from tests.release.brute import centroids_of
 

@@ -23,21 +23,22 @@ from microveil import (
     protect,
     verdict,
 )
+from microveil.attacks.whole_units import UnitsLinked, link_units
+from microveil.compare.figures import Figure
+from microveil.compare.pairing import Pair, pair_up
 from microveil.core.choices import GuaranteeName, MethodName, Pooling
 from microveil.core.joint_units import cluster_units
 from microveil.core.methods import METHODS
 from microveil.core.noise import SeededWords
 from microveil.engines.memory import ReleasedInMemory
 from microveil.errors import noted
-from microveil.evaluation.glance import glance
-from microveil.evaluation.next_step import next_step
-from microveil.evaluation.pairing import Pair, pair_up
-from microveil.evaluation.result import Figure
-from microveil.evaluation.unit_linkage import UnitsLinked, link_units
-from microveil.exploration import explore
+from microveil.judge.explore import explore
+from microveil.judge.glance import glance
+from microveil.judge.next_step import next_step
 from microveil.plan.problems import plan_and_problems
 from microveil.release.ledger import Ledger, declare
 from microveil.release.release import Release
+from microveil.show.verdicts import verdict_lines
 from tests.release.brute import centroids_of
 
 RANDOM = np.random.default_rng(5)
@@ -296,7 +297,7 @@ def test_units_are_counted_in_the_evaluation_and_the_verdict() -> None:
     release = protect(PEOPLE, PLAN.replace(anonymity=5), seed=1)
     assert evaluate(PEOPLE, release).value("utility.unit_consistency") == 1
     assert ("Units", "100% of 40 units have the same released values of income, dwelling in all "
-            "their records.") in list(verdict(PEOPLE, release, seed=1).lines())  # fmt: skip
+            "their records.") in list(verdict_lines(verdict(PEOPLE, release, seed=1)))  # fmt: skip
     shuffled = release.data.with_columns(pl.col("income").shuffle(seed=1))
     found = evaluate(PEOPLE, shuffled, aligned=True)
     assert not [figure for figure in found.figures if "unit" in figure.measure]  # no plan

@@ -5,10 +5,10 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from microveil.app.markup import items, message
-from microveil.app.session import Outcome, remember
-from microveil.benchmarking import QUICK_RECORDS, Benchmark, attack_beside_others
-from microveil.benchmarking.attacks import INFORMED
+from microveil.app.session_state import Outcome, remember
 from microveil.errors import MicroveilError
+from microveil.lab.benchmark import QUICK_RECORDS, Benchmark, attack_beside_others
+from microveil.lab.benchmark.benchmark_attacks import INFORMED
 
 if TYPE_CHECKING:
     import altair as alt
@@ -49,7 +49,7 @@ def _attack(outcome: Outcome) -> Benchmark:
 
 def map_of_attacks(found: Benchmark) -> "alt.VConcatChart":
     """Draw the map in one column, with the plan marked."""
-    from microveil.benchmarking.drawing import draw_narrow
+    from microveil.lab.benchmark.drawing import draw_narrow
 
     [name] = found.names
     return draw_narrow(name, found.points(name))
@@ -57,7 +57,7 @@ def map_of_attacks(found: Benchmark) -> "alt.VConcatChart":
 
 def promises(found: Benchmark) -> list[tuple[str, str]]:
     """Say what the numbers stand for."""
-    from microveil.benchmarking.drawing import listed
+    from microveil.lab.benchmark.drawing import listed
 
     [name] = found.names
     return listed(found.points(name))

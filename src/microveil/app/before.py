@@ -3,9 +3,10 @@
 import streamlit as st
 
 from microveil.app.markup import figures, message
-from microveil.app.session import Chosen, remember
+from microveil.app.session_state import Chosen, remember
 from microveil.errors import MicroveilError
-from microveil.evaluation.classical import risk
+from microveil.measures.classical import risk
+from microveil.show.risks import risk_notes, risk_rows, risk_sentence
 
 
 def risk_before(source: Chosen) -> None:
@@ -26,7 +27,7 @@ def risk_before(source: Chosen) -> None:
             named = tuple(name for name in (*keys, *sensitive, household) if name)
             table = source.upload.read(named)[0] if source.upload else source.table
             found = risk(table, keys=keys, weight=weight, household=household, sensitive=sensitive)
-            return found.sentence, found.notes, list(found.rows())
+            return risk_sentence(found), risk_notes(found), list(risk_rows(found))
 
         chosen = (source.identity, *map(tuple, (keys, sensitive)), weight, household)
         try:

@@ -4,13 +4,13 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from microveil.charts.curves import Curve
-from microveil.charts.distributions import distribution
-from microveil.charts.frontier import frontier
-from microveil.charts.risk_map import risk_map
-from microveil.charts.shares import Shares
-from microveil.exploration import Exploration
-from microveil.exploration.curves import map_of
+from microveil.judge.explore import Exploration
+from microveil.show.charts.distributions import distribution
+from microveil.show.charts.frontier_chart import frontier
+from microveil.show.charts.histograms import Shares
+from microveil.show.charts.points import map_of
+from microveil.show.charts.risk_map import risk_map
+from microveil.show.charts.series import Curve
 
 if TYPE_CHECKING:
     import altair as alt

@@ -4,12 +4,12 @@ import polars as pl
 import streamlit as st
 
 from microveil.app.markup import message
-from microveil.app.session import Chosen, remember
+from microveil.app.session_state import Chosen, remember
 from microveil.app.upload import Upload, possible_options
 from microveil.errors import MicroveilError
 from microveil.formats import Table
 from microveil.plan.plan import Plan
-from microveil.plan.propose import propose
+from microveil.plan.propose.proposal import propose
 from microveil.plan.sample import people, recommended_people_plan
 
 LARGEST_UPLOAD = 4_000

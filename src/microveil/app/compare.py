@@ -3,11 +3,11 @@
 import narwhals as nw
 import polars as pl
 
-from microveil.charts.shares import Shares
-from microveil.evaluation.compared import kind_of
-from microveil.evaluation.pairing import pair_up
+from microveil.compare.paired_columns import kind_of
+from microveil.compare.pairing import pair_up
 from microveil.release.release import Release
-from microveil.report.shapes import shapes
+from microveil.show.charts.histograms import Shares
+from microveil.show.report.shapes import shapes
 
 
 def compare(original: pl.DataFrame, release: Release) -> list[Shares]:

@@ -7,11 +7,11 @@ from typing import NamedTuple
 
 from microveil.app.upload import private_folder
 from microveil.errors import noted
-from microveil.evaluation import Evaluation
 from microveil.formats import Table
+from microveil.judge.evaluation import Evaluation
 from microveil.release.release import Release
 
-HAS_REPORT = all(find_spec(module) for module in ("microveil.report", "vl_convert"))
+HAS_REPORT = all(find_spec(module) for module in ("microveil.show.report", "vl_convert"))
 
 
 class Files(NamedTuple):
@@ -40,7 +40,7 @@ def files_of(release: Release, name: str, ending: str) -> Files:
 def report_of(original: Table, release: Release, evaluation: Evaluation) -> bytes:
     """Write the private report of a release that was evaluated."""
     with noted():
-        page: str = import_module("microveil.report").report(
+        page: str = import_module("microveil.show.report").report(
             original, release, evaluation=evaluation
         )
     return page.encode()

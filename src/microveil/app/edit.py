@@ -7,7 +7,7 @@ import streamlit as st
 
 from microveil.app.attributes import COLUMNS, Row, rows_of
 from microveil.app.markup import message
-from microveil.app.session import Chosen, Edited
+from microveil.app.session_state import Chosen, Edited
 from microveil.core.methods import METHODS
 from microveil.formats import TableMeta
 from microveil.formats.table import ColumnMeta

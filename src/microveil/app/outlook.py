@@ -10,10 +10,10 @@ import polars as pl
 from microveil.core.methods import METHODS
 from microveil.engines.memory import MemoryEngine
 from microveil.errors import noted
-from microveil.evaluation.expected import ExpectedError, expected_error, expected_of
-from microveil.exploration import Exploration, explore
-from microveil.exploration.engine import RepeatedEngine
-from microveil.exploration.frontier import candidates, starting_plan
+from microveil.judge.explore import Exploration, explore
+from microveil.judge.explore.candidates import candidates, starting_plan
+from microveil.judge.explore.repeated import RepeatedEngine
+from microveil.measures.expected_error import ExpectedError, expected_error, expected_of
 from microveil.plan.plan import Plan
 from microveil.release.choose_k import resolve_and_choose
 from microveil.release.resolve import resolve

@@ -10,19 +10,21 @@ from microveil.app.attacked import attacked
 from microveil.app.charts import before_and_after
 from microveil.app.compare import compare
 from microveil.app.downloads import HAS_REPORT, files_of, report_of
+from microveil.app.figures_table import readings_of, remarks
 from microveil.app.markup import graded, items, message, readings, shares, verdict
-from microveil.app.session import KEY, Chosen, Outcome, remember
-from microveil.app.words import readings_of, remarks
-from microveil.charts.shares import Shares
+from microveil.app.session_state import KEY, Chosen, Outcome, remember
+from microveil.compare.figures import LINKAGE, percent
 from microveil.errors import MicroveilError, noted
-from microveil.evaluation import Evaluation, also_known, evaluate
-from microveil.evaluation.grades import PUBLISH, RULES, how_risky, how_useful, passes, said_of
-from microveil.evaluation.next_step import Change, next_step_after
-from microveil.evaluation.result import LINKAGE, percent, side_by_side
 from microveil.formats import FORMATS, WRITABLE
+from microveil.judge.change import Change
+from microveil.judge.evaluation import Evaluation, also_known, evaluate
+from microveil.judge.grades import PUBLISH, RULES, how_risky, how_useful, passes, said_of
+from microveil.judge.next_step import next_step_after
 from microveil.plan.plan import Plan
 from microveil.release.certificate import Certificate
 from microveil.release.protect import protect
+from microveil.show.charts.histograms import Shares
+from microveil.show.evaluations import scenarios_side_by_side
 
 
 def run(chosen: Chosen, plan: Plan | None) -> Outcome | None:
@@ -129,7 +131,7 @@ def _next_step(evaluation: Evaluation) -> Change | None:
 def _scenarios(evaluation: Evaluation) -> None:
     rows = [
         (label, [percent(found[measure].value) for measure in LINKAGE])
-        for label, found in side_by_side(evaluation.figures)
+        for label, found in scenarios_side_by_side(evaluation.figures)
     ]
     if rows:
         st.subheader("Scenarios", anchor=False)

@@ -76,7 +76,7 @@ def serve(port: int, *, browser: bool) -> None:
     from starlette.middleware import Middleware
     from starlette.middleware.trustedhost import TrustedHostMiddleware
 
-    page = Path(__file__).with_name("page.py")
+    page = Path(__file__).with_name("main_page.py")
     only_here = Middleware(TrustedHostMiddleware, allowed_hosts=_HOSTS, www_redirect=False)
     sys.argv = [str(page)]  # beside which Streamlit looks for settings
     if hasattr(signal, "SIGHUP") and signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:

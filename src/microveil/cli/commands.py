@@ -104,9 +104,9 @@ def plan(
     quiet: Quiet = False,
 ) -> None:
     """Look at a file and write a commented plan that a person can edit, or check an edited one."""
-    from microveil.cli.terminal import lost_of, show_proposed
+    from microveil.cli.screens_of_commands import lost_of, show_proposed
     from microveil.formats import check_output, load, write_text
-    from microveil.plan.propose import propose
+    from microveil.plan.propose.proposal import propose
 
     if check is not None:
         _check_plan(check, data, quiet=quiet)
@@ -125,7 +125,7 @@ def plan(
 
 def _check_plan(path: Path, data: "Source", *, quiet: bool) -> None:
     from microveil.errors import all_of
-    from microveil.release.check import check
+    from microveil.release.dry_run import check
 
     problems = check(data, path)
     if problems:
@@ -164,9 +164,9 @@ def risk(
     k-anonymity, expected re-identifications, SUDA2 and l-diversity, as sdcMicro has them. Nothing
     is written. What it prints is a function of the data: keep it private.
     """
-    from microveil.evaluation.classical import risk
-    from microveil.evaluation.classical_result import side_by_side
+    from microveil.measures.classical import risk
     from microveil.plan.plan import Plan
+    from microveil.show.risks import risks_side_by_side
 
     made = None if plan is None else Plan.read(plan)
     tables = {"original": data} | ({} if release is None else {"release": data.of_release(release)})
@@ -187,7 +187,7 @@ def risk(
         shown = figures["original"] if release is None else figures
         typer.echo(visible(dumps(shown, indent=2, ensure_ascii=False)))
     else:
-        _say(side_by_side(found))
+        _say(risks_side_by_side(found))
 
 
 @app.command()
@@ -276,15 +276,15 @@ def protect(
     could be found in the release and what was lost, and prints a verdict, for you alone.
     """
     from microveil.cli.job import open_job
-    from microveil.cli.terminal import show_verdict
-    from microveil.evaluation.grades import PUBLISH
-    from microveil.evaluation.verdict import Verdict
+    from microveil.cli.screens_of_commands import show_verdict
+    from microveil.judge.grades import PUBLISH
+    from microveil.judge.verdict import Verdict
     from microveil.plan.flags import plan_for_columns, settings_from_file, with_scenario
     from microveil.plan.plan import read_text
     from microveil.plan.problems import located
-    from microveil.release.certificate_text import show_release, show_stamp
     from microveil.release.key import key_of
     from microveil.release.ledger import check_left
+    from microveil.show.certificates import show_release, show_stamp
 
     _check_report(report, overwrite=overwrite, source=data.path)
     job = open_job(
@@ -370,7 +370,7 @@ def ledger(
     with --ledger: what would spend more than is left is refused before any work. A run that was
     killed stays in the ledger and counts until it is withdrawn.
     """
-    from microveil.cli.terminal import show_ledger
+    from microveil.cli.screens_of_commands import show_ledger
     from microveil.release import ledger as ledgers
 
     if budget is not None:
@@ -389,7 +389,7 @@ def certificate(
     """Print a certificate for people, and check it against its file where that lies beside it."""
     from microveil.formats import sha256_of, write_text
     from microveil.release.certificate import Certificate
-    from microveil.release.certificate_text import show_certificate
+    from microveil.show.certificates import show_certificate
 
     _check_report(html, overwrite=overwrite, source=file)
     read = Certificate.read(file)
@@ -404,7 +404,7 @@ def certificate(
     if protected:
         _say(f"{protected}: matches the certificate.")
     if html is not None:
-        from microveil.report import certificate_page
+        from microveil.show.report import certificate_page
 
         write_text(html, certificate_page(read))
         _say(f"Wrote {html}")
@@ -444,8 +444,8 @@ def evaluate(
     function of the data: keep it private.
     """
     from microveil.cli.job import tables_on_spark
-    from microveil.evaluation import evaluate
     from microveil.formats import write_text
+    from microveil.judge.evaluation import evaluate
     from microveil.release.release import order_beside
 
     _check_report(report, overwrite=overwrite, source=original.path)
@@ -470,7 +470,7 @@ def evaluate(
     else:
         _say(outcome)
     if report is not None:
-        from microveil.report import report as page_of
+        from microveil.show.report import report as page_of
 
         write_text(report, page_of(**files, evaluation=outcome), private=True)
         _say(f"Report {report} (do not publish)", quiet=json)
@@ -493,7 +493,7 @@ def audit(
 
     Nothing is written. What it prints is a function of the data: keep it private.
     """
-    from microveil.auditing import audit
+    from microveil.lab.audit import audit
     from microveil.plan.plan import Plan, read_text
     from microveil.plan.problems import located
 
@@ -544,8 +544,8 @@ def explore(
 
     What it prints and draws is a function of the data: keep it private.
     """
-    from microveil.exploration import explore
     from microveil.formats import check_output, moved_into_place
+    from microveil.judge.explore import explore
     from microveil.plan.plan import Plan, read_text
     from microveil.plan.problems import located
 
@@ -553,7 +553,7 @@ def explore(
     for path, ending in wanted.items():
         check_output(path, overwrite=overwrite, source=data.path, suffixes=(ending,))
     if svg is not None:
-        import microveil.charts.render  # noqa: F401 - says what to install
+        import microveil.show.charts.render  # noqa: F401 - says what to install
     text = None if plan is None else read_text(plan)
     with located(text), _progress(quiet=quiet) as progress:
         found = explore(
@@ -606,7 +606,7 @@ def benchmark(
     Writes results.parquet and a map of each table. Goes on where it was stopped. What it prints and
     draws is a function of the data: keep it private.
     """
-    from microveil.benchmarking.write import benchmark_all
+    from microveil.lab.benchmark.results_file import benchmark_all
     from microveil.plan.plan import Plan, read_text
     from microveil.plan.problems import located
 
@@ -643,7 +643,7 @@ def reproduce(
 
     Writes results.parquet, four figures and claims.md. Goes on where it was stopped.
     """
-    from microveil.paper import reproduce
+    from microveil.lab.paper import reproduce
 
     with _progress(quiet=quiet) as progress:
         written = reproduce(data, out, runs, quick, progress)
@@ -700,7 +700,7 @@ def page(
 def _check_report(path: Path | None, *, overwrite: bool, source: Path | None) -> None:
     """Refuse a page that could not be written or drawn, before any work is done."""
     if path is not None:
-        import microveil.report  # noqa: F401 - says what to install
+        import microveil.show.report  # noqa: F401 - says what to install
         from microveil.formats import check_output
 
         check_output(path, overwrite=overwrite, source=source, suffixes=(".html",))

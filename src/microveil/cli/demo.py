@@ -6,15 +6,16 @@ from pathlib import Path
 
 from rich.console import RenderableType
 
-from microveil.cli.terminal import Rows, show_before_and_after
+from microveil.cli.screens_of_commands import Rows, show_before_and_after
 from microveil.errors import FileError
-from microveil.evaluation.verdict import verdict
 from microveil.formats import moved_into_place
 from microveil.formats.paths import check_place
+from microveil.judge.verdict import verdict
 from microveil.plan.sample import people, recommended_people_plan
 from microveil.plan.survey import survey, survey_plan
-from microveil.release.certificate_text import show_release
-from microveil.release.protect import Progress, protect
+from microveil.release.protect import protect
+from microveil.show.certificates import show_release
+from microveil.types import Progress
 
 
 def command() -> str:

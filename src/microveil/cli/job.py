@@ -6,19 +6,19 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from microveil.cli.options import EngineName
-from microveil.core.tables import UserTable
 from microveil.errors import MicroveilError, PlanError
-from microveil.evaluation.verdict import Verdict, verdict
 from microveil.formats import Source, Table, TableMeta, check_values, load, write_text
+from microveil.judge.verdict import Verdict, verdict
 from microveil.plan.plan import Plan
 from microveil.plan.problems import plan_of
 from microveil.release.certificate import Certificate
-from microveil.release.check import plan_with
+from microveil.release.dry_run import plan_with
 from microveil.release.ledger import given_back_on_failure
-from microveil.release.protect import Progress, protect
+from microveil.release.protect import protect
 from microveil.release.protect_file import column_names, is_columnwise, protect_file
 from microveil.release.release import Release, Written
 from microveil.release.store import LocalStore
+from microveil.types import Progress, UserTable
 
 
 @dataclass(frozen=True)
@@ -116,7 +116,7 @@ class _InMemory:
             found = _judged(table, release, progress) if judge else None
             written = release.write_to(self._places, keep_order=self._keep_order)
         if self._report is not None:
-            from microveil.report import report
+            from microveil.show.report import report
 
             page = report(table, release, certificate=written.certified)
             write_text(self._report, page, private=True)
@@ -191,10 +191,10 @@ class _OnSpark:
         overwrite: bool,
         report: Path | None,
     ) -> None:
-        from microveil.engines.spark.session import open_session, read_parquet
+        from microveil.engines.spark.connection import open_session, read_parquet
 
         spark = open_session(master).newSession()  # whose settings are its own
-        from microveil.engines.spark.files import SCRATCH, place
+        from microveil.engines.spark.scratch_files import SCRATCH, place
         from microveil.release.spark_store import SparkStore
 
         source = place(spark, str(data.location))
@@ -236,10 +236,10 @@ def tables_on_spark(
     original: Source, protected: str, detail: str | None, master: str | None
 ) -> dict[str, Any]:
     """Open an original, its release and the private detail on Spark, for `evaluate`."""
-    from microveil.engines.spark.session import open_session, read_parquet
+    from microveil.engines.spark.connection import open_session, read_parquet
 
     spark = open_session(master).newSession()
-    from microveil.engines.spark.files import place
+    from microveil.engines.spark.scratch_files import place
     from microveil.release.spark_store import SparkStore
 
     beside = SparkStore(spark).places(protected, detail=True).detail
@@ -254,8 +254,8 @@ def _reporting(
     original: UserTable, release: Release, data: Source, path: Path, progress: Progress | None
 ) -> Callable[[Certificate], None]:
     """Evaluate a release where records of it are drawn; return what writes its private report."""
-    from microveil.evaluation import evaluate
-    from microveil.report import report
+    from microveil.judge.evaluation import evaluate
+    from microveil.show.report import report
 
     evaluation = evaluate(original, release, progress=progress)
 

@@ -9,10 +9,10 @@ import numpy as np
 
 from microveil.core.choices import GuaranteeName
 from microveil.core.clusters import ClusterSummary
-from microveil.core.grid import Integers, Reals
 from microveil.core.methods import Method, Reach
 from microveil.core.sensitivity import DomainUnits, Reaches
 from microveil.errors import PlanError
+from microveil.types import Integers, Reals
 
 LEAST_WIDTH = 2**40
 """A domain is so many grid units wide or more: see `grid.grid_of_domain`."""

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from microveil.core.grid import Integers, Reals
+from microveil.types import Integers, Reals
 
 
 @dataclass(frozen=True, eq=False)

@@ -6,8 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from microveil.core.attribute import CategorySettings, Kind
-from microveil.core.grid import Integers, Reals
 from microveil.core.noise import WordSource, permute_and_flip, randomised_response
+from microveil.types import Integers, Reals
 
 
 @dataclass(frozen=True, eq=False)

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from microveil.core.grid import Integers
+from microveil.types import Integers
 
 LARGEST_TOTAL = 2**62
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from microveil.core.grid import Reals
+from microveil.types import Reals
 
 
 @dataclass(frozen=True)

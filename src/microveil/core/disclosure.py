@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from microveil.core.grid import Integers, Reals
+from microveil.types import Integers, Reals
 
 _ALMOST_ALL = 1e-4
 """Share of people outside the sample below which a series is exact, and the logarithm is not."""

@@ -9,10 +9,8 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-Integers = NDArray[np.int64]
-Reals = NDArray[np.float64]
+from microveil.types import Integers, Reals
 
 LARGEST_UNITS = 2**60
 """Grid positions stay within ±2^60, so that sums of three differences fit 64 bits."""

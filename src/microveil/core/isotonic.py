@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from microveil.core.grid import Integers, Reals, power_of_two_below
+from microveil.core.grid import power_of_two_below
+from microveil.types import Integers, Reals
 
 _LARGEST_SQUARED = 2.0**500
 
@@ -66,7 +67,7 @@ def across_ranges(part: Integers, values: Reals, weights: Reals) -> tuple[Reals,
 
 
 def _pooled(values: Reals, weights: Reals) -> Reals:
-    from microveil.core.kernels.isotonic import pool_adjacent_violators
+    from microveil.core.kernels.pool_adjacent import pool_adjacent_violators
 
     size = _size_of(values)
     return pool_adjacent_violators(values / size, weights) * size

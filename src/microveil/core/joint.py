@@ -7,10 +7,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from microveil.core.attribute import AttributeSettings, CategorySettings, NumericSettings
-from microveil.core.grid import Integers, Reals
 from microveil.core.mdav import joint_clusters, standardise
 from microveil.core.noise import WordSource, random_order
 from microveil.core.pooling import Present
+from microveil.types import Integers, Reals
 
 
 def cluster_points(

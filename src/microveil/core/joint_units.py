@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from microveil.core.attribute import AttributeSettings
-from microveil.core.grid import Integers, Reals
 from microveil.core.joint import cluster_points
 from microveil.core.noise import WordSource, random_order
+from microveil.types import Integers, Reals
 
 _MOST_RANKS = 8
 """Ranks whose places count each by itself where units are compared; later ones count together."""

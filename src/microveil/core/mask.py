@@ -22,11 +22,11 @@ from microveil.core.categories import (
     summarise_categories,
 )
 from microveil.core.clusters import ClusterSummary, TrimmedSummary, singletons, summarise
-from microveil.core.grid import Integers, Reals
 from microveil.core.isotonic import isotonic, penalised_isotonic
 from microveil.core.noise import LARGEST_SCALE, WordSource, add_discrete_laplace
 from microveil.core.partition import cut
 from microveil.errors import DataError
+from microveil.types import Integers, Reals
 
 Ends = tuple[bool, bool]
 """Whether a range of clusters begins with the first, and ends with the last, of all of them."""

@@ -9,8 +9,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 
-from microveil.core.grid import Integers, Reals
 from microveil.errors import DataError, PlanError
+from microveil.types import Integers, Reals
 
 
 def block_size(attributes: int) -> int:
@@ -84,7 +84,7 @@ def mdav(points: Reals, k: int) -> Integers:
     array([1, 2, 1, 2, 2, 0, 0])
     """
     _check(points, k)
-    from microveil.core.kernels import mdav as kernels
+    from microveil.core.kernels import mdav_steps as kernels
 
     return kernels.mdav(np.array(points.T, dtype=np.float64, order="C"), k)
 
@@ -104,7 +104,7 @@ def cut_blocks(points: Reals, order: Integers, most: int) -> list[Integers]:
     """
     if most < 1:
         raise PlanError(f"a block must have room for 1 record or more, got {most}")
-    from microveil.core.kernels import mdav as kernels
+    from microveil.core.kernels import mdav_steps as kernels
 
     waiting, blocks = [(order, -(-len(order) // most))], []
     while waiting:

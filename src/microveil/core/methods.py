@@ -10,7 +10,6 @@ from typing import Literal
 
 from microveil.core.choices import GuaranteeName, MethodName, Post
 from microveil.core.clusters import ClusterSummary
-from microveil.core.grid import Integers
 from microveil.core.sensitivity import (
     DomainUnits,
     Reaches,
@@ -19,6 +18,7 @@ from microveil.core.sensitivity import (
     local_reaches,
     reclustered_reaches,
 )
+from microveil.types import Integers
 
 Reach = Callable[[ClusterSummary, DomainUnits], Reaches]
 

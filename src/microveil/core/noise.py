@@ -9,8 +9,8 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from microveil.core.grid import Integers
 from microveil.errors import PlanError
+from microveil.types import Integers
 
 Words = NDArray[np.uint64]
 
@@ -89,7 +89,7 @@ def add_discrete_laplace(centroids: Integers, scales: Integers, source: WordSour
     >>> add_discrete_laplace(np.array([5, 7]), np.array([0, 0]), SystemWords())
     array([5, 7])
     """
-    from microveil.core.kernels import noise as kernels
+    from microveil.core.kernels import draws as kernels
 
     masked = np.empty_like(centroids)
     draw_all(
@@ -119,7 +119,7 @@ def permute_and_flip(scores: Integers, rate: Fraction, source: WordSource) -> In
     >>> permute_and_flip(np.array([[0, 900], [900, 0]]), Fraction(1), SystemWords())
     array([1, 0])
     """
-    from microveil.core.kernels import noise as kernels
+    from microveil.core.kernels import draws as kernels
 
     chosen = np.empty(len(scores), dtype=np.int64)
     scores, (top, bottom) = np.ascontiguousarray(scores), _at_most(rate)
@@ -141,7 +141,7 @@ def randomised_response(
     Whatever a record's category is, the probability of each answer differs by a factor of at
     most exp(ε). Drawn exactly, as `permute_and_flip` is.
     """
-    from microveil.core.kernels import noise as kernels
+    from microveil.core.kernels import draws as kernels
 
     masked, (top, bottom) = np.empty_like(codes), _at_most(epsilon)
     draw_all(

@@ -4,7 +4,7 @@ import numpy as np
 
 from microveil.core.attribute import AttributeSettings, NumericSettings
 from microveil.core.clusters import cluster_sizes
-from microveil.core.grid import Integers
+from microveil.types import Integers
 
 INNER_NOISE = 0.3
 """How much of the noise of inner clusters counts where isotonic regression follows.
@@ -31,7 +31,7 @@ def cut(ranked: Integers, settings: AttributeSettings) -> Integers:
     """
     if settings.partition == "fixed" or not isinstance(settings, NumericSettings):
         return cluster_sizes(len(ranked), settings.k)
-    from microveil.core.kernels.partition import cheapest_cuts
+    from microveil.core.kernels.cuts import cheapest_cuts
 
     method, domain = settings.method, settings.domain_units
     with_noise = settings.partition == "noise-optimal"

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from microveil.core.attribute import AttributeSettings
 from microveil.core.choices import Pooling
-from microveil.core.grid import Integers, Reals
 from microveil.core.noise import WordSource, draw_all
+from microveil.types import Integers, Reals
 
 Present = NDArray[np.bool_]
 
@@ -89,7 +89,7 @@ def clusters_of(label: Integers) -> JointClusters:
     >>> clusters_of(np.array([1, 0, 1, 0, 1])).order
     array([1, 3, 0, 2, 4])
     """
-    from microveil.core.kernels import pooling as kernels
+    from microveil.core.kernels import permutations as kernels
 
     size = np.bincount(label)
     return JointClusters(kernels.by_cluster(label, np.cumsum(size)), size)
@@ -117,7 +117,7 @@ def exchange(clusters: JointClusters, source: WordSource) -> Integers:
     >>> exchange(clusters, SeededWords(1))
     array([4, 5, 0, 3, 2, 1])
     """
-    from microveil.core.kernels import pooling as kernels
+    from microveil.core.kernels import permutations as kernels
 
     drawn, ends = clusters.order.copy(), clusters.ends
     draw_all(
@@ -140,7 +140,7 @@ def average_numbers(values: Reals, clusters: JointClusters, present: Present) ->
     >>> average_numbers(values, clusters_of(np.array([0, 0, 1, 1])), present)
     array([2.5, 9. ])
     """
-    from microveil.core.kernels import pooling as kernels
+    from microveil.core.kernels import permutations as kernels
 
     return kernels.means(values, present, clusters.order, clusters.ends)
 
@@ -157,7 +157,7 @@ def average_categories(
 
     Of two codes in the middle, or several that are equally frequent, one is drawn at random.
     """
-    from microveil.core.kernels import pooling as kernels
+    from microveil.core.kernels import permutations as kernels
 
     chosen, ends = np.empty(len(clusters.size), dtype=np.int64), clusters.ends
     draw_all(
@@ -176,7 +176,7 @@ def holds_the_same(before: NDArray[Any], after: NDArray[Any], clusters: JointClu
 
     Values are doubles or whole numbers of 64 bits; they are compared bit by bit, NaN included.
     """
-    from microveil.core.kernels import pooling as kernels
+    from microveil.core.kernels import permutations as kernels
 
     return kernels.same_multisets(
         before.view(np.int64), after.view(np.int64), clusters.order, clusters.ends

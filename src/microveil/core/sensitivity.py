@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from microveil.core.clusters import ClusterSummary, TrimmedSummary
-from microveil.core.grid import Integers
+from microveil.types import Integers
 
 
 class DomainUnits(NamedTuple):

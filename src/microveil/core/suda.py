@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from microveil.core.grid import Integers, Reals
+from microveil.types import Integers, Reals
 
 if TYPE_CHECKING:
-    from microveil.core.kernels.suda import Places, Words
+    from microveil.core.kernels.subsets import Places, Words
 
 MOST_SUBSETS = 2**32
 """The most combinations times subsets of keys that are searched: half a GiB of marks."""
@@ -66,7 +66,7 @@ def special_uniques(codes: Integers, counts: Integers, fraction: float = 0.01) -
     >>> special_uniques(codes, np.ones(3, int)).score.tolist()
     [2.0, 4.0, 2.0]
     """
-    from microveil.core.kernels.suda import add_minimal
+    from microveil.core.kernels.subsets import add_minimal
 
     combinations, keys = codes.shape
     score, shares = np.zeros(combinations), np.zeros((combinations, keys))
@@ -85,7 +85,7 @@ def special_uniques(codes: Integers, counts: Integers, fraction: float = 0.01) -
 
 def _search(codes: Integers, uniques: int) -> "Words":
     """Note on which subsets of keys the first combinations are unique."""
-    from microveil.core.kernels.suda import refine
+    from microveil.core.kernels.subsets import refine
 
     columns = np.ascontiguousarray(codes, np.int32)
     values = columns.max(axis=1) + 1

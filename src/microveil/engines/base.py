@@ -18,13 +18,13 @@ from microveil.core.attribute import (
     NumericSettings,
 )
 from microveil.core.coding import Coding
-from microveil.core.grid import Grid, Integers, Reals
+from microveil.core.grid import Grid
+from microveil.core.linear_rules import Kept, Rule, System
 from microveil.core.pooling import Pool
-from microveil.core.rules import Kept, Rule, System
-from microveil.core.tables import UserTable
 from microveil.engines.beside import Beside
 from microveil.plan.plan import Plan
 from microveil.plan.roles import Derived
+from microveil.types import Integers, Reals, UserTable
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 import polars as pl
 
-from microveil.core.tables import UserTable
+from microveil.types import UserTable
 
 
 class Fold(Protocol):

@@ -11,13 +11,13 @@ import polars as pl
 from numpy.typing import NDArray
 
 from microveil.core.attribute import AttributeSettings, NumericKind
-from microveil.core.grid import Integers
 from microveil.core.mask import Description
 from microveil.core.noise import WordSource, random_order
 from microveil.engines.base import Column, Released
 from microveil.engines.detail_rows import CLUSTERS, cluster_rows
 from microveil.engines.dtypes import column_like, column_of, describe, grouped
 from microveil.engines.memory import MemoryEngine
+from microveil.types import Integers
 
 ROW_GROUP = 1_000_000
 

@@ -9,9 +9,8 @@ import numpy as np
 import polars as pl
 
 from microveil.core.attribute import Category
-from microveil.core.grid import Reals
-from microveil.core.tables import UserColumn
 from microveil.engines.base import Column, Holds
+from microveil.types import Reals, UserColumn
 
 _DAYS = (-719_162.0, 2_932_896.0)  # the years 1 to 9999
 _MICROSECONDS = (-62_135_596_800_000_000.0, 253_402_300_799_999_968.0)  # the last double before

@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from microveil.core.grid import Integers
+from microveil.types import Integers
 
 
 @dataclass(frozen=True, eq=False)

@@ -21,10 +21,11 @@ from microveil.core.attribute import (
     NumericSettings,
 )
 from microveil.core.coding import Coding
-from microveil.core.expected import expected_errors, expected_squares
-from microveil.core.grid import Grid, Integers, Reals, grid_of_observed
+from microveil.core.expected_squares import expected_errors, expected_squares
+from microveil.core.grid import Grid, grid_of_observed
 from microveil.core.joint import cluster_points, points_of
 from microveil.core.joint_units import JointLabels, cluster_units
+from microveil.core.linear_rules import Kept, Rule, System, how_kept, keep, reference
 from microveil.core.mask import Description, mask_singly, publish
 from microveil.core.noise import WordSource, open_words, random_order
 from microveil.core.pooling import (
@@ -36,8 +37,6 @@ from microveil.core.pooling import (
     exchange,
     holds_the_same,
 )
-from microveil.core.rules import Kept, Rule, System, how_kept, keep, reference
-from microveil.core.tables import UserTable
 from microveil.engines.base import (
     CategoryFacts,
     Column,
@@ -68,6 +67,7 @@ from microveil.engines.strata import MaskedStrata, Order, mask_strata
 from microveil.errors import DataError
 from microveil.plan.plan import Plan
 from microveil.plan.roles import Derived
+from microveil.types import Integers, Reals, UserTable
 
 Number = TypeVar("Number", np.int64, np.float64)
 _MOST_THREADS = 8  # each holds a few columns of temporary values
@@ -206,7 +206,7 @@ class MemoryEngine:
         return {attribute: self._look(attribute, *ends) for attribute, ends in domains.items()}
 
     def _look(self, attribute: str, lower: float, upper: float) -> Facts:
-        from microveil.core.kernels import columns as kernels
+        from microveil.core.kernels import sorting as kernels
 
         values = self._values(attribute)
         not_finite, fractional, outside, smallest, largest = kernels.look(values, lower, upper)
@@ -265,7 +265,7 @@ class MemoryEngine:
         """
         if isinstance(attribute, CategorySettings):
             return self._codes(self._counting(attribute.name), attribute.categories)
-        from microveil.core.kernels import columns as kernels
+        from microveil.core.kernels import sorting as kernels
 
         grid = attribute.grid
         return kernels.to_units(self._values(attribute.name), grid.step, grid.origin)
@@ -618,7 +618,7 @@ def each_text(
 
 def _rank(values: Integers) -> tuple[Order, Integers]:
     """Return the order of ascending values, and the values in it."""
-    from microveil.core.kernels import columns as kernels
+    from microveil.core.kernels import sorting as kernels
 
     small = np.uint32 if len(values) < 2**32 else np.int64
     order, spare = np.empty(len(values), small), np.empty(len(values), small)

@@ -8,10 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from microveil.core.attribute import AttributeSettings, CategorySettings
-from microveil.core.grid import Integers
 from microveil.core.mask import Description, Masked, mask_clusters, summary_of
 from microveil.core.noise import WordSource, draw_all
 from microveil.core.partition import cut
+from microveil.types import Integers
 
 Order = NDArray[Any]
 """Positions of values in rank order, in 32 bits where that is enough."""
@@ -84,7 +84,7 @@ def mask_strata(
 
 def _shuffle_ties(order: Order, ranked: Integers, sizes: Integers, source: WordSource) -> None:
     """Put records of equal value into clusters at random."""
-    from microveil.core.kernels import columns as kernels
+    from microveil.core.kernels import sorting as kernels
 
     ends, inside = np.cumsum(sizes), np.zeros(1, dtype=np.bool_)
     tied = kernels.tied_across(ranked, ends)
@@ -100,6 +100,6 @@ def _shuffle_ties(order: Order, ranked: Integers, sizes: Integers, source: WordS
 
 def _spread(masked: NDArray[Any], sizes: Integers, order: Order, values: NDArray[Any]) -> None:
     """Give every record its cluster's masked value."""
-    from microveil.core.kernels import columns as kernels
+    from microveil.core.kernels import sorting as kernels
 
     kernels.spread(masked, sizes, order, values)

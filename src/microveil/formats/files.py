@@ -11,7 +11,6 @@ import narwhals as nw
 import polars as pl
 
 from microveil.core.choices import DateOrder
-from microveil.core.tables import UserTable
 from microveil.errors import FileError, FileWarning, require, warn
 from microveil.formats import columnar, csv, database, excel
 from microveil.formats.cage import Reader, caged
@@ -21,6 +20,7 @@ from microveil.formats.statistical import read as statistical_read
 from microveil.formats.statistical import write as statistical_write
 from microveil.formats.table import Source, Table, TableMeta, refuse_address
 from microveil.formats.values import without
+from microveil.types import UserTable
 
 Writer = Callable[[pl.DataFrame, Path, TableMeta], list[str]]
 

@@ -10,10 +10,9 @@ import polars as pl
 
 from microveil.core.attribute import Category
 from microveil.core.choices import DateOrder
-from microveil.core.grid import Integers
-from microveil.core.tables import UserTable
 from microveil.errors import DataError, FileError
-from microveil.plan.columns import Described
+from microveil.plan.propose.columns import Described
+from microveil.types import Integers, UserTable
 
 Finest = Literal["second", "millisecond", "microsecond"]
 _NANOSECONDS = {

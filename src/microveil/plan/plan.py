@@ -18,7 +18,6 @@ from pydantic import (
     model_validator,
 )
 
-from microveil.charts.summary import Summarised, Summary
 from microveil.core.choices import (
     DEFAULT_METHOD,
     DateOrder,
@@ -30,9 +29,7 @@ from microveil.core.choices import (
     Post,
 )
 from microveil.core.methods import METHODS
-from microveil.core.tables import UserTable
 from microveil.errors import DataError, FileError, PlanError, Problems
-from microveil.plan.check import check_plan, refuse_former_settings
 from microveil.plan.groups import Group, GroupSettings, from_names
 from microveil.plan.roles import (
     Confidential,
@@ -50,6 +47,9 @@ from microveil.plan.rules import check_rules, parse
 from microveil.plan.scenarios import Scenario, ScenarioSettings, check_scenarios
 from microveil.plan.toml import inline, texts
 from microveil.plan.units import check_units
+from microveil.plan.validate import check_plan, refuse_former_settings
+from microveil.shown import Shown
+from microveil.types import UserTable
 
 if TYPE_CHECKING:
     import polars as pl
@@ -163,7 +163,7 @@ RECOMMENDED: PlanOptions = {
 """The settings of `Plan.recommended`, for iDP methods with fixed clusters."""
 
 
-class Plan(Summarised, Part):
+class Plan(Shown, Part):
     """What is done to each attribute of a table, for which ε.
 
     Parameters
@@ -311,12 +311,7 @@ class Plan(Summarised, Part):
         problems.raise_found()
         return self
 
-    def _summary(self) -> Summary:
-        from microveil.plan.shown import summary
-
-        return summary(self)
-
-    __str__ = Summarised.__repr__
+    __str__ = Shown.__repr__
 
     @cached_property
     def confidential(self) -> Mapping[str, Confidential]:
@@ -478,7 +473,7 @@ class Plan(Summarised, Part):
         >>> plan.anonymity, plan.attributes["person"].role
         (10, 'identifier')
         """
-        from microveil.plan.propose import propose_plan
+        from microveil.plan.propose.proposal import propose_plan
 
         return cls.from_toml(propose_plan(_polars(table), "a table"))
 
@@ -494,7 +489,7 @@ class Plan(Summarised, Part):
         age.lower: not set → 0
         name: kept → identifier
         """
-        from microveil.plan.shown import difference
+        from microveil.plan.differences import difference
 
         return difference(self, other)
 

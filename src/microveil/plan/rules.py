@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from datetime import date
 from typing import TYPE_CHECKING
 
-from microveil.core.rules import Sign
+from microveil.core.linear_rules import Sign
 from microveil.errors import PlanError, Problems
 from microveil.plan.roles import did_you_mean
 

@@ -14,7 +14,6 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from microveil.charts.summary import Summarised, Summary, printed
 from microveil.core.attribute import (
     AttributeSettings,
     CategorySettings,
@@ -39,6 +38,7 @@ from microveil.release.guarantees import (
     three_levels,
 )
 from microveil.release.resolve import ResolvedPlan
+from microveil.shown import Shown
 
 _LARGEST = 100 * 10**6  # bytes: ten thousand attributes take a tenth of it
 Randomness = Literal["operating system", "seeded"]
@@ -162,7 +162,7 @@ class LedgerState(_Entry):
     statement: str
 
 
-class Certificate(Summarised, _Entry):
+class Certificate(Shown, _Entry):
     """The public certificate of a release; `print` shows all of it, as the command does."""
 
     certificate_version: Literal[3] = 3
@@ -214,15 +214,7 @@ class Certificate(Summarised, _Entry):
         exposed += (IN_ORDER,) if row_order == "as in the original" else ()
         return self.model_copy(update={"row_order": row_order, "not_protected": exposed, **changes})
 
-    def _summary(self) -> Summary:
-        from microveil.release.certificate_text import summary
-
-        return summary(self, "Certificate of a release protected with microveil")
-
-    def __str__(self) -> str:
-        from microveil.release.certificate_text import show_certificate
-
-        return printed(show_certificate(self))
+    __str__ = Shown.printed
 
     def to_json(self) -> str:
         """Return the certificate as JSON text."""

@@ -10,10 +10,10 @@ from typing import Any
 
 import polars as pl
 
-from microveil.core.tables import UserTable
 from microveil.errors import FileError
 from microveil.formats import check_regular
 from microveil.plan.plan import Plan
+from microveil.types import UserTable
 
 _TABLES = ("clusters.parquet", "losses.parquet", "rows.parquet", "joint.parquet")
 _RULES = "rules.parquet"

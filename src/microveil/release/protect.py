@@ -1,18 +1,17 @@
 """The straight line: resolve → mask every attribute → pool → keep rules → derive → finish."""
 
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 
 import polars as pl
 
-from microveil.core.tables import UserTable
 from microveil.engines.base import Engine, Pooled
 from microveil.engines.memory import MemoryEngine
 from microveil.errors import DataError, FileWarning, PlanError, warn
 from microveil.formats import load
 from microveil.plan.plan import Plan
+from microveil.release.budget_shares import warn_of_small_shares
 from microveil.release.certificate import certify
 from microveil.release.choose_k import resolve_and_choose
 from microveil.release.detail import Detail
@@ -20,12 +19,9 @@ from microveil.release.key import Key, key_of
 from microveil.release.ledger import reserved
 from microveil.release.release import Release
 from microveil.release.resolve import ResolvedPlan
-from microveil.release.rules import as_table, keep_rules
-from microveil.release.shares import warn_of_small_shares
+from microveil.release.rule_outcomes import as_table, keep_rules
 from microveil.release.store import LocalStore, Store
-
-Progress = Callable[[str, int, int], None]
-"""Called with what is being done, how much of it is done and how much there is."""
+from microveil.types import Progress, UserTable
 
 
 def protect(
@@ -95,7 +91,7 @@ def _protect(
 ) -> Release:
     """Walk the line on the engine that suits the table."""
     if type(data).__module__.startswith("pyspark."):
-        from microveil.engines.spark.engine import SparkEngine
+        from microveil.engines.spark.spark_engine import SparkEngine
         from microveil.release.spark_store import SparkStore
 
         if plan.na:

@@ -18,9 +18,10 @@ from microveil.formats.values import without
 from microveil.plan.plan import Plan
 from microveil.release.key import key_of
 from microveil.release.ledger import reserved
-from microveil.release.protect import Progress, check_plan, run
+from microveil.release.protect import check_plan, run
 from microveil.release.release import Release, Written
 from microveil.release.store import LocalStore
+from microveil.types import Progress
 
 COLUMNWISE = (".parquet", ".csv")
 _SHARE_OF_MEMORY = 8

@@ -6,9 +6,6 @@ from pathlib import Path
 
 import numpy as np
 
-from microveil.charts.summary import Summarised, Summary
-from microveil.core.grid import Integers
-from microveil.core.tables import UserTable
 from microveil.engines.base import Released
 from microveil.errors import FileError
 from microveil.formats import FORMATS, Domain, TableMeta, sha256_of
@@ -18,8 +15,10 @@ from microveil.release.certificate import Certificate, ProtectedFile
 from microveil.release.detail import Detail
 from microveil.release.key import Key
 from microveil.release.ledger import Spending
-from microveil.release.rules import RuleOutcome
+from microveil.release.rule_outcomes import RuleOutcome
 from microveil.release.store import Places, Store, places_of
+from microveil.shown import Shown
+from microveil.types import Integers, UserTable
 
 
 @dataclass(frozen=True)
@@ -31,7 +30,7 @@ class Written(Places):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Release(Summarised):
+class Release(Shown):
     """A protected table.
 
     Attributes
@@ -59,13 +58,6 @@ class Release(Summarised):
     spending: Spending | None = field(default=None, repr=False)
     key: Key | None = field(default=None, repr=False)
     rules: tuple[RuleOutcome, ...] = field(default=(), repr=False)
-
-    def _summary(self) -> Summary:
-        from microveil.release.certificate_text import summary
-
-        library = type(self.data).__module__.partition(".")[0]
-        title = f"Release: a {library} table of {len(self.data.columns):,} columns"
-        return summary(self.certificate, title)
 
     @property
     def data(self) -> UserTable:

@@ -11,9 +11,9 @@ from microveil.core.attribute import (
     CommonSettings,
     NumericSettings,
 )
+from microveil.core.linear_rules import Rule, System
 from microveil.core.methods import METHODS, methods_that
 from microveil.core.pooling import Pool
-from microveil.core.rules import Rule, System
 from microveil.engines.base import Facts, Table
 from microveil.errors import DataError, PrivacyWarning, Problems, few, warn
 from microveil.plan.groups import Group
@@ -29,7 +29,7 @@ from microveil.release.resolve_numbers import (
 )
 from microveil.release.resolve_rules import resolve_rules, typed
 from microveil.release.resolve_weight import check_sampling_weight, notes_on_weights
-from microveil.release.units import check_anonymity, check_strata, check_units
+from microveil.release.unit_checks import check_anonymity, check_strata, check_units
 
 _MOST_NAMES = 30
 _MOST_ALIKE = 5

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from microveil.core.attribute import NumericSettings
-from microveil.core.rules import Movable, Rule, System, reference
+from microveil.core.linear_rules import Movable, Rule, System, reference
 from microveil.engines.base import Column
 from microveil.errors import DataError, PlanError, Problems
 from microveil.plan.plan import Plan

@@ -13,7 +13,7 @@ import polars as pl
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own custom
 
-from microveil.engines.spark.files import (
+from microveil.engines.spark.scratch_files import (
     Files,
     check_shared,
     files_of,

@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
-from microveil.core.tables import UserTable
 from microveil.formats import TableMeta, check_output, moved_into_place, sha256_of, write_table
 from microveil.release.detail import Detail
+from microveil.types import UserTable
 
 Place = Any
 """A `Path` on this machine; on Spark the address of a file or directory, as text."""

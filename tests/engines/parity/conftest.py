@@ -13,10 +13,10 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 from microveil import Certificate, Detail, MicroveilError, Plan, protect, protect_file
-from microveil.core.grid import Integers
-from microveil.engines.spark.beside import fingerprint, staged_columns
-from microveil.engines.spark.session import check_installed, open_session
+from microveil.engines.spark.beside_spark import fingerprint, staged_columns
+from microveil.engines.spark.connection import check_installed, open_session
 from microveil.release.release import Written
+from microveil.types import Integers
 
 ENGINES = ("memory", "columnwise", "spark")
 LACKS: dict[str, tuple[str, ...]] = {"spark": ("units and strata",)}

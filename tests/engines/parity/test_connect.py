@@ -22,10 +22,10 @@ from microveil import (
     protect,
     verdict,
 )
-from microveil.engines.spark import files as spark_files
-from microveil.engines.spark import session
-from microveil.engines.spark.files import SCRATCH, Scratch
-from microveil.engines.spark.session import read_parquet
+from microveil.engines.spark import connection as session
+from microveil.engines.spark import scratch_files as spark_files
+from microveil.engines.spark.connection import read_parquet
+from microveil.engines.spark.scratch_files import SCRATCH, Scratch
 from microveil.engines.spark.shared_files import SharedFiles
 from microveil.formats import sha256_of
 from tests.conftest import Run

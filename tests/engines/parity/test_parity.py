@@ -11,7 +11,7 @@ from scipy import stats
 
 from microveil import Confidential, DataError, Derived, Plan, PlanError, PrivacyWarning
 from microveil.core.choices import GuaranteeName, MethodName
-from microveil.engines.spark import engine as line
+from microveil.engines.spark import spark_engine as line
 from microveil.release.ledger import declare
 from tests.engines.parity.conftest import LACKS, Outcome, RunOn, run_in_memory
 

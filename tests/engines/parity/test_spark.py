@@ -26,11 +26,11 @@ from microveil import (
     protect,
 )
 from microveil.core.kernels.keys import hashed
-from microveil.engines.spark import engine as line
-from microveil.engines.spark import files as spark_files
+from microveil.engines.spark import scratch_files as spark_files
+from microveil.engines.spark import spark_engine as line
 from microveil.engines.spark.arrow import Batches
-from microveil.engines.spark.files import SCRATCH, Scratch, files_of, locked
 from microveil.engines.spark.hadoop import HadoopFiles
+from microveil.engines.spark.scratch_files import SCRATCH, Scratch, files_of, locked
 from microveil.engines.spark.tasks import map_batches
 from microveil.engines.spark.workers import unpacked_clusters
 from microveil.formats import sha256_of

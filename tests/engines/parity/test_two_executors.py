@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from microveil import MicroveilError
-from microveil.engines.spark.session import check_installed
+from microveil.engines.spark.connection import check_installed
 from tests.engines.parity import two_executors
 from tests.engines.parity.two_executors import RECORDS
 

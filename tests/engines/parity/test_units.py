@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 from microveil import Confidential, Plan, PlanError
-from microveil.engines.spark.engine import _check as check_on_spark
+from microveil.engines.spark.spark_engine import _check as check_on_spark
 from tests.engines.parity.conftest import RunOn, run_in_memory
 
 RANDOM = np.random.default_rng(9)

@@ -7,7 +7,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from microveil.core.clusters import cluster_sizes, summarise
-from microveil.core.grid import Integers
 from microveil.engines.spark.arrow import longs, unpack
 from microveil.engines.spark.ranking import Bounds, deal_ranges, rank
 from microveil.engines.spark.workers import (
@@ -17,6 +16,7 @@ from microveil.engines.spark.workers import (
     pieces_of_clusters,
     whole_clusters,
 )
+from microveil.types import Integers
 
 
 @given(

@@ -21,8 +21,8 @@ import pyspark
 from pyspark.sql import DataFrame, SparkSession
 
 from microveil import Confidential, Plan, protect
-from microveil.engines.spark import engine as line
-from microveil.engines.spark.files import SCRATCH, Scratch
+from microveil.engines.spark import spark_engine as line
+from microveil.engines.spark.scratch_files import SCRATCH, Scratch
 
 RECORDS = 180
 DOMAIN = Confidential(lower=0, upper=10_000)

@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from microveil.core.grid import Integers
 from microveil.core.kernels.compiled import compiled
+from microveil.types import Integers
 
 Keys = NDArray[np.uint64]
 

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Sized
 import numpy as np
 import pyarrow as pa
 
-from microveil.core.grid import Integers, Reals
+from microveil.types import Integers, Reals
 
 Batches = Iterable[pa.RecordBatch]
 

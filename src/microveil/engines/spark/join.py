@@ -12,8 +12,7 @@ import polars as pl
 import pyarrow as pa
 
 from microveil.core.attribute import Category
-from microveil.core.grid import Integers, Reals
-from microveil.core.rules import System
+from microveil.core.linear_rules import System
 from microveil.engines.memory import MemoryEngine
 from microveil.engines.spark.arrow import (
     AT_ONCE,
@@ -27,11 +26,12 @@ from microveil.engines.spark.arrow import (
     unpack,
     unpack_all,
 )
-from microveil.engines.spark.problems import packed
-from microveil.engines.spark.rules import keep_rules
+from microveil.engines.spark.failures import packed
+from microveil.engines.spark.rule_tasks import keep_rules
 from microveil.engines.spark.workers import unpacked_clusters
 from microveil.errors import DataError
 from microveil.plan.roles import Derived
+from microveil.types import Integers, Reals
 
 DEALT = pa.schema(
     [

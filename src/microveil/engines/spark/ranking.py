@@ -11,7 +11,6 @@ import pyarrow as pa
 
 from microveil.core import partition
 from microveil.core.attribute import NumericSettings
-from microveil.core.grid import Integers
 from microveil.engines.spark.arrow import (
     AT_ONCE,
     Batches,
@@ -24,6 +23,7 @@ from microveil.engines.spark.arrow import (
     together,
     unpack_all,
 )
+from microveil.types import Integers
 
 DEALT = pa.schema(fields(pa.int32(), "part") + fields(pa.binary(), "units", "keys"))
 """Some records of a range of ranks: their values and keys, packed."""
@@ -132,8 +132,8 @@ def rank(
 
 
 def _sorted(units: Integers, keys: Integers, bounds: Bounds) -> tuple[Integers, Integers]:
-    from microveil.core.kernels.columns import rank as ranked
     from microveil.core.kernels.keys import order_of_random
+    from microveil.core.kernels.sorting import rank as ranked
 
     at_random = order_of_random(bounds.ties(keys))
     keys, order = keys[at_random], np.empty(len(keys), np.int32)

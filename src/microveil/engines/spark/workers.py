@@ -24,8 +24,8 @@ from microveil.core.clusters import (
     singletons,
     summarise,
 )
-from microveil.core.expected import expected_errors
-from microveil.core.grid import Integers, Reals, observed_decimals
+from microveil.core.expected_squares import expected_errors
+from microveil.core.grid import observed_decimals
 from microveil.core.isotonic import weights_of
 from microveil.core.noise import open_words
 from microveil.engines.spark.arrow import (
@@ -38,9 +38,10 @@ from microveil.engines.spark.arrow import (
     together,
     unpack,
 )
-from microveil.engines.spark.problems import packed
+from microveil.engines.spark.failures import packed
 from microveil.engines.spark.tasks import Work
 from microveil.errors import DataError
+from microveil.types import Integers, Reals
 
 
 class Cut(NamedTuple):

@@ -1,0 +1,209 @@
+"""What pools masked values on Spark's workers: blocks of neighbours, joint clusters within each.
+
+A record comes as its key, its values `u0`, `u1`, … in grid units or codes, and its masked values
+`m0`, `m1`, …, both in the order of the pool's attributes and null where there is none.
+"""
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from microveil.core.attribute import CategorySettings
+from microveil.core.blocks import BlockTree
+from microveil.core.joint import Scaling, cluster_points, placed_by
+from microveil.core.mask import publish
+from microveil.core.noise import WordSource, open_words
+from microveil.core.pooling import (
+    JointClusters,
+    Pool,
+    average_categories,
+    average_numbers,
+    clusters_of,
+    exchange,
+    holds_the_same,
+)
+from microveil.engines.memory import pooled_wrongly
+from microveil.engines.spark.arrow import (
+    AT_ONCE,
+    Batches,
+    batch_of,
+    fields,
+    gathered,
+    in_groups,
+    longs,
+    pack,
+    unpack_all,
+)
+from microveil.engines.spark.failures import packed
+from microveil.errors import DataError
+from microveil.types import Integers, Reals
+
+
+def gathered_schema(attributes: int) -> pa.Schema:
+    """Return what a record comes as."""
+    return pa.schema(fields(pa.int64(), "key") + fields(pa.float64(), *_columns(attributes)))
+
+
+def _columns(attributes: int) -> list[str]:
+    return [f"{kind}{number}" for kind in "um" for number in range(attributes)]
+
+
+COUNTED = pa.schema(fields(pa.int32(), "block") + fields(pa.int64(), "records"))
+
+DEALT = pa.schema(fields(pa.int32(), "block") + fields(pa.binary(), "keys", "values"))
+"""Some records of a block: their keys, and all else of one after another, packed."""
+
+
+def pooled_schema(attributes: int) -> pa.Schema:
+    """Return a record with its pooled values and its joint cluster, numbered within its block.
+
+    `parts`, of the first record of a block, says in how many parts it was clustered.
+    """
+    masked = [f"m{number}" for number in range(attributes)]
+    return pa.schema(
+        fields(pa.int64(), "key")
+        + fields(pa.float64(), *masked)
+        + fields(pa.int32(), "block", "parts")
+        + fields(pa.int64(), "joint")
+        + fields(pa.string(), "problem")
+    )
+
+
+def placed_by_columns(pool: Pool) -> list[str]:
+    """Name the columns that decide who are neighbours: masked values, or those in grid units."""
+    kind = "m" if pool.follows_masked_values else "u"
+    return [f"{kind}{number}" for number in range(len(pool.attributes))]
+
+
+class Space(NamedTuple):
+    """The space in which the records of a pool are neighbours."""
+
+    pool: Pool
+    scalings: tuple[Scaling, ...]
+
+    def points(self, records: pa.RecordBatch) -> Reals:
+        """Place records."""
+        names, columns = placed_by_columns(self.pool), []
+        each = zip(names, self.pool.attributes, self.scalings, strict=True)
+        for name, attribute, scaling in each:
+            values, present = _values(records, name)
+            columns.append(placed_by(values[present], attribute, present, scaling))
+        return np.hstack(columns)
+
+
+def count_blocks(batches: Batches, space: Space, tree: BlockTree) -> Iterator[pa.RecordBatch]:
+    """Count the records of each block."""
+    for batch in gathered(batches, AT_ONCE):
+        counts = np.bincount(_leaf_of(batch, space, tree))
+        some = np.flatnonzero(counts)
+        yield batch_of(COUNTED, block=some, records=counts[some])
+
+
+def deal_blocks(
+    batches: Batches, space: Space, tree: BlockTree, label: Integers
+) -> Iterator[pa.RecordBatch]:
+    """Deal records into blocks."""
+    names = _columns(len(space.pool.attributes))
+    for batch in gathered(batches, AT_ONCE):
+        order, sizes = in_groups(label[_leaf_of(batch, space, tree)], int(label.max()) + 1)
+        values = np.column_stack([_with_nan(batch, name) for name in names])[order]
+        dealt = batch_of(
+            DEALT,
+            block=np.arange(len(sizes)),
+            keys=pack(longs(batch["key"])[order], sizes),
+            values=pack(values.ravel(), sizes * len(names)),
+        )
+        yield dealt.filter(pa.array(sizes > 0))
+
+
+def _leaf_of(records: pa.RecordBatch, space: Space, tree: BlockTree) -> Integers:
+    keys = longs(records["key"]).view(np.uint64)  # random, and their leading bits used
+    chance = (keys & np.uint64(2**32 - 1)).astype(np.float64) / 2**32
+    return tree.leaf_of(space.points(records), chance)
+
+
+def pool_block(batches: Batches, space: Space, seed: int | None) -> Iterator[pa.RecordBatch]:
+    """Pool the masked values of one block's records, which all arrive here."""
+    dealt = [batch for batch in batches if batch.num_rows]
+    if not dealt:
+        return
+    names, keys = _columns(len(space.pool.attributes)), unpack_all(dealt, "keys")
+    order = np.argsort(keys)
+    values = unpack_all(dealt, "values").view(np.float64).reshape(len(keys), len(names))[order]
+    columns = {name: pa.array(values[:, at], from_pandas=True) for at, name in enumerate(names)}
+    records = pa.record_batch({"key": keys[order], **columns})
+    try:
+        yield _pooled(records, dealt[0]["block"][0].as_py(), space, seed)
+    except DataError as error:
+        schema = pooled_schema(len(space.pool.attributes))
+        yield batch_of(schema, problem=[packed(error)])
+
+
+def _pooled(records: pa.RecordBatch, block: int, space: Space, seed: int | None) -> pa.RecordBatch:
+    pool = space.pool
+    name = f"{', '.join(pool.names)}, block {block}"
+    label, parts = cluster_points(
+        space.points(records), pool.anonymity, open_words(seed, f"joint {name}")
+    )
+    clusters = clusters_of(label)
+    if clusters.smallest < pool.anonymity:
+        raise pooled_wrongly(pool.names, f"a joint cluster has {clusters.smallest} records")
+    words = open_words(seed, f"pooling {name}")
+    pooled = (_averaged if pool.pooling == "average" else _exchanged)(
+        records, pool, clusters, words
+    )
+    return batch_of(
+        pooled_schema(len(pool.attributes)),
+        key=records["key"],
+        block=np.full(len(label), block),
+        joint=label,
+        parts=np.append(parts, np.zeros(len(label) - 1)).astype(np.int32),
+        **{name: pa.array(values, from_pandas=True) for name, values in pooled.items()},
+    )
+
+
+def _exchanged(
+    records: pa.RecordBatch, pool: Pool, clusters: JointClusters, words: WordSource
+) -> dict[str, Reals]:
+    pooled = {}
+    for block in pool.blocks:
+        giver = exchange(clusters, words)
+        for attribute in block:
+            name = f"m{pool.names.index(attribute.name)}"
+            before = _with_nan(records, name)
+            pooled[name] = before[giver]
+            if not holds_the_same(before, pooled[name], clusters):
+                raise pooled_wrongly([attribute.name], "a masked value left its joint cluster")
+    return pooled
+
+
+def _averaged(
+    records: pa.RecordBatch, pool: Pool, clusters: JointClusters, words: WordSource
+) -> dict[str, Reals]:
+    pooled = {}
+    for number, attribute in enumerate(pool.attributes):
+        name = f"m{number}"
+        values, present = _values(records, name)
+        if isinstance(attribute, CategorySettings):
+            codes = values.astype(np.int64)
+            ordinal = attribute.kind == "ordinal"
+            chosen = average_categories(codes, clusters, present, words, ordinal=ordinal)
+            means = np.where(chosen < 0, np.nan, chosen.astype(np.float64))
+        else:
+            means = publish(average_numbers(values, clusters, present), attribute)
+        pooled[name] = clusters.spread(means)
+    return pooled
+
+
+def _values(records: pa.RecordBatch, name: str) -> tuple[Reals, NDArray[Any]]:
+    """Return a column, 0 where there is none, and where there is one."""
+    values = _with_nan(records, name)
+    present = ~np.isnan(values)
+    return np.where(present, values, 0.0), present
+
+
+def _with_nan(records: pa.RecordBatch, name: str) -> Reals:
+    return np.asarray(records[name].to_numpy(zero_copy_only=False), dtype=np.float64).copy()

@@ -1,0 +1,1 @@
+"""Evaluation, the verdict, the next step, and the search for a better plan."""

@@ -1,0 +1,132 @@
+"""Run a plan several times and measure what comes out."""
+
+from statistics import fmean
+from typing import Any
+
+import narwhals as nw
+
+from microveil.attacks.known import EVERYTHING, proved
+from microveil.attacks.risk_figures import linkages_of
+from microveil.compare.pairing import Pair, pair_up, without_constants
+from microveil.errors import DataError
+from microveil.judge.explore.exploration import Measured
+from microveil.judge.explore.repeated import RepeatedEngine
+from microveil.measures.category_distances import share_unchanged
+from microveil.measures.distances import mean_sse
+from microveil.measures.learning import Lesson, lesson_of, scores_of
+from microveil.release.protect import run_resolved
+from microveil.release.resolve import ResolvedPlan
+from microveil.release.store import LocalStore
+from microveil.types import Reals
+
+
+class Measurer:
+    """Runs plans of one table.
+
+    A model of the target is trained on every release, and once on the original.
+
+    Parameters
+    ----------
+    table
+        The original.
+    engine
+        The table, as the plans were resolved against it.
+    store
+        Of the original.
+    target
+        The name of a column, classes, or None if nothing is to be learned.
+    runs
+        How often each plan is run.
+    seed
+        Of the first run and of the original's model.
+    """
+
+    def __init__(
+        self,
+        table: nw.DataFrame[Any],
+        engine: RepeatedEngine,
+        store: LocalStore,
+        target: Any,  # noqa: ANN401 - a name, or classes of any kind
+        *,
+        runs: int,
+        seed: int,
+    ) -> None:
+        self._table, self._engine, self._store = table.to_native(), engine, store
+        self._target, self._runs, self._seed = target, runs, seed
+        self._f_original: float | None = None
+
+    def measure(self, resolved: ResolvedPlan) -> Measured:
+        """Return the means of seeded runs; attacks, which take the most time, are on the first."""
+        each = [self._one_run(resolved, self._seed + run) for run in range(self._runs)]
+        learned = [run.f_measure for run in each if run.f_measure is not None]
+        unchanged = [run.unchanged for run in each if run.unchanged is not None]
+        return Measured(
+            attributes=each[0].attributes,
+            mean_sse=fmean(run.mean_sse for run in each),
+            linkage=each[0].linkage,
+            f_measure=fmean(learned) if learned else None,
+            f_original=each[0].f_original,
+            unchanged=fmean(unchanged) if unchanged else None,
+        )
+
+    def _one_run(self, resolved: ResolvedPlan, seed: int) -> Measured:
+        pair = self._pair(resolved, seed)
+        complete = pair.complete_records()
+        if not len(complete[0]):
+            raise DataError(
+                "no record has a value in every confidential attribute, so records cannot be "
+                "compared; make an attribute that is mostly missing an identifier"
+            )
+        f_measure, f_original = self._learned(pair, seed)
+        return Measured(
+            attributes=len(pair.numeric),
+            mean_sse=mean_sse(*complete),
+            linkage=self._linked(pair) if seed == self._seed else 0.0,
+            f_measure=f_measure,
+            f_original=f_original,
+            unchanged=_unchanged(pair),
+        )
+
+    def _linked(self, pair: Pair) -> float:
+        """Return the share that the most successful attack links.
+
+        Where pooling proves a bound, only those by distance are made, the third taking longest, and
+        what chance brings beyond it does not count: nobody can tell which links are right.
+        """
+        bound = proved(pair.plan, EVERYTHING)
+        attacks = linkages_of(pair, sample=10_000, seed=self._seed, by_structure=bound is None)
+        return min(max(linked.share for linked in attacks), 1 / (bound or 1))
+
+    def _pair(self, resolved: ResolvedPlan, seed: int) -> Pair:
+        release = run_resolved(resolved, self._engine, self._store, seed=seed)
+        name = self._target if isinstance(self._target, str) else None
+        given = pair_up(
+            self._table, release, detail=None, aligned=False, attributes=None, target=name
+        )
+        pair, _ = without_constants(given)
+        if not pair.numeric:
+            raise DataError(
+                "every confidential attribute of numbers is constant, so there is no error to "
+                "measure; protect other attributes"
+            )
+        return pair
+
+    def _learned(self, pair: Pair, seed: int) -> tuple[float | None, float | None]:
+        """Mean F-measures over the classes, trained on the release and on the original."""
+        lesson = None if self._target is None else lesson_of(pair, self._target)
+        if lesson is None:
+            return None, None
+        if self._f_original is None:
+            self._f_original = _mean_f(lesson, lesson.original, self._seed)
+        return _mean_f(lesson, lesson.released, seed), self._f_original
+
+
+def _mean_f(lesson: Lesson, training: Reals, seed: int) -> float:
+    scores = scores_of(training, lesson.original, lesson.classes, seed=seed)
+    return fmean(score for score in scores.values() if score is not None)
+
+
+def _unchanged(pair: Pair) -> float | None:
+    """Mean share of records, over the attributes of categories, that keep theirs."""
+    shares = [share_unchanged(codes, masked) for _, codes, masked in pair.codes() if len(codes)]
+    return fmean(shares) if shares else None

@@ -1,0 +1,1 @@
+"""For researchers: the audit, the attack benchmark, and the paper's experiments."""

@@ -1,0 +1,202 @@
+"""Tell a table from a neighbour by their releases, with everything computed anew from each."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+import polars as pl
+
+from microveil.engines.dtypes import column_like
+from microveil.lab.audit.checks import Seen
+from microveil.lab.audit.distinguishers import ALL, Samples, lower_bound
+from microveil.lab.audit.line import Line, most_telling
+from microveil.lab.audit.models import CategoryModel, Model, Published
+from microveil.lab.audit.target import Target
+from microveil.plan.plan import Plan
+from microveil.release.guarantees import level_2_bound
+from microveil.types import Reals, UserTable
+
+_DRAWS = 1_000
+
+
+@dataclass(frozen=True)
+class AsRun:
+    """How well releases tell a table from a neighbour, by one attribute or all together.
+
+    Attributes
+    ----------
+    claimed
+        What one record may lose as run: the certificate's bound at level 2 under DP and DP-UM. None
+        under iDP, which is with noise scales fixed, while these are computed anew from each table.
+    epsilon
+        What one record may lose by the plan.
+    found
+        The attack's lower bound of what it loses. Above `claimed` something is broken.
+    told_apart
+        The share of releases whose table was guessed rightly.
+    """
+
+    attribute: str
+    claimed: float | None
+    epsilon: float
+    found: float
+    told_apart: float
+
+    @property
+    def broken(self) -> bool:
+        """Whether more was found than is claimed."""
+        return self.claimed is not None and self.found > self.claimed * (1 + 1e-9)
+
+    @property
+    def beyond_epsilon(self) -> bool:
+        """Whether more than epsilon is lost, which nothing promises to rule out."""
+        return self.claimed is None and self.found > self.epsilon
+
+    @property
+    def allowed(self) -> float:
+        """The largest share of right guesses that a loss of epsilon allows."""
+        return float(1 / (1 + np.exp(-self.epsilon)))
+
+
+def is_attacked(target: Target[Any]) -> bool:
+    """Whether clusters in rank order are the same number on every neighbour."""
+    return not target.settings.chosen_from_data
+
+
+def open_neighbour(here: Line) -> Line | None:
+    """Open the neighbour that releases tell apart best; None where nothing is attacked."""
+    targets = [target for target in here.targets if is_attacked(target)]
+    if not targets:
+        return None
+    record, values = _telling_change(targets)
+    positions = here.release(seed=0).detail.positions
+    assert positions is not None  # noqa: S101 - they are known in memory
+    there = here.of_neighbour(_change(here.table.data, int(positions[record]), values))
+    for one, other in zip(here.targets, there.targets, strict=True):
+        if is_attacked(one) and _comparable(one.own_model, other.own_model):
+            name, telling = one.settings.name, one.own_model.divergence(other.own_model)
+            both = np.intersect1d(here.readers[name].clusters, there.readers[name].clusters)
+            here.watched[name] = there.watched[name] = most_telling(both, telling)
+    return there
+
+
+def _telling_change(targets: Sequence[Target[Any]]) -> tuple[int, dict[str, Any]]:
+    """Return the record, and its new values, whose change tells most with scales computed anew.
+
+    Tried are the records that tell most of some attribute, and for each the most telling values.
+    """
+    best, record, values = -1.0, 0, dict[str, Any]()
+    for candidate in dict.fromkeys(r for t in targets for r in t.telling_records(fixed=False)):
+        changed = [target for target in targets if target.position(candidate) is not None]
+        changes = {target.settings.name: _most_telling(target, candidate) for target in changed}
+        total = sum(telling for telling, _ in changes.values())
+        if total > best:
+            best, record = total, candidate
+            values = {name: value for name, (_, value) in changes.items()}
+    return record, values
+
+
+def _most_telling(target: Target[Any], record: int) -> tuple[float, Any]:
+    """Return how well the most telling value of a record tells, and the value itself."""
+    told = []
+    for units, value in target.new_values:
+        there = target.model(target.changed(record, units, fixed=False))
+        told.append((float(target.own_model.divergence(there).sum()), value))
+    return max(told, key=lambda one: one[0])
+
+
+def _change(data: UserTable, row: int, values: dict[str, Any]) -> UserTable:
+    """Return the table with other values in one row."""
+    frame = nw.from_native(data, eager_only=True)
+    changed = frame[row : row + 1]
+    changed = changed.with_columns(
+        *(column_like(changed[name], pl.Series([value])) for name, value in values.items())
+    )
+    return nw.concat([frame[:row], changed, frame[row + 1 :]]).to_native()
+
+
+@dataclass(frozen=True, eq=False)
+class Told:
+    """How much likelier releases are of the first table than of the second: logarithms.
+
+    `expected` are those of draws from what both should publish, on which the attack is chosen.
+    """
+
+    expected: Samples
+    seen: Samples
+
+
+def tell_apart(here: Line, there: Line, random: np.random.Generator) -> dict[str, Told]:
+    """Compare releases of two tables, attribute by attribute.
+
+    What is compared are the masked values of clusters in rank order, not which rows share them:
+    that is level 3, and noise does not hide it.
+    """
+    ours, theirs = here.seen(), there.seen()
+    attacked = {target.settings.name for target in here.targets if is_attacked(target)}
+    return {
+        name: _compare(one, theirs[name], random)
+        for name, one in ours.items()
+        if name in attacked and name in theirs and _comparable(one.model, theirs[name].model)
+    }
+
+
+def _comparable(one: Model, other: Model) -> bool:
+    """Whether two tables publish the same categories: their list may be read from the data."""
+    if isinstance(one, CategoryModel) and isinstance(other, CategoryModel):
+        return one.settings.categories == other.settings.categories
+    return True
+
+
+def _compare(one: Seen, other: Seen, random: np.random.Generator) -> Told:
+    clusters = one.clusters
+
+    def ratios(published: Published) -> Reals:
+        here, there = (s.model.log_likelihood(published, clusters) for s in (one, other))
+        totals: Reals = (here - there).sum(axis=1, keepdims=True).T
+        return totals
+
+    drawn = [s.model.draw(_DRAWS, clusters, random) for s in (one, other)]
+    return Told(
+        (ratios(drawn[0]), ratios(drawn[1])), (ratios(one.published), ratios(other.published))
+    )
+
+
+def judge(
+    told: dict[str, Told], targets: Sequence[Target[Any]], plan: Plan, doubt: float
+) -> tuple[AsRun, ...]:
+    """Bound the loss of every attribute, and of all together if all are attacked."""
+    settings = {t.settings.name: t.settings for t in targets}
+    persons = plan.records_per_person
+    claims = {
+        name: level_2_bound(one) if not one.method.promise.caveat else None
+        for name, one in settings.items()
+    }
+
+    def bound(attribute: str, names: Sequence[str]) -> AsRun:
+        expected = _add_up([told[name].expected for name in names])
+        seen = _add_up([told[name].seen for name in names])
+        known = [claim for name in names if (claim := claims[name]) is not None]
+        return AsRun(
+            attribute=attribute,
+            claimed=sum(known) / persons if len(known) == len(names) else None,
+            epsilon=sum(settings[name].epsilon for name in names) / persons,
+            found=lower_bound([(expected, seen)], doubt),
+            told_apart=float(np.mean([_right(seen[0]), _right(-seen[1])])),
+        )
+
+    together = [bound(ALL, list(told))] if len(told) == len(targets) else []
+    return (*(bound(name, [name]) for name in told), *together)
+
+
+def _add_up(attributes: Sequence[Samples]) -> Samples:
+    """Add up over attributes, which are masked independently."""
+    here, there = zip(*attributes, strict=True)
+    return np.sum(here, axis=0), np.sum(there, axis=0)
+
+
+def _right(ratios: Reals) -> float:
+    """Share of ratios above 0, of which half where they are 0."""
+    return float(np.mean((np.sign(ratios) + 1) / 2))

@@ -1,0 +1,117 @@
+"""The whole line, from the plan to the released table, run many times on one table."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+
+from microveil.engines.dtypes import numbers
+from microveil.engines.memory import MemoryEngine
+from microveil.errors import noted
+from microveil.formats import Table
+from microveil.lab.audit.category_targets import CategoryTarget
+from microveil.lab.audit.checks import Check, Seen
+from microveil.lab.audit.models import Published
+from microveil.lab.audit.rows import OtherClustersError, RowReader
+from microveil.lab.audit.target import Target
+from microveil.lab.audit.targets import Targets, open_targets
+from microveil.plan.plan import Plan
+from microveil.release.choose_k import resolve_and_choose
+from microveil.release.protect import run
+from microveil.release.release import Release
+from microveil.release.store import LocalStore
+from microveil.types import Integers, Reals, UserTable
+
+ANONYMITY = "fewer than k records with the same masked values"
+OTHER_CLUSTERS = "rows that are not of the clusters the plan asks for"
+
+_MOST_CLUSTERS = 1_000
+_FIRST = 200
+
+
+def open_engine(table: Table) -> MemoryEngine:
+    """Open a table as `protect` does."""
+    return MemoryEngine(table.data, inferred=table.meta.inferred)
+
+
+def most_telling(clusters: Integers, telling: Reals) -> Integers:
+    """Return the most telling of very many clusters, and the first."""
+    most = np.argsort(-telling[clusters], kind="stable")[:_MOST_CLUSTERS]
+    return np.union1d(clusters[most], clusters[:_FIRST])
+
+
+class Line:
+    """One table on the line, and what its releases show.
+
+    It sees what anybody sees, the released rows; knowing the original values, it tells which
+    clusters they are of. Of very many clusters some are `watched`.
+    """
+
+    def __init__(self, table: Table, plan: Plan, targets: Targets) -> None:
+        self.table, self.plan, self.targets = table, plan, targets
+        self.readers = {t.settings.name: RowReader(t) for t in targets}
+        self._published: dict[str, list[Published]] = {name: [] for name in self.readers}
+        self.watched = {n: reader.clusters[:_MOST_CLUSTERS] for n, reader in self.readers.items()}
+        self.other_clusters: dict[str, None] = {}
+        self.not_anonymous: dict[str, None] = {}
+        self.off_grid: set[str] = set()
+
+    def of_neighbour(self, data: UserTable) -> "Line":
+        """Open another table that the same plan is for."""
+        table = Table(data, self.table.meta)
+        with noted():  # it was said when the plan was first resolved
+            engine = open_engine(table)
+            targets = open_targets(engine, resolve_and_choose(self.plan, engine))
+        return Line(table, self.plan, targets)
+
+    def release(self, seed: int | None) -> Release:
+        """Walk the line once."""
+        with noted():  # it was said when the plan was first resolved
+            store = LocalStore(self.table.meta)
+            return run(self.plan, open_engine(self.table), store, seed=seed, progress=None)
+
+    def observe(self, seed: int | None, random: np.random.Generator) -> None:
+        """Walk the line once more and keep what the release shows."""
+        released = self.release(seed).data
+        rows = {t.settings.name: _rows(released, t) for t in self.targets}
+        self._count_alike(rows)
+        for target in self.targets:
+            name = target.settings.name
+            try:
+                published = self.readers[name].read(rows[name], random)
+            except OtherClustersError:
+                self.other_clusters[name] = None
+                continue
+            self._published[name].append(published[self.watched[name]])
+            if target.publishes_on_grid and target.is_off_grid(published[self.watched[name]]):
+                self.off_grid.add(name)
+
+    def _count_alike(self, rows: dict[str, Published]) -> None:
+        """Count the rarest masked value of each attribute."""
+        clustered = [target.settings for target in self.targets if target.clustered]
+        for settings in clustered:
+            if np.unique(rows[settings.name], return_counts=True)[1].min() < settings.k:
+                self.not_anonymous[settings.name] = None
+
+    def seen(self) -> dict[str, Seen]:
+        """Return what was seen of every attribute whose clusters could be read throughout."""
+        return {
+            name: Seen(name, target.own_model, self.watched[name], np.stack(self._published[name]))
+            for target in self.targets
+            if (name := target.settings.name) not in self.other_clusters
+        }
+
+
+def never_shown(lines: Sequence[Line]) -> list[Check]:
+    """Say what no release may show, by whatever chance."""
+    alike = dict.fromkeys(name for line in lines for name in line.not_anonymous)
+    clusters = dict.fromkeys(name for line in lines for name in line.other_clusters)
+    return [Check(ANONYMITY, None, tuple(alike)), Check(OTHER_CLUSTERS, None, tuple(clusters))]
+
+
+def _rows(released: UserTable, target: Target[Any]) -> Published:
+    """Return what the records that have a value publish, as numbers."""
+    if isinstance(target, CategoryTarget):
+        return MemoryEngine(released).units(target.settings)
+    return numbers(nw.from_native(released, eager_only=True)[target.settings.name].drop_nulls())

@@ -1,0 +1,47 @@
+"""Points of the map: of every method and ε the worst that attacks made of it, and its error."""
+
+import polars as pl
+
+from microveil.lab.benchmark.benchmark_attacks import INFORMED
+
+_METHOD = ("method", "family", "epsilon", "promise")
+_USE = ("error", "f_forest", "auc_forest", "f_boosting", "auc_boosting")
+
+
+def by_attack(results: pl.DataFrame) -> pl.DataFrame:
+    """Take all seeds together: the mean of what was found, and the highest upper end."""
+    return results.group_by(*_METHOD, "attack", maintain_order=True).agg(
+        pl.col("rate", "control", "risk", "attack_auc").mean(),
+        pl.col("low").min(),
+        pl.col("high").max(),
+        pl.col(_USE).mean(),
+    )
+
+
+def points_of(results: pl.DataFrame) -> pl.DataFrame:
+    """Return one row per method and ε of one table.
+
+    `risk`, `high` and `attack` are those of the attack whose upper end is highest, among intruders
+    who know people's values; `informed` and `informed_high` of the one who knows every record but
+    one. `number` counts the methods.
+    """
+    attacks = by_attack(results)
+    informed = attacks.filter(attack=INFORMED).select(
+        "method", "epsilon", informed="risk", informed_high="high"
+    )
+    worst = (
+        attacks.filter(pl.col("attack") != INFORMED)
+        .sort("high", "risk", descending=True, maintain_order=True)
+        .group_by(_METHOD, maintain_order=True)
+        .first()
+        .select(*_METHOD, *_USE, "attack", "rate", "control", "risk", "low", "high")
+    )
+    order = results.select("method", "epsilon").unique(maintain_order=True).with_row_index("place")
+    joined = order.join(worst, on=["method", "epsilon"], nulls_equal=True).join(
+        informed, on=["method", "epsilon"], nulls_equal=True, how="left"
+    )
+    return (
+        joined.sort("place")
+        .with_columns(number=pl.col("place").min().over("method").rank("dense").cast(pl.Int64))
+        .drop("place")
+    )

@@ -1,0 +1,87 @@
+"""The whole reproduction: load, run, keep, draw, judge."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import polars as pl
+
+from microveil.errors import PlanError
+from microveil.formats import moved_into_place
+from microveil.lab.paper.claims import Verdict
+from microveil.lab.paper.claims.document import write_claims
+from microveil.lab.paper.datasets import DATA_SETS, load, make_directory
+from microveil.lab.paper.diagnosis import Diagnosis, diagnose
+from microveil.lab.paper.experiments import KS, QUICK_KS, QUICK_RUNS, RUNS, tasks
+from microveil.lab.paper.runner import run
+from microveil.types import Progress
+
+
+@dataclass(frozen=True)
+class Reproduction:
+    """What was written, and how many of the paper's claims got each verdict."""
+
+    results: Path
+    claims: Path
+    figures: tuple[Path, ...]
+    verdicts: Mapping[Verdict, int]
+
+
+def reproduce(
+    data_dir: Path | None,
+    out: Path,
+    runs: int = RUNS,
+    quick: bool = False,
+    progress: Progress | None = None,
+) -> Reproduction:
+    """Repeat every experiment of the paper.
+
+    Writes ``results.parquet`` (every run's figures), four figures as SVG and PNG and ``claims.md``.
+    Finished experiments are kept in ``parts`` and not done again, so an interrupted reproduction
+    goes on where it stopped, and a quick one is the beginning of a full one.
+
+    Parameters
+    ----------
+    data_dir
+        Where the data sets are; otherwise the environment variable MICROVEIL_DATA, the cache, or
+        their public homes.
+    out
+        Directory to write to; made if it does not exist.
+    runs
+        How often every experiment is repeated, each time with other noise.
+    quick
+        A few values of k and at most three runs.
+    progress
+        Called with what is being done, how much of it is done, and how much there is.
+    """
+    if runs < 1:
+        raise PlanError(f"runs must be 1 or more, got {runs}")
+    import microveil.lab.paper.paper_figures  # noqa: F401 - says what to install, before any work is done
+
+    make_directory(out)
+    tables = {name: load(known, data_dir, progress=progress) for name, known in DATA_SETS.items()}
+    runs = min(runs, QUICK_RUNS) if quick else runs
+    results = run(tasks(runs, quick=quick), tables, out / "parts", progress)
+    return write(results, diagnose(tables, QUICK_KS if quick else KS, runs), out)
+
+
+def write(results: pl.DataFrame, diagnosis: Diagnosis, out: Path) -> Reproduction:
+    """Write results, claims and figures.
+
+    Parameters
+    ----------
+    results
+        One row per release, as `microveil.lab.paper.experiments` describes them.
+    diagnosis
+        What explains them.
+    out
+        Directory to write to.
+    """
+    from microveil.lab.paper.paper_figures import draw
+
+    document, verdicts = write_claims(results, diagnosis)
+    results_path, claims_path = out / "results.parquet", out / "claims.md"
+    with moved_into_place([results_path, claims_path]) as (parquet, claims):
+        results.write_parquet(parquet)
+        claims.write_text(document, encoding="utf-8")
+    return Reproduction(results_path, claims_path, tuple(draw(results, out)), verdicts)

@@ -1,0 +1,1 @@
+"""Measures of a release against its original, one module for each family."""

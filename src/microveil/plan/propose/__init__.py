@@ -1,0 +1,1 @@
+"""Proposals: what a column holds, and what should become of it."""

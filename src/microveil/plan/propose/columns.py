@@ -1,0 +1,467 @@
+"""What a column seems to hold, from its name, type and values, and the role that follows.
+
+A key that is masked as an amount is useless and harmful; an amount that is dropped can be brought
+back by one line. So where a column may be a key, it is taken for one.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import narwhals as nw
+import numpy as np
+import polars as pl
+
+from microveil.core.attribute import Category
+from microveil.core.grid import LARGEST_UNITS, MOST_DECIMALS, grid_of_decimals, observed_decimals
+from microveil.plan.propose.headers import Says, says_sampling_weight, tokens, what_it_says
+from microveil.types import Integers, Reals, UserTable
+
+_FEWEST_VALUES = 3  # in a cluster
+_MOST_CATEGORIES, _RECORDS_PER_CATEGORY = 50, 3
+_MOST_NAMED_CATEGORIES = 200
+_MOST_STEPS_OF_A_SCALE = 10
+_MOST_CODES, _MOST_CODES_WITH_GAPS, _FEWEST_COUNTS = 12, 20, 5
+_MOST_PEOPLE_OF_A_UNIT = 20
+_MOST_WORDS = 4  # of «yes, no, refused, not known» in a column called phone
+_RECORDS_TO_TELL_A_KEY = 20
+_SHARE_IN_USE = 0.01
+_WEIGHTS_OF_BODIES = ((20.0, 250.0), (400.0, 6_000.0))  # kilograms or pounds, grams at birth
+_MASKED = "amounts or counts"
+_KEEP, _MASK = 'role = "kept"', 'role = "confidential"'
+_AS_CATEGORIES = 'role = "confidential", kind = "nominal"'
+_YEARS = (1_500, 2_300)
+_OWN_YEAR = frozenset(("year", "jahr", "annee", "anno", "ano", "jaar", "yr"))
+_MOST_WRITTEN_DECIMALS = 6  # those that people write; more come of computing
+_DIGITS_OF_SPREAD = 4
+
+
+class _Codes(NamedTuple):
+    """How many codes a column may have to be masked as categories, and why it is."""
+
+    most: int
+    records_each: int
+    why: str
+
+
+_NAMED_CODES: dict[Says, _Codes] = {
+    "place": _Codes(_MOST_CATEGORIES, _RECORDS_PER_CATEGORY, "places by its name"),
+    "code": _Codes(_MOST_NAMED_CATEGORIES, 2, "codes by its name"),
+    "category": _Codes(_MOST_NAMED_CATEGORIES, 2, "codes by its name"),
+    "scale": _Codes(_MOST_STEPS_OF_A_SCALE, _RECORDS_PER_CATEGORY, "few values on a scale"),
+}
+
+
+class Described(NamedTuple):
+    """What a file says of a column: labels of its values, and SPSS's level of measurement."""
+
+    labels: Mapping[Category, str] = {}
+    measure: str | None = None
+
+
+@dataclass(frozen=True)
+class Proposal:
+    """What becomes of a column: settings as a plan has them, and why.
+
+    Attributes
+    ----------
+    settings
+        The role, and what goes with it.
+    why
+        The reason, in a few words.
+    from_data
+        The settings that were taken from the data.
+    remark
+        What else to write beside the settings.
+    instead
+        The line of a plan that would release a column that is dropped.
+    """
+
+    settings: dict[str, Any]
+    why: str
+    from_data: tuple[str, ...] = ()
+    remark: str = ""
+    instead: str = ""
+
+    @property
+    def role(self) -> str:
+        """The role."""
+        return str(self.settings["role"])
+
+    @property
+    def masked(self) -> bool:
+        """Whether it is a confidential attribute."""
+        return self.role == "confidential"
+
+    @property
+    def ordered(self) -> bool:
+        """Whether it holds numbers, dates or times to be masked."""
+        return self.masked and self.settings.get("kind") in (None, "integer", "real")
+
+
+@dataclass(frozen=True, eq=False)
+class Look:
+    """A column and what is to be known of it before a role is proposed."""
+
+    name: str
+    column: pl.Series
+    described: Described = field(default_factory=Described)
+
+    @cached_property
+    def values(self) -> pl.Series:
+        """Those that are not missing, named plainly, since Polars takes ^x$ for a pattern."""
+        return self.column.alias("column").drop_nulls()
+
+    @cached_property
+    def missing(self) -> int:
+        """How many values are missing."""
+        return self.column.null_count()
+
+    @cached_property
+    def distinct(self) -> int:
+        """How many different values there are."""
+        try:
+            return self.values.n_unique()
+        except pl.exceptions.PolarsError:  # of a nested type
+            return len(self.values)
+
+    @cached_property
+    def says(self) -> Says | None:
+        """What the name says."""
+        return what_it_says(self.name)
+
+    @cached_property
+    def whole(self) -> Integers | None:
+        """Values that are whole numbers of 64 bits; None if they are not."""
+        if not self.values.dtype.is_numeric():
+            return None
+        whole = self.values.cast(pl.Int64, strict=False)
+        exact = not whole.null_count() and bool(
+            (whole.cast(self.values.dtype) == self.values).all()
+        )
+        return whole.to_numpy() if exact else None
+
+    def has_few(self, most: int, *, records_each: int = _RECORDS_PER_CATEGORY) -> bool:
+        """Whether there are few values, each in some records on average."""
+        return 2 <= self.distinct <= min(most, len(self.values) // records_each)
+
+
+def as_polars(table: UserTable) -> pl.DataFrame:
+    """Return a table of any library as one of Polars, in which ordered categories stay ordered."""
+    if isinstance(table, pl.LazyFrame):
+        return table.collect()
+    if isinstance(table, pl.DataFrame):
+        return table
+    frame = nw.from_native(table, eager_only=True)
+    return pl.DataFrame([_column_of(frame[name]) for name in frame.columns])
+
+
+def _column_of(column: "nw.Series[Any]") -> pl.Series:
+    values = column.to_polars().alias(column.name)
+    listed = list(getattr(column.dtype, "categories", ()))
+    if isinstance(column.dtype, nw.Enum) and all(isinstance(word, str) for word in listed):
+        return values.cast(pl.String).cast(pl.Enum(listed))
+    return values
+
+
+def propose_role(look: Look) -> Proposal:
+    """Propose a role for a column.
+
+    Examples
+    --------
+    >>> propose_role(Look("sex", pl.Series([1, 2, 2, 1, 2, 1]))).settings
+    {'role': 'confidential', 'kind': 'nominal', 'categories': [1, 2]}
+    """
+    if not len(look.values):
+        return _dropped("no values")
+    if look.says != "key" and look.says != "person" and look.distinct == 1 and not look.missing:
+        return Proposal({"role": "kept"}, "the same in every record")
+    if len(look.values) < _FEWEST_VALUES:
+        return _dropped("fewer than three values", look)
+    dtype = look.column.dtype
+    if dtype.is_temporal():
+        return Proposal({"role": "confidential"}, "dates or times")
+    if dtype == pl.Boolean:
+        return Proposal(
+            {"role": "confidential", "kind": "nominal", "categories": [False, True]}, "two values"
+        )
+    if dtype.is_numeric():
+        return _of_numbers(look)
+    if dtype in (pl.String, pl.Categorical, pl.Enum):
+        return _of_text(look)
+    return _dropped(f"type {dtype}", look)
+
+
+def _of_text(look: Look) -> Proposal:
+    if look.says == "person" or (look.says == "contact" and look.distinct > _MOST_WORDS):
+        return _dropped("by its name, people", look)
+    if look.says == "key" or (look.says == "unit" and look.distinct > _MOST_PEOPLE_OF_A_UNIT):
+        return _key(look, "a key by its name")
+    if isinstance(look.column.dtype, pl.Enum) and len(look.column.dtype.categories) > 1:
+        listed = look.column.dtype.categories.to_list()
+        return _categories(listed, "ordered categories", kind="ordinal")
+    labelled = _labelled(look)
+    if labelled is not None:
+        return labelled
+    named = look.says in ("code", "category", "place", "scale")
+    if look.has_few(_MOST_NAMED_CATEGORIES if named else _MOST_CATEGORIES):
+        seen = look.values.cast(pl.String).unique().sort().to_list()
+        return _categories(seen, f"text of {look.distinct} values")
+    return _dropped(_why_no_categories(look), look)
+
+
+def _why_no_categories(look: Look) -> str:
+    if look.distinct == len(look.values):
+        return "text, all different"
+    return "one text only, or none" if look.distinct == 1 else "text of many values"
+
+
+def _of_numbers(look: Look) -> Proposal:
+    if _is_sampling_weight(look):
+        role = "weight" if _can_weigh(look) else "kept"
+        return Proposal(
+            {"role": role},
+            "sampling weights" if role == "weight" else "sampling weights, some of them 0 or none",
+            remark="analyses need them as they are; drop them if they tell who is who",
+        )
+    if look.whole is None:
+        return _amount(look)
+    if look.says in ("person", "contact") and look.distinct > _MOST_WORDS:
+        return _dropped("by its name, people", look)
+    if look.says == "key":
+        return _key(look, "a key by its name")
+    labelled = _labelled(look)
+    if labelled is not None:
+        return labelled
+    if look.says != "measure" and look.says != "scale" and _is_numbered(look):
+        return _key(look, _why_numbered(look))
+    return _of_whole_numbers(look, look.whole)
+
+
+def _of_whole_numbers(look: Look, whole: Integers) -> Proposal:
+    named = _NAMED_CODES.get(look.says or "measure")
+    if named is not None and look.has_few(named.most, records_each=named.records_each):
+        return _codes(whole, named.why)
+    if look.says in ("place", "code") or (look.says == "category" and _are_of_one_length(whole)):
+        return _dropped("too many codes", look)
+    if look.says == "unit" and look.distinct > _MOST_PEOPLE_OF_A_UNIT:
+        return _key(look, "a key by its name")
+    if look.says != "measure" and _are_few_years(look, whole):
+        return _codes(whole, "few years")
+    why = _why_codes(look, whole)
+    return _codes(whole, why) if why else _amount(look)
+
+
+def _why_codes(look: Look, whole: Integers) -> str:
+    """Say why whole numbers seem to be codes of categories; empty if they do not."""
+    if not look.has_few(_MOST_CODES_WITH_GAPS):
+        return ""
+    values, counts = np.unique(whole, return_counts=True)
+    if len(values) == 2 and (look.says != "measure" or values[1] - values[0] == 1):
+        return "two values"
+    if look.says == "measure":
+        return ""
+    used = values[counts >= _SHARE_IN_USE * len(whole)]
+    if len(used) > 1 and used[-1] - used[0] + 1 > len(used):
+        return "few numbers with gaps"
+    if len(values) > _MOST_CODES:
+        return ""
+    return "" if _are_counts(values, counts) else "few numbers"
+
+
+def _are_counts(values: Integers, counts: Integers) -> bool:
+    """Whether frequencies rise to a top and fall after it, as those of counts and marks do."""
+    if len(values) < _FEWEST_COUNTS:
+        return False
+    top = int(np.argmax(counts))
+    peaked = counts[top] > 2 * max(counts[0], counts[-1]) and len(values) > _FEWEST_COUNTS
+    slack, steps = 2 * np.sqrt(counts[:-1] + counts[1:]), np.diff(counts)
+    falls = np.all(steps[:top] >= -slack[:top]) and np.all(steps[top:] <= slack[top:])
+    return bool((values[0] == 0 or peaked) and falls)
+
+
+def _are_few_years(look: Look, whole: Integers) -> bool:
+    named = bool(_OWN_YEAR & set(tokens(look.name)))
+    within = whole.min() >= _YEARS[0] and whole.max() <= _YEARS[1]
+    return bool(named and within and look.has_few(_MOST_CODES))
+
+
+def _are_of_one_length(whole: Integers) -> bool:
+    low, high = int(whole.min()), int(whole.max())
+    return low > 9 and len(str(low)) == len(str(high))
+
+
+def _is_numbered(look: Look) -> bool:
+    """Whether whole numbers are numbered like keys, whatever they are called."""
+    whole = look.whole
+    assert whole is not None  # noqa: S101 - asked of whole numbers only
+    spread = int(whole.max()) - int(whole.min()) + 1
+    if look.distinct == len(whole):
+        return spread == len(whole) or (len(whole) >= _RECORDS_TO_TELL_A_KEY and (
+            spread < 2 * len(whole) or _goes_on(whole) or _is_drawn(whole) or _is_composed(whole)
+        ))  # fmt: skip
+    if _is_gapless(look.distinct, spread, len(whole)):
+        return True
+    dense = spread < 2 * look.distinct
+    if not dense or look.distinct < max(_RECORDS_TO_TELL_A_KEY, len(whole) // 10):
+        return False
+    counts = np.unique(whole, return_counts=True)[1]
+    in_rows = bool(np.all(np.diff(whole) >= 0))
+    return in_rows or (counts.min() == counts.max() and look.distinct >= _MOST_CATEGORIES)
+
+
+def _is_gapless(distinct: int, spread: int, records: int) -> bool:
+    """Whether far fewer numbers between the ends are left out than chance would leave out."""
+    by_chance = spread * np.exp(-records / spread)
+    return bool(by_chance > 8 and spread - distinct < by_chance / 4)
+
+
+def _is_composed(whole: Integers) -> bool:
+    """Whether the last two digits number the members of a unit, as in 101, 102, 201."""
+    members = whole % 100
+    return bool(members.max() <= _MOST_PEOPLE_OF_A_UNIT and members.min() < members.max())
+
+
+def _goes_on(whole: Integers) -> bool:
+    """Whether numbers rise, or fall, from record to record."""
+    steps = np.diff(whole)
+    return bool(np.all(steps > 0) or np.all(steps < 0))
+
+
+def _is_drawn(whole: Integers) -> bool:
+    """Whether numbers of five digits or more seem drawn at random, as masked keys are."""
+    if not _are_of_one_length(whole) or whole.min() < 10_000:
+        return False
+    even = np.linspace(whole.min(), whole.max(), len(whole))
+    away = np.abs(np.sort(whole) - even).max() / (int(whole.max()) - int(whole.min()))
+    return bool(away < 2 / np.sqrt(len(whole)))
+
+
+def _why_numbered(look: Look) -> str:
+    return (
+        "all different, like a key" if look.distinct == len(look.values) else "numbered like a key"
+    )
+
+
+def _key(look: Look, why: str) -> Proposal:
+    if look.says == "key" and _is_key_of_categories(look):
+        if look.whole is not None:
+            return _codes(look.whole, "codes by its name")
+        seen = look.values.cast(pl.String).unique().sort().to_list()
+        return _categories(seen, "codes by its name")
+    most = int(look.values.value_counts()["count"].max())  # type: ignore[arg-type]
+    repeated = (
+        f"up to {most} records share one: if it is a person's or a household's, set unit to it and "
+        f"records_per_person = {most}"
+    )
+    return _dropped(why, look, repeated if most > 1 else "")
+
+
+def _is_key_of_categories(look: Look) -> bool:
+    """Whether the name says what is numbered, and it is no person or unit: «region_id»."""
+    others = "_".join(part for part in tokens(look.name) if what_it_says(part) != "key")
+    return what_it_says(others) in ("category", "code") and look.has_few(_MOST_CATEGORIES)
+
+
+def _is_sampling_weight(look: Look) -> bool:
+    says = says_sampling_weight(look.name)
+    smallest = look.values.min()
+    if says is False or smallest is None or float(smallest) < 0 or look.distinct < 2:  # type: ignore[arg-type]
+        return False
+    if says is None:
+        middle = float(look.values.cast(pl.Float64).median())  # type: ignore[arg-type]
+        return not any(low <= middle <= high for low, high in _WEIGHTS_OF_BODIES)
+    return True
+
+
+def _can_weigh(look: Look) -> bool:
+    """Whether every record has a finite number above 0."""
+    weights = look.values.cast(pl.Float64)
+    return not look.missing and bool((weights.is_finite() & (weights > 0)).all())
+
+
+def _labelled(look: Look) -> Proposal | None:
+    """Propose categories where a file labels them, or says that they are; else None."""
+    labels, measure = dict(look.described.labels), look.described.measure
+    if not labels and measure not in ("nominal", "ordinal"):
+        return None
+    seen = set(look.values.unique().to_list())
+    if look.whole is not None:
+        seen = {int(value) for value in seen}
+        labels = {v: label for v, label in labels.items() if isinstance(v, int)}
+    others = seen - labels.keys()
+    if others and (measure in (None, "scale") or not look.has_few(_MOST_CATEGORIES)):
+        return None
+    listed: list[Any] = sorted({*labels, *others})
+    if len(listed) < 2:
+        return None
+    kind = "ordinal" if measure == "ordinal" else "nominal"
+    return Proposal(
+        {"role": "confidential", "kind": kind, "categories": listed},
+        "labelled in the file" if labels else f"{kind} in the file",
+        ("categories",) if others else (),
+        ", ".join(f"{value} = {' '.join(label.split())}" for value, label in labels.items()),
+    )
+
+
+def _codes(whole: Integers, why: str) -> Proposal:
+    return _categories(np.unique(whole).tolist(), why)
+
+
+def _categories(listed: list[Category], why: str, kind: str = "nominal") -> Proposal:
+    settings = {"role": "confidential", "kind": kind, "categories": listed}
+    remark = (
+        "list all that are possible"
+        if kind == "ordinal"
+        else 'list all that are possible; if they have an order, set kind = "ordinal"'
+    )
+    return Proposal(settings, why, ("categories",), remark)
+
+
+def _dropped(why: str, look: Look | None = None, remark: str = "") -> Proposal:
+    instead = _MASK if look is not None and look.values.dtype.is_numeric() else _KEEP
+    if look is not None and look.says in ("key", "person", "contact", "unit"):
+        instead = _KEEP
+    elif look is not None and look.has_few(len(look.values), records_each=2):
+        instead = _AS_CATEGORIES
+    return Proposal({"role": "identifier"}, why, (), remark, instead)
+
+
+def _amount(look: Look) -> Proposal:
+    settings: dict[str, Any] = {"role": "confidential"}
+    numbers = look.values.cast(pl.Float64).to_numpy()
+    finite = numbers[np.isfinite(numbers)]
+    largest = float(np.abs(finite).max(initial=0.0))
+    if look.values.dtype.is_integer():
+        if largest > LARGEST_UNITS * grid_of_decimals(0).step:
+            return Proposal(settings | {"resolution": 1.0}, "large numbers", ("resolution",))
+        return Proposal(settings, _MASKED)
+    if not len(finite):
+        return Proposal(settings, _MASKED)
+    if isinstance(look.values.dtype, pl.Decimal) and look.values.dtype.scale < MOST_DECIMALS:
+        return Proposal(settings | {"decimals": look.values.dtype.scale}, _MASKED)
+    decimals = _decimals(look.values, finite)
+    while 1 < decimals < MOST_DECIMALS and not _fits(largest, decimals):
+        decimals -= 1
+    if decimals < MOST_DECIMALS and _fits(largest, decimals):
+        return Proposal(settings | {"decimals": decimals}, _MASKED, ("decimals",))
+    finest = int(np.ceil(np.log10(largest / LARGEST_UNITS))) + 1
+    step = float(f"1e{max(-decimals, finest)}")
+    return Proposal(settings | {"resolution": step}, _MASKED, ("resolution",))
+
+
+def _fits(largest: float, decimals: int) -> bool:
+    """Whether values of so many decimals fit their noise grid."""
+    return largest <= LARGEST_UNITS * grid_of_decimals(decimals).step
+
+
+def _decimals(values: pl.Series, finite: Reals) -> int:
+    """Return how many decimals to write values with: as they have, or enough for their spread."""
+    seen = observed_decimals(finite, single_precision=values.dtype == pl.Float32)
+    if seen <= _MOST_WRITTEN_DECIMALS:
+        return seen
+    spread = float(np.median(np.abs(finite - np.median(finite)))) or float(np.std(finite))
+    if not spread or not np.isfinite(spread):
+        return seen
+    return max(0, _DIGITS_OF_SPREAD - int(np.floor(np.log10(spread))))

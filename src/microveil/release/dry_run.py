@@ -1,0 +1,84 @@
+"""Everything that is wrong with a plan, in itself and against a table, at once."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from microveil.engines.base import Engine
+from microveil.engines.memory import MemoryEngine
+from microveil.errors import DataError, MicroveilError, PlanError, Problems, all_of, noted
+from microveil.formats import load
+from microveil.plan.plan import Plan, parse_settings, read_text
+from microveil.plan.problems import located, not_said, plan_and_problems
+from microveil.release.budget_shares import warn_of_small_shares
+from microveil.release.protect import check_plan
+from microveil.release.resolve import resolve
+from microveil.types import UserTable
+
+
+def check(data: UserTable, plan: Plan | str | Path) -> tuple[MicroveilError, ...]:
+    """Check a plan against a table before anything is masked; return everything that is wrong.
+
+    Parameters
+    ----------
+    data
+        As for `protect`.
+    plan
+        A plan, or the path of one in TOML; of that, problems also have the line.
+
+    Returns
+    -------
+    tuple of MicroveilError
+        One for each problem, with `message`, `attribute`, `setting` and `line`; empty if `protect`
+        would take plan and table.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> people = pl.DataFrame({"age": [31, 35, 38, 52, 57, 58]})
+    >>> plan = Plan(epsilon=1.0, k=10, attributes={"age": "confidential", "wages": "confidential"})
+    >>> for problem in check(people, plan):
+    ...     print(problem.attribute, problem.setting)
+    wages None
+    age k
+    """
+    try:
+        if isinstance(plan, str | Path):
+            with located(read_text(plan)):
+                fit(plan_with(parse_settings(read_text(plan), Path(plan).parent), data), data)
+        else:
+            check_plan(plan)
+            fit(plan, data)
+    except (PlanError, DataError) as error:
+        return error.problems
+    return ()
+
+
+def plan_with(settings: Mapping[str, Any], data: UserTable | None) -> Plan:
+    """Make a plan of settings; if they are wrong, say also what does not fit the table."""
+    plan, found = plan_and_problems(settings)
+    if plan is not None and not found:
+        return plan
+    problems = Problems()
+    if plan is not None and data is not None:
+        with problems, noted():
+            fit(plan, data)
+    raise all_of([*found, *not_said(problems.found, found, settings)])
+
+
+def fit(plan: Plan, data: UserTable) -> None:
+    """Raise everything in which a plan does not fit a table."""
+    engine = _engine_of(plan, data)
+    try:
+        warn_of_small_shares(resolve(plan, engine), engine)
+    finally:
+        engine.discard()
+
+
+def _engine_of(plan: Plan, data: UserTable) -> Engine:
+    if type(data).__module__.startswith("pyspark."):
+        from microveil.engines.spark.spark_engine import SparkEngine
+
+        return SparkEngine(data, plan, None)
+    table = load(data, **plan.reading)
+    return MemoryEngine(table.data, inferred=table.meta.inferred)

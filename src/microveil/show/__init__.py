@@ -1,0 +1,1 @@
+"""What people see: words, charts, screens and reports."""

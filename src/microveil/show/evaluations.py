@@ -1,0 +1,141 @@
+"""What people see of an evaluation at a glance: two grades, the worst figures, a chart."""
+
+from collections.abc import Callable, Iterable, Iterator
+from itertools import groupby
+from typing import TYPE_CHECKING
+
+from rich.box import SIMPLE
+from rich.console import Group, RenderableType
+from rich.markup import escape
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from microveil.compare.figures import LINKAGE, MEASURES, Figure, Part, percent
+from microveil.judge.evaluated import Evaluation
+from microveil.judge.grades import how_risky, how_useful
+from microveil.show.screens import MOST_BARS, Summary
+
+if TYPE_CHECKING:
+    import altair as alt
+
+_DRAWN = {
+    "utility.sse_sst": "error (SSE/SST)",
+    "utility.total_variation": "records that would have to change category",
+}
+
+
+def evaluation_screen(evaluation: Evaluation) -> Summary:
+    """Say how risky and how useful a release is, with the worst figures of each measure."""
+    title = (
+        f"Evaluation of {evaluation.released:,} released of {evaluation.records:,} records, "
+        f"{len(evaluation.attributes):,} attributes; private: it depends on the data"
+    )
+    cards = {
+        "Risk": how_risky(evaluation.figures, evaluation.unscored),
+        "Usefulness": how_useful(evaluation.figures),
+    }
+    lines = [
+        f"{name}: {' '.join([card.answer + '.', *card.sentences[:1]])}"
+        for name, card in cards.items()
+    ]
+    rows = []
+    for part, figures in groupby(evaluation.figures, lambda f: MEASURES[f.measure].part):
+        for figure, chosen in figures_to_show(part, figures):
+            about = f"{figure.attribute or ''}{f' ({chosen})' if chosen else ''}"
+            rows.append((figure.label, f"{figure.value:.3g}", about))
+    return Summary(
+        title,
+        lines,
+        ("measure", "value", "about"),
+        rows,
+        _chart(evaluation),
+        lambda: _laid_out(evaluation),
+    )
+
+
+def _chart(evaluation: Evaluation) -> "Callable[[], alt.LayerChart] | None":
+    """Draw what was lost of each attribute, those that lost most first."""
+    measure = next((m for m in _DRAWN if any(f.measure == m for f in evaluation.figures)), None)
+    if measure is None:
+        return None
+    found = [f for f in evaluation.figures if f.measure == measure]
+    shown = sorted(found, key=lambda f: -f.value)[:MOST_BARS]
+
+    def draw() -> "alt.LayerChart":
+        from microveil.show.charts.overviews import amounts
+
+        names, values = [f.attribute or "" for f in shown], [f.value for f in shown]
+        title = _DRAWN[measure]
+        return amounts(names, values, title=title, description=f"{title} by attribute")
+
+    return draw
+
+
+def _laid_out(evaluation: Evaluation) -> RenderableType:
+    shown: list[RenderableType] = [
+        _table(part, list(figures))
+        for part, figures in groupby(evaluation.figures, lambda f: MEASURES[f.measure].part)
+    ]
+    scenarios = scenarios_side_by_side(evaluation.figures)
+    if scenarios:
+        shown.append(_scenarios(scenarios))
+    if evaluation.unscored:
+        shown.append(
+            Text(f"{evaluation.unscored[:1].upper()}{evaluation.unscored[1:]}.\n", style="bold")
+        )
+    lines = [f"{x.label}: {x.reason}" for x in evaluation.not_computed if x.measures != LINKAGE]
+    for title, items in (("Not computed", lines), ("Notes", evaluation.notes)):
+        if items:
+            shown.append(Text(title, style="bold"))
+            shown += [Padding(Text(item), (0, 0, 0, 2)) for item in items]
+    return Group(*shown)
+
+
+def _table(part: Part, figures: list[Figure]) -> Table:
+    table = Table(title=part.capitalize(), title_justify="left", header_style="bold", box=SIMPLE)
+    table.add_column("measure")
+    table.add_column("value", justify="right")
+    table.add_column("reading")
+    for figure, chosen in figures_to_show(part, figures):
+        about = f"\n{figure.attribute}" if figure.attribute else ""
+        about += f" ({chosen})" if chosen else ""
+        name = Text.assemble(figure.label, (about, "dim"))
+        table.add_row(name, f"{figure.value:.3g}", Text(figure.reading))
+    return table
+
+
+def scenarios_side_by_side(figures: Iterable[Figure]) -> list[tuple[str, dict[str, Figure]]]:
+    """Return what each attack found by scenario, the worst first; nothing if there is only one."""
+    found: dict[str | None, dict[str, Figure]] = {}
+    for figure in figures:
+        if figure.measure in LINKAGE:
+            found.setdefault(figure.attribute, {})[figure.measure] = figure
+    rows = [(label or "knows all masked attributes", each) for label, each in found.items()]
+    rows.sort(key=lambda row: max(figure.at_most for figure in row[1].values()), reverse=True)
+    return rows if len(rows) > 1 else []
+
+
+def _scenarios(rows: list[tuple[str, dict[str, Figure]]]) -> Table:
+    table = Table(title="Scenarios", title_justify="left", header_style="bold", box=SIMPLE)
+    table.add_column("someone who ...")
+    for measure in LINKAGE:
+        table.add_column(MEASURES[measure].label, justify="right")
+    for label, found in rows:
+        table.add_row(escape(label), *(percent(found[measure].value) for measure in LINKAGE))
+    return table
+
+
+def figures_to_show(part: Part, figures: Iterable[Figure]) -> Iterator[tuple[Figure, str]]:
+    """Choose the worst figure of each measure, and say of how many; of learning, show all."""
+    for name, group in groupby(figures, lambda f: f.measure):
+        measure, of_measure = MEASURES[name], list(group)
+        if part == "learning" or len(of_measure) == 1:
+            yield from ((figure, "") for figure in of_measure)
+            continue
+        ordered = sorted(of_measure, key=lambda f: -measure.badness(f.value))
+        if measure.two_sided:
+            yield ordered[0], f"lowest of {len(ordered)}"
+            yield ordered[-1], f"highest of {len(ordered)}"
+        else:
+            yield ordered[0], f"worst of {len(ordered)}"

@@ -1,0 +1,171 @@
+"""The charts of a report, each with a caption and a text alternative."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from microveil.compare.pairing import Pair
+from microveil.judge.evaluated import Evaluation
+from microveil.measures.disclosure_risk import NARROW
+from microveil.show.charts.distributions import bars, distribution
+from microveil.show.charts.histograms import Shares
+from microveil.show.charts.overviews import amounts, heat_map, spans
+from microveil.show.report.shapes import Rows, Shape, correlations, shapes, widths
+
+if TYPE_CHECKING:
+    import altair as alt
+
+MOST = 100
+"""So many attributes are drawn; a page with many more would be slow to open."""
+
+_CAPTIONED = (
+    "utility.means",
+    "utility.variances",
+    "utility.unchanged",
+    "utility.total_variation",
+)
+_TRAINED = ("learning.f_measure_original", "learning.f_measure")
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """A chart's place in the page."""
+
+    number: int | None
+    title: str
+    caption: str
+    rows: Rows = ()
+
+
+class Drawings:
+    """Collects charts as a page needs them."""
+
+    def __init__(self, evaluation: Evaluation) -> None:
+        self.charts: list[alt.LayerChart] = []
+        self._evaluation = evaluation
+
+    def distributions(self, pair: Pair) -> tuple[list[Drawing], str]:
+        """Draw every attribute before and after; say how many were left out."""
+        drawn = [self._distribution(s) for s in shapes(pair.only(pair.attributes[:MOST]))]
+        left = len(pair.attributes) - MOST
+        return drawn, f" The first {MOST}; {left:,} more are not drawn." if left > 0 else ""
+
+    def correlations(self, pair: Pair) -> list[Drawing]:
+        """Draw correlations before and after, and their change."""
+        names, before, after = correlations(pair)
+        if not names:
+            return []
+        change = after - before
+        largest = float(np.abs(change).max())
+        i, j = np.unravel_index(int(np.abs(change).argmax()), change.shape)
+        told = (
+            f"The correlation that changes most is that of {names[i]} and {names[j]}: "
+            f"{_signed(before[i, j])} before, {_signed(after[i, j])} after."
+        )
+        drawn = []
+        for title, values, limit, caption in (
+            ("Before", before, 1.0, _strongest(names, before)),
+            ("After", after, 1.0, _strongest(names, after)),
+            ("Change", change, max(0.1, largest), told),
+        ):
+            chart = heat_map(names, values.tolist(), limit=limit, description=f"{title}. {caption}")
+            drawn.append(self._add(chart, title, caption))
+        return drawn
+
+    def overviews(self, pair: Pair) -> list[Drawing]:
+        """Draw errors, cluster widths and what can be learnt, as far as they are known."""
+        return [*self._errors(), *self._widths(pair), *self._learning()]
+
+    def _add(
+        self,
+        chart: "alt.LayerChart",
+        title: str,
+        caption: str,
+        rows: Rows = (),
+    ) -> Drawing:
+        self.charts.append(chart)
+        return Drawing(len(self.charts) - 1, title, caption, rows)
+
+    def _distribution(self, shape: Shape) -> Drawing:
+        shares, rows = shape
+        caption = self._caption(shares)
+        if not shares.before:
+            return Drawing(None, shares.name, caption or "There is nothing to draw.", rows)
+        told = f"{shares.name} before and after. {caption} " + " ".join(
+            f"{what.capitalize()}: {before} before, {after} after." for what, before, after in rows
+        )
+        return self._add(distribution(shares, description=told), shares.name, caption, rows)
+
+    def _caption(self, shares: Shares) -> str:
+        readings = [
+            f.reading
+            for f in self._evaluation.figures
+            if f.attribute == shares.name and f.measure in _CAPTIONED
+        ]
+        text = "; ".join(readings)
+        text = f"{text[:1].upper()}{text[1:]}." if text else ""
+        return f"{text} {shares.note}".strip()
+
+    def _errors(self) -> list[Drawing]:
+        figures = [f for f in self._evaluation.figures if f.measure == "utility.sse_sst"]
+        if not figures:
+            return []
+        names = [str(f.attribute) for f in figures]
+        errors = [float(np.sqrt(f.value)) for f in figures]
+        most = int(np.argmax(errors))
+        caption = (
+            f"Root mean square error of a masked value; the largest is that of {names[most]}, "
+            f"{errors[most]:.2g} standard deviations."
+        )
+        chart = amounts(names, errors, title="standard deviations", description=caption)
+        return [self._add(chart, "Error of each attribute", caption)]
+
+    def _widths(self, pair: Pair) -> list[Drawing]:
+        known = widths(pair)
+        if known.is_empty():
+            return []
+        narrowest = known.sort("median").row(0)
+        caption = (
+            "So closely does someone who knows all other records learn a value. Bars hold the "
+            "middle 80% of records, marks the median. Narrowest in the median: "
+            f"{narrowest[0]}, {narrowest[2]:.2g} standard deviations; clusters below {NARROW} are "
+            "called narrow."
+        )
+        columns = (known[column].to_list() for column in known.columns)
+        chart = spans(*columns, title="standard deviations", description=caption)
+        return [self._add(chart, "Width of clusters", caption)]
+
+    def _learning(self) -> list[Drawing]:
+        learnt = {
+            measure: {
+                f.attribute or "": f.value for f in self._evaluation.figures if f.measure == measure
+            }
+            for measure in _TRAINED
+        }
+        classes = [c for c in learnt[_TRAINED[0]] if c in learnt[_TRAINED[1]]]
+        if not classes:
+            return []
+        before, after = ([learnt[measure][c] for c in classes] for measure in _TRAINED)
+        caption = (
+            "F-measure of a model on original records it has not seen: 1 is perfect. The mean over "
+            f"classes is {np.mean(before):.2f} when trained on the original and "
+            f"{np.mean(after):.2f} when trained on the release."
+        )
+        chart = bars(
+            classes, before, after, title="F-measure", description=caption, format=".1f",
+            series=("original", "release"),
+        )  # fmt: skip
+        return [self._add(chart, "Learning", caption)]
+
+
+def _strongest(names: tuple[str, ...], values: "np.typing.NDArray[np.float64]") -> str:
+    apart = np.abs(values - np.diag(np.diag(values)))
+    i, j = np.unravel_index(int(apart.argmax()), apart.shape)
+    return (
+        f"The strongest correlation is that of {names[i]} and {names[j]}: {_signed(values[i, j])}."
+    )
+
+
+def _signed(number: float) -> str:
+    return f"{number:.2f}".replace("-", "−")

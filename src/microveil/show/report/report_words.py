@@ -1,0 +1,148 @@
+"""The first screen: whether a release is useful, how risky it is and what ε covers, in words."""
+
+import math
+from decimal import ROUND_CEILING, Context
+
+from microveil.compare.figures import LINKAGE, percent
+from microveil.core.methods import METHODS
+from microveil.judge.evaluated import Evaluation
+from microveil.judge.grades import PUBLISH, Card, how_risky, how_useful, passes, said_of
+from microveil.judge.next_step import next_step_after
+from microveil.plan.plan import Plan
+from microveil.release.certificate import Certificate
+from microveil.release.guarantees import exactly, rounded_up
+from microveil.show.certificates import how_hidden
+from microveil.show.evaluations import scenarios_side_by_side
+
+
+def cards(evaluation: Evaluation, certificate: Certificate | None) -> list[Card]:
+    """Answer the three questions a data holder has."""
+    figures = evaluation.figures
+    return [how_useful(figures), how_risky(figures, evaluation.unscored), _covered(certificate)]
+
+
+def verdict_on(evaluation: Evaluation, certificate: Certificate | None) -> list[str]:
+    """Say whether a release passes, what to change, and only if it passes that it may go out."""
+    passed, sentences = passes(evaluation.figures), [said_of(evaluation.figures)]
+    change = next_step_after(evaluation)
+    if change is not None:
+        sentences.append(f"To change: {change}.")
+    seeded = certificate is None or certificate.randomness == "seeded"
+    if passed and not seeded:
+        sentences.append(PUBLISH.replace("these two", "the protected file and its certificate"))
+    return sentences
+
+
+def scenario_rows(evaluation: Evaluation) -> list[tuple[str, list[str]]]:
+    """Say what each attack found by scenario, the worst first."""
+    return [
+        (label, [percent(found[measure].value) for measure in LINKAGE])
+        for label, found in scenarios_side_by_side(evaluation.figures)
+    ]
+
+
+def _covered(certificate: Certificate | None) -> Card:
+    question = "What does ε cover?"
+    if certificate is None:
+        return Card(
+            question,
+            "unknown",
+            "Not known",
+            ("There is no certificate beside the protected file that would say.",),
+        )
+    fixed, reclustered, released = certificate.levels
+    covers = [level for level in certificate.levels if level.enforced]
+    answer = f"ε = {exactly(certificate.epsilon)}, " + (
+        {1: "with fixed clusters", 2: "re-clustered", 3: "the table as released"}[covers[-1].level]
+        if covers
+        else "but with no bound"
+    )
+    whose = "person's" if certificate.unit is None else "unit's"
+    likely = (
+        f"changing one {whose} values makes any set of masked values at most {{}} times more or "
+        "less likely"
+    )
+    sentences = []
+    if released.epsilon is not None:
+        sentences.append(f"{likely.format(_factor(released.epsilon)).capitalize()}.")
+        sentences.append("No clusters are formed that would show through. Exact statements: below.")
+        return Card(question, "good", answer, tuple(sentences))
+    from_data = any(METHODS[a.method].promise.caveat for a in certificate.attributes)
+    scales = (" and noise scales", ", with noise scales fixed") if from_data else ("", "")
+    if fixed.epsilon is not None:
+        sentences.append(
+            f"With fixed clusters{scales[0]}, {likely.format(_factor(fixed.epsilon))}."
+        )
+    hidden = how_hidden(certificate) or "; rows can be linked by who shares values with whom"
+    sentences.append(
+        f"Re-clustered{scales[1]}: {_bound(reclustered.epsilon)}. The table as released: no "
+        f"bound{hidden}. Exact statements: below."
+    )
+    return Card(question, "fair" if covers else "poor", answer, tuple(sentences))
+
+
+def _bound(epsilon: float | None) -> str:
+    return "no bound" if epsilon is None else f"ε of at most {rounded_up(epsilon)}"
+
+
+def _factor(epsilon: float) -> str:
+    """Write exp(ε) with three digits, never below what it is."""
+    if epsilon > 13:
+        return f"exp({rounded_up(epsilon)}), that is over 400,000,"
+    digits = Context(prec=3, rounding=ROUND_CEILING).create_decimal_from_float(math.exp(epsilon))
+    return f"{digits:,f}"
+
+
+def done(certificate: Certificate) -> list[str]:
+    """Say what was done to the table."""
+    sentences, whose = [], "a person's row"
+    for categories in (False, True):
+        masked = [
+            a for a in certificate.attributes if (a.kind in ("nominal", "ordinal")) == categories
+        ]
+        for name, trim in dict.fromkeys((a.method, a.trim) for a in masked):
+            method = METHODS[name]
+            what = method.on_categories if categories else method.on_numbers
+            names = ", ".join(a.name for a in masked if (a.method, a.trim) == (name, trim))
+            sentences.append(f"{names} ({name}): {what}{_trimmed(trim)}.")
+    for group in certificate.groups:
+        done = "replaced by their average" if group.pooling == "average" else "exchanged at random"
+        sentences.append(
+            f"Masked values of {', '.join(group.attributes)} were {done} within joint clusters of "
+            f"{group.anonymity:,} {'units' if group.of_units else 'records'} or more: nobody picks "
+            f"{'a unit of a size that as many have' if group.of_units else whose} by them with a "
+            f"better chance than 1 in {group.anonymity:,}."
+        )
+    if certificate.dropped:
+        sentences.append(f"Left out: {', '.join(certificate.dropped)}.")
+    if certificate.kept:
+        sentences.append(f"Published as they are: {', '.join(certificate.kept)}.")
+    return sentences
+
+
+def _trimmed(trim: float | None) -> str:
+    if not trim:
+        return ""
+    return f"; means leave out {trim:.3g} of a cluster's records, rounded down, at each end"
+
+
+def repeated(certificate: Certificate | None, plan: Plan | None, seed: int | None) -> list[str]:
+    """Say how to make the release again, and what then differs."""
+    if certificate is None and plan is None:
+        return ["That takes the plan, which the private detail holds; it was not given."]
+    made = [f"Made with {certificate.software} at {certificate.created}."] if certificate else []
+    if plan is None:
+        made.append("The plan is in the private detail, which was not given.")
+    elif seed is not None:
+        made.append("The random numbers were seeded: this command makes the same release again.")
+    elif certificate and certificate.randomness == "seeded":
+        made.append(
+            "The random numbers were seeded: with the same --seed this command makes the same "
+            "release again."
+        )
+    else:
+        made.append(
+            "The noise came from the operating system and cannot be drawn again: this command "
+            "makes another release by the same plan. Do not publish both; each spends the budget."
+        )
+    return made
