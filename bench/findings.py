@@ -11,7 +11,7 @@ from typing import Any
 import polars as pl
 
 from bench.map import FINDINGS
-from microveil.lab.benchmark.benchmark_attacks import ATTACKS, INFORMED
+from microveil.attacks.registry import CONTROLLED, INFORMED
 from microveil.lab.benchmark.map_points import by_attack, points_of
 from microveil.lab.benchmark.peers import ANONYMITIES
 from microveil.lab.paper.datasets import DATA_SETS
@@ -46,7 +46,7 @@ these attacks allow, and an attack not yet thought of may do better. A promise h
 | membership inference | runs the plan on tables with and without the person, and compares; rate: members recognised while 1% of others are taken for members |
 | neighbour reconstruction | knows every record but one, which row is whose and the plan, and tells which of two values the last person has; control: a coin. It is in a panel of its own |
 
-The attacks with a control group release one half of the people. Papers behind each attack are named in `src/microveil/lab/benchmark/`. Kept columns take no
+The attacks with a control group release one half of the people. [Measures](../reference/measures.md#attacks) names the paper behind each. Kept columns take no
 part: an attacker who knows them has more. [Attack figures](../reference/attack-figures.md) has every point and every attack as tables.
 """
 
@@ -83,7 +83,7 @@ def pages() -> dict[Path, str]:
     names = results["data"].unique(maintain_order=True).to_list()
     budgets = sorted(results["epsilon"].drop_nulls().unique())
     head = HEAD.format(
-        attacks=len(ATTACKS),
+        attacks=len(CONTROLLED),
         methods=_methods(results),
         epsilons=", ".join(f"{budget:g}" for budget in budgets),
     )

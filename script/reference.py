@@ -30,8 +30,10 @@ from microveil import (
     Shifted,
     Weight,
 )
+from microveil.attacks.registry import ATTACKS
 from microveil.cli.commands import app
-from microveil.compare.figures import ABOUT, MEASURES
+from microveil.compare.figures import Measure
+from microveil.judge.registry import ABOUT, MEASURES
 
 REFERENCE = Path(__file__).parent.parent / "docs" / "reference"
 WIDTH = 80
@@ -52,11 +54,17 @@ the same names. In TOML, `[attributes]` gives every column a role, by its name a
 """
 MEASURES_HEAD = """# Measures
 
-After this page you can name any figure of an evaluation. `Evaluation.value`, `to_dict`, `to_frame`
-and `microveil evaluate --json` use these ids, which stay as they are; labels are only shown to
-people. Every figure is a function of the data that ε does not cover: keep it private. `script/docs`
-writes this page from the code.
+After this page you can name any figure of an evaluation and know what it needs. `Evaluation.value`,
+`to_dict`, `to_frame` and `microveil evaluate --json` use these ids, which stay as they are; labels
+are only shown to people. Every figure is a function of the data that ε does not cover: keep it
+private. `script/docs` writes this page from the code.
+
+A measure may need to know which record is whose (paired), the plan or the private detail of the
+release, a target or quasi-identifiers that you name, or people outside the release (control), which
+only `microveil benchmark` has. Up to the first limit a figure is graded good or low, up to the
+second fair or medium.
 """
+TOPICS = {"utility": "Use", "risk": "Risk", "learning": "Learning"}
 TYPES = {
     bool: "true or false",
     int: "whole number",
@@ -163,11 +171,25 @@ def default_of(field: FieldInfo) -> str:
 
 
 def measures() -> str:
-    """Return every measure of a release."""
-    about = {name: words.replace('"', "`") for name, words in ABOUT.items()}
-    rows = (f"| `{row.id}` | {row.label} | {about[row.about]} |" for row in MEASURES.values())
-    head = ("| id | shown as | what a figure is about |", "|---|---|---|")
-    return "\n".join((MEASURES_HEAD, *head, *rows, ""))
+    """Return every attack and measure of the registries."""
+    others = [row for row in MEASURES.values() if row.id not in ATTACKS]
+    parts = [MEASURES_HEAD, *measure_table("Attacks", list(ATTACKS.values()))]
+    parts += [*(f"- {row.label}: {row.paper}." for row in ATTACKS.values() if row.paper), ""]
+    for topic, title in TOPICS.items():
+        parts += measure_table(title, [row for row in others if row.topic == topic])
+    return "\n".join(parts).rstrip() + "\n"
+
+
+def measure_table(title: str, rows: list[Measure]) -> Iterator[str]:
+    """Return rows of a registry as a table, with an empty line after it."""
+    yield f"## {title}\n"
+    yield "| id | shown as | what it computes | a figure is about | needs | limits |"
+    yield "|---|---|---|---|---|---|"
+    for row in rows:
+        about, needs = ABOUT[row.about].replace('"', "`"), ", ".join(row.needs) or "–"
+        limits = " and ".join(f"{limit:.2g}" for limit in row.limits or ()) or "–"
+        yield f"| `{row.id}` | {row.label} | {row.computes} | {about} | {needs} | {limits} |"
+    yield ""
 
 
 PAGES: Mapping[str, Callable[[], str]] = {
