@@ -188,7 +188,7 @@ def test_what_is_not_installed_is_named(tmp_path: Path) -> None:
 
 
 def test_the_examples_of_the_page_run(tmp_path: Path) -> None:
-    page = Path(__file__).parents[2] / "docs" / "files.md"
+    page = Path(__file__).parents[2] / "docs" / "how-to" / "read-files.md"
     blocks = re.findall(r"```python\n(.*?)```", page.read_text(encoding="utf-8"), flags=re.DOTALL)
     for block in blocks:
         subprocess.run([sys.executable, "-c", block], cwd=tmp_path, check=True)  # noqa: S603

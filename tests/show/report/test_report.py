@@ -386,8 +386,9 @@ def test_a_certificate_of_another_file_is_refused(tmp_path: Path) -> None:
 
 
 def test_the_examples_of_the_documentation_run(tmp_path: Path) -> None:
-    page = (Path(__file__).parents[3] / "docs" / "report.md").read_text(encoding="utf-8")
-    blocks = re.findall(r"^```python\n(.*?)^```$", page, re.DOTALL | re.MULTILINE)
+    page = Path(__file__).parents[3] / "docs" / "how-to" / "judge-a-release.md"
+    text = page.read_text(encoding="utf-8")
+    blocks = re.findall(r"^```python\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)
     subprocess.run([sys.executable, "-c", "".join(blocks)], cwd=tmp_path, check=True)  # noqa: S603
     assert (tmp_path / "report.html").is_file()
 
