@@ -95,8 +95,10 @@ def test_what_is_so_of_many_attributes_is_said_once() -> None:
         release = protect(table, plan)
     (said,) = [str(warning.message) for warning in caught]
     assert said.startswith("attributes 'a0', 'a1', ")
-    assert "'a7' and 12 more: its noise grid was taken from the data" in said
-    assert len(release.certificate.notes) == 20
+    assert "'a7' and 12 more: the noise grid was read from the data" in said
+    (note,) = release.certificate.notes
+    assert note.attributes == tuple(names)
+    assert "'a19': the noise grid" in release.certificate.reading["Notes"][0]
 
 
 def test_many_attributes_say_what_that_does_to_each_share() -> None:

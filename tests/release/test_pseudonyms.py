@@ -29,6 +29,7 @@ from microveil import (
 )
 from microveil.release.key import Key
 from microveil.show.verdicts import verdict_lines
+from microveil.show.words.certificate_words import level_statement
 from tests.conftest import Run
 
 AGE = Confidential(kind="integer", lower=0, upper=120)
@@ -111,13 +112,14 @@ def test_a_release_says_what_pseudonyms_give_away(key: Path) -> None:
     certificate = release.certificate
     assert certificate.pseudonyms == ("id",)
     assert certificate.shifted == {"visit": 182}
-    exposed = " ".join(certificate.not_protected)
+    exposed = " ".join(certificate.reading["What is not protected"])
     assert (
-        "Which records are of one person, here and in every table made with the same k" in exposed
+        "Which records belong to one person, here and in every table made with the same" in exposed
     )
-    assert "someone who knows one date of a person can work out all the others" in exposed
-    assert "It is about one record on its own" in certificate.levels[2].statement
-    assert "as visit (moved by days) can" in certificate.levels[2].statement
+    assert "an attacker who knows one date of a person can work out all the others" in exposed
+    released = level_statement(certificate, certificate.levels[2])
+    assert "It is about one record on its own" in released
+    assert "as visit (shifted by days) can" in released
     found = verdict(table, release, seed=1)
     assert {"Pseudonyms", "Moved dates"} <= dict(verdict_lines(found)).keys()
     assert "pooling leaves nobody" not in str(list(verdict_lines(found)))

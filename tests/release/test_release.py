@@ -20,10 +20,11 @@ from microveil import (
     evaluate,
     protect,
 )
-from microveil.release.certificate import IN_ORDER
+from microveil.release.certificate import Exposure
 from tests.conftest import Run
 
 PLAN = Plan(epsilon=1, k=3, attributes={"x": "confidential", "id": "kept"})
+IN_ORDER = Exposure(kind="row-order")
 TABLE = pl.DataFrame({"x": np.arange(60) ** 2, "id": np.arange(60)})
 
 

@@ -285,6 +285,7 @@ def protect(
     from microveil.release.key import key_of
     from microveil.release.ledger import check_left
     from microveil.show.certificates import show_release, show_stamp
+    from microveil.show.words.rule_words import rule_statement
 
     _check_report(report, overwrite=overwrite, source=data.path)
     job = open_job(
@@ -323,7 +324,7 @@ def protect(
         _errors.print(stamp, end="")
     _say(show_release(certificate), quiet=quiet)
     for rule in written.rules:
-        _say(str(rule), quiet=quiet)
+        _say(rule_statement(rule), quiet=quiet)
     if done.verdict is not None:
         _say(show_verdict(done.verdict))
     _say(f"Protected   {written.protected}\nCertificate {written.certificate}", quiet=quiet)

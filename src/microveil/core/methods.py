@@ -68,12 +68,11 @@ class Promise:
 
     Attributes
     ----------
-    caveat
-        What a statement of the guarantee adds.
+    fixes_scales
+        Whether it holds noise scales fixed as they were computed from the table, and so compares
+        the table with its neighbours only.
     survives_data
         Whether the claim stands when clusters or the domain follow the data.
-    if_domain_read, if_categories_read
-        What it means that the domain, or the categories, were read from the data.
     publishes_agreement
         Whether a category that no record can change is published as it is.
     covers_persons_reclustered
@@ -81,32 +80,23 @@ class Promise:
     """
 
     name: Literal["DP", "iDP"]
-    caveat: str
+    fixes_scales: bool
     survives_data: bool
-    if_domain_read: str
-    if_categories_read: str
     publishes_agreement: bool
     covers_persons_reclustered: bool
 
 
-_VOID = "which voids the claim of differential privacy for it"
 _DP = Promise(
     "DP",
-    caveat="",
+    fixes_scales=False,
     survives_data=False,
-    if_domain_read=_VOID,
-    if_categories_read=_VOID,
     publishes_agreement=False,
     covers_persons_reclustered=True,
 )
 _IDP = Promise(
     "iDP",
-    caveat="this is individual differential privacy with noise scales fixed: it compares this "
-    "table with its neighbours, not any two neighbouring tables, and a neighbour's own noise "
-    "scales, which may differ and tell it apart, are not covered.",
+    fixes_scales=True,
     survives_data=True,
-    if_domain_read="so the guarantee covers only values inside the observed range",
-    if_categories_read="so the guarantee covers only those that were seen",
     publishes_agreement=True,
     covers_persons_reclustered=False,
 )

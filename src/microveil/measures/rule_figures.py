@@ -34,5 +34,6 @@ def _changes(pair: Pair) -> Items:
             row["rule"],
             share,
             f"{percent(share)} of masked records broke it and were changed to keep it, by "
-            f"{outcome.how_far}; {outcome.original or 0:,} records of the original break it",
+            f"{outcome.moved or 0.0:.3g}{' days' if outcome.in_days else ''} on average; "
+            f"{outcome.original or 0:,} records of the original break it",
         )

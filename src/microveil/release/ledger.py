@@ -206,26 +206,7 @@ class Spending:
             epsilon_before=before.spent,
             epsilon_after=after,
             attributes_before={a.name: before.spent_on(a.name) for a in certificate.attributes},
-            statement=_statement(before, certificate.epsilon, after),
         )
-
-
-def _statement(before: Ledger, epsilon: float, after: float) -> str:
-    """Say what was spent before a release, what with it, and what that bounds."""
-    counted, budget = len(before.counted), exactly(before.budget)
-    elsewhere = " What was released of these people without this ledger is not counted."
-    if not counted:
-        return (
-            f"This is the first release of these people in their ledger; it spends epsilon "
-            f"{exactly(epsilon)} of a declared budget of {budget}.{elsewhere}"
-        )
-    return (
-        f"{_releases(counted)} of these people before this one spent epsilon "
-        f"{exactly(before.spent)} of a declared budget of {budget}; with this one it is "
-        f"{exactly(after)}. Where every one of them states a bound at a level, the sum of these "
-        "bounds holds at that level for all of them together, on the conditions of each; one "
-        f"without a bound leaves the sum without one.{elsewhere}"
-    )
 
 
 def _releases(count: int) -> str:
