@@ -73,7 +73,7 @@ def test_warnings_point_at_the_line_that_called_and_come_once_each(tmp_path: Pat
         with pytest.warns(PrivacyWarning) as caught:
             call()
         messages = [str(warning.message) for warning in caught]
-        assert len(messages) == len(set(messages)) >= 4
+        assert len(messages) == len(set(messages)) >= 2
         assert {warning.filename for warning in caught} == {__file__}
 
 

@@ -62,7 +62,7 @@ def test_roles(column: pl.Series, role: str) -> None:
     assert plan.attributes[column.name].role == role
 
 
-@pytest.mark.filterwarnings("error", "ignore:.*noise grid was taken from the data")
+@pytest.mark.filterwarnings("error", "ignore:.*noise grid was read from the data")
 def test_unusual_numbers_and_names_still_give_a_working_plan() -> None:
     random = np.random.default_rng(0)
     table = pl.DataFrame(

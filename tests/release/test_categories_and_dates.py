@@ -134,7 +134,7 @@ def test_a_date_is_masked_like_its_number_of_days() -> None:
     numbers = protect(pl.DataFrame({"x": days}), as_days, seed=3)
     assert dates.data["x"].to_physical().to_list() == numbers.data["x"].to_list()
     assert dates.certificate.attributes[0].lower == "1970-01-01"
-    assert dates.certificate.attributes[0].unit == "day"
+    assert dates.certificate.attributes[0].time_step == "day"
 
 
 @pytest.mark.parametrize(

@@ -54,6 +54,18 @@ def test_a_certificate_follows_its_schema_and_can_be_read_back(tmp_path: Path) -
     assert Certificate.read(written.certificate).to_json() == text
 
 
+def test_the_sentences_of_a_certificate_are_never_read_back(tmp_path: Path) -> None:
+    table = pl.DataFrame({"x": VALUES})
+    written = protect(table, Plan(epsilon=1, attributes={"x": DOMAIN})).write(tmp_path / "p.csv")
+    content = json.loads(written.certificate.read_text(encoding="utf-8"))
+    assert content["reading"] == written.certified.reading
+    content["reading"] = {"What epsilon covers": ["Everything."]}
+    (tmp_path / "changed.json").write_text(json.dumps(content), encoding="utf-8")
+    read = Certificate.read(tmp_path / "changed.json")
+    assert read == written.certified
+    assert "Everything." not in str(read)
+
+
 def test_something_else_is_not_a_certificate(tmp_path: Path) -> None:
     (tmp_path / "c.json").write_text("{}", encoding="utf-8")
     with pytest.raises(FileError, match="not a certificate"):

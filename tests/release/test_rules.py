@@ -207,7 +207,7 @@ def test_kept_columns_stay_and_what_cannot_be_kept_is_counted() -> None:
     assert broken.height == 4
     (outcome,) = release.rules
     assert outcome.released == 4
-    assert "4 could not be changed to keep it" in str(outcome)
+    assert "4 could not be changed to keep it" in rule_statement(outcome)
     assert any(about == "Rules" for about, _ in verdict_lines(verdict(table, release)))
     found = evaluate(table, release)
     assert found.value("utility.rule_broken", "part <= limit") == pytest.approx(4 / 300)

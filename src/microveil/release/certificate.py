@@ -221,7 +221,7 @@ class Certificate(Shown, _Entry):
     rules: Annotated[
         tuple[str, ...], Field(description="what masked values were changed to keep")
     ] = ()
-    levels: tuple[Level, ...]
+    levels: tuple[Level, Level, Level]
     not_protected: tuple[Exposure, ...]
     notes: tuple[Note, ...]
     row_order: RowOrder

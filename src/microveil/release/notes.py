@@ -35,7 +35,7 @@ _TEXTS: dict[NoteKind, str] = {
     "data",
     "shared-clusters": "{method} covers one record per cluster, so a person with {records} records "
     "is covered only if no two of them share a cluster; if you cannot rule that out, use {others}",
-    "exact-categories": "iDP publishes the exact category of every cluster whose records clearly "
+    "exact-categories": "iDP publishes the category of every cluster whose records clearly "
     "agree, so most records keep their true category; to hide it, use {others}; to hide whose it "
     "is, set anonymity = 10",
     "exact-weights": "sampling weights are published unchanged, and a weight that few records "

@@ -301,7 +301,7 @@ def test_the_certificate_page_tells_plan_facts_only() -> None:
     time = r"\d{4}-\d\d-\d\dT[\d:]+\+00:00"
     assert re.sub(time, "", pages[0]) == re.sub(time, "", pages[1])
     text = Page(pages[0]).text
-    for words in ("It is no clearance", "0 to 120", "k = 5", "Kept attributes", "as released"):
+    for words in ("It is not a clearance", "0 to 120", "k = 5", "Kept attributes", "as released"):
         assert words.lower() in text.lower()
 
 

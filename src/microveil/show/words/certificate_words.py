@@ -227,7 +227,7 @@ def how_hidden(certificate: Certificate) -> str:
     Groups have joint clusters of their own, and each hides a row from those who know it alone.
     """
     pooled = sum(len(group.attributes) for group in certificate.groups)
-    if pooled < len(certificate.attributes):
+    if not pooled or pooled < len(certificate.attributes):
         return ""
     least = min(group.anonymity for group in certificate.groups)
     known = " by the attributes of one group" if len(certificate.groups) > 1 else ""
@@ -301,14 +301,16 @@ def _as_released(certificate: Certificate, level: Level) -> str:
 
 def _structure(certificate: Certificate, shown: Sequence[str]) -> str:
     """Say what individual clusters show where they are not pooled."""
-    least = min(a.k for a in certificate.attributes if a.name in shown and a.k is not None)
+    sizes = (a.k for a in certificate.attributes if a.name in shown and a.k is not None)
+    least = min(sizes, default=1)  # of a certificate that was changed by hand
     return (
         "The released table shows which records share a masked value in "
-        f"{_named(shown, certificate)}, and noise does not hide this. An attacker who knows every other record can tell which cluster "
-        "a person is in, and so between which values of the neighbouring clusters the true value "
-        f"lies, at any epsilon. At least {least} records share each masked value of one attribute, "
-        "but combinations of attributes may be unique: an attacker who knows original values can "
-        "link rows to people by which records share values, at any epsilon."
+        f"{_named(shown, certificate)}, and noise does not hide this. An attacker who knows every "
+        "other record can tell which cluster a person is in, and so between which values of the "
+        "neighbouring clusters the true value lies, at any epsilon. At least "
+        f"{least} records share each masked value of one attribute, but combinations of attributes "
+        "may be unique: an attacker who knows original values can link rows to people by which "
+        "records share values, at any epsilon."
     )
 
 
