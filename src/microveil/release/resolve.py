@@ -75,7 +75,7 @@ def resolve(plan: Plan, engine: Table) -> ResolvedPlan:
     with problems:
         _check_columns(plan, engine)
     with problems:
-        _check_records(engine, "")
+        _check_records(engine)
     if engine.records < 2:
         problems.raise_found()
     names = _usable(plan, engine, problems)
@@ -84,7 +84,7 @@ def resolve(plan: Plan, engine: Table) -> ResolvedPlan:
         check_sampling_weight(plan, engine)
     if plan.missing == "drop":
         engine.drop_missing([name for name in plan.confidential if name in engine.columns])
-        _check_records(engine, " after dropping those with missing values")
+        _check_records(engine, dropped=True)
     with problems:
         check_units(plan, engine)
     shares = _shares(plan)
@@ -208,7 +208,8 @@ def _named(names: Iterable[str]) -> str:
     return few([repr(name) for name in names], _MOST_NAMES)
 
 
-def _check_records(engine: Table, when: str) -> None:
+def _check_records(engine: Table, *, dropped: bool = False) -> None:
+    when = " after records with missing values were dropped" if dropped else ""
     if engine.records < 2:
         raise DataError(f"a table needs at least 2 records, found {engine.records}{when}")
 

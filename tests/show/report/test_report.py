@@ -252,7 +252,7 @@ def test_dp_without_clusters_and_order() -> None:
     unordered = Page(report(table, release.data)).text
     assert "Attacks could not be scored: which record is whose is not known" in unordered
     assert "--detail FILE" in unordered
-    assert "No certificate lies beside the protected file" in unordered
+    assert "There is no certificate next to the protected file" in unordered
     assert "The quantile that moves most" in unordered
 
 
