@@ -100,7 +100,7 @@ def warn_of(notes: Sequence[Note]) -> None:
             warn(message_of(note, _MOST_NAMED), PrivacyWarning)
 
 
-def notes_on(
+def notes_of_plan(
     plan: Plan, attributes: Sequence[AttributeSettings], *, keeps_rules: bool
 ) -> tuple[Note, ...]:
     """Find what there is to note about a resolved plan."""

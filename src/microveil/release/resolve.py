@@ -20,7 +20,7 @@ from microveil.plan.groups import Group
 from microveil.plan.plan import Plan
 from microveil.plan.roles import did_you_mean
 from microveil.plan.rules import parse, pooled_together
-from microveil.release.notes import Note, notes_on, warn_of
+from microveil.release.notes import Note, notes_of_plan, warn_of
 from microveil.release.resolve_categories import resolve_categories
 from microveil.release.resolve_numbers import (
     check_numeric,
@@ -105,7 +105,7 @@ def _resolved(plan: Plan, attributes: tuple[AttributeSettings, ...], engine: Tab
     """Warn of what weakens the guarantee, and note it for the certificate."""
     numeric = [settings for settings in attributes if isinstance(settings, NumericSettings)]
     systems = resolve_rules(plan, numeric, engine.columns)
-    notes = notes_on(plan, attributes, keeps_rules=bool(systems))
+    notes = notes_of_plan(plan, attributes, keeps_rules=bool(systems))
     warn_of(notes)
     released = tuple(n for n in engine.columns if plan.attributes[n].role != "identifier")
     rules = tuple(typed(parse(text), engine.columns) for text in plan.rules)

@@ -13,12 +13,12 @@ from microveil.release.certificate import Certificate
 from microveil.release.release import Release
 from microveil.show.screens import MOST_BARS, Summary
 from microveil.show.words.certificate_words import (
-    COLUMNS,
+    ATTRIBUTE_COLUMNS,
     SEEDED,
     attribute_rows,
+    certificate_sections,
     facts_of,
     is_seeded,
-    reading,
     release_statement,
 )
 
@@ -31,7 +31,7 @@ _FIGURES = ("epsilon", "level 2 bound")
 
 def show_certificate(certificate: Certificate) -> RenderableType:
     """Lay out a certificate for people."""
-    (_, scope), *sections = reading(certificate).items()
+    (_, scope), *sections = certificate_sections(certificate).items()
     parts: list[RenderableType] = [
         Text(_TITLE, style="bold"),
         Text(f"{scope[0]}\n", style="bold red" if is_seeded(certificate) else ""),
@@ -71,11 +71,11 @@ def _screen(certificate: Certificate, title: str) -> Summary:
     return Summary(
         title,
         [*seeded, release_statement(certificate), *others, order],
-        COLUMNS,
+        ATTRIBUTE_COLUMNS,
         attribute_rows(certificate),
         lambda: _chart(certificate),
         lambda: show_certificate(certificate),
-        sections=reading(certificate),
+        sections=certificate_sections(certificate),
     )
 
 
@@ -113,7 +113,7 @@ def _facts(certificate: Certificate) -> RenderableType:
 
 def _masked(certificate: Certificate) -> RenderableType:
     grid = Table(header_style="bold", box=SIMPLE)
-    for name in COLUMNS:
+    for name in ATTRIBUTE_COLUMNS:
         grid.add_column(name, justify="right" if name in _FIGURES else "left")
     for row in attribute_rows(certificate):
         grid.add_row(*map(escape, row))

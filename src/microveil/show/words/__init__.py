@@ -1,1 +1,1 @@
-"""The sentences people read, made from facts once for terminal, page, report and notebook."""
+"""Sentences for people: the only place that makes them, errors and warnings excepted."""

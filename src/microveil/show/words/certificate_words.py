@@ -19,7 +19,15 @@ SCOPE = (
     "holder can measure."
 )
 SEEDED = "NOT FOR PUBLICATION: the random numbers were seeded and can be repeated"
-COLUMNS = ("attribute", "method", "clusters", "epsilon", "domain", "level 2 bound", "exact values")
+ATTRIBUTE_COLUMNS = (
+    "attribute",
+    "method",
+    "clusters",
+    "epsilon",
+    "domain",
+    "level 2 bound",
+    "exact values",
+)
 """The head of the table of masked attributes."""
 
 _MOST_NAMED = 3
@@ -78,7 +86,7 @@ _EXPOSED: dict[ExposureKind, str] = {
 }
 
 
-def reading(certificate: Certificate) -> dict[str, list[str]]:
+def certificate_sections(certificate: Certificate) -> dict[str, list[str]]:
     """Put a certificate into sentences, by section."""
     return {
         "Scope": [scope_of(certificate)],
@@ -143,7 +151,7 @@ def ledger_statement(ledger: LedgerState, epsilon: float) -> str:
 
 
 def attribute_rows(certificate: Certificate) -> list[tuple[str, ...]]:
-    """Return a row for every masked attribute: what `COLUMNS` names."""
+    """Return a row for every masked attribute: what `ATTRIBUTE_COLUMNS` names."""
     return [
         (
             a.name,
