@@ -110,8 +110,6 @@ class Method:
     ----------
     label
         What it is, for a list to choose from.
-    on_numbers, on_categories
-        What was done to an attribute, in words.
     centroid
         The centroids of summaries, after their sums have moved.
     calibration, fixed, reclustered
@@ -133,8 +131,6 @@ class Method:
     name: MethodName
     promise: Promise
     label: str
-    on_numbers: str
-    on_categories: str
     clustered: bool
     least_k: int
     needs_domain: bool
@@ -159,10 +155,6 @@ class Method:
         return self.reclustered_factor == 1
 
 
-_CLUSTERED = "records were sorted into clusters, and each cluster's "
-_DRAWN = f"{_CLUSTERED}category was drawn at random, the more typical the likelier"
-_STABLE = f"{_DRAWN}; where one record cannot change which is most typical, that one was taken"
-
 METHODS: dict[MethodName, Method] = {
     row.name: row
     for row in (  # from the least noise to the most, which is how people are offered them
@@ -170,8 +162,6 @@ METHODS: dict[MethodName, Method] = {
             "iDP-CBLS",
             _IDP,
             label="least noise, needs no domain",
-            on_numbers=f"{_CLUSTERED}mean got noise that follows the cluster's own width",
-            on_categories=_STABLE,
             clustered=True,
             least_k=3,
             needs_domain=False,
@@ -189,9 +179,6 @@ METHODS: dict[MethodName, Method] = {
             "iDP-LS",
             _IDP,
             label="noise follows this table's domain",
-            on_numbers=f"{_CLUSTERED}mean got noise that follows how far this table is from the "
-            "ends of the domain",
-            on_categories=_STABLE,
             clustered=True,
             least_k=1,
             needs_domain=True,
@@ -209,8 +196,6 @@ METHODS: dict[MethodName, Method] = {
             "DP-UM",
             _DP,
             label="differential privacy, on clusters",
-            on_numbers=f"{_CLUSTERED}mean got noise that follows the width of the domain",
-            on_categories=_DRAWN,
             clustered=True,
             least_k=1,
             needs_domain=True,
@@ -228,8 +213,6 @@ METHODS: dict[MethodName, Method] = {
             "DP",
             _DP,
             label="differential privacy, on every value",
-            on_numbers="every value got noise of its own, which follows the width of the domain",
-            on_categories="every value was kept or replaced by another category at random",
             clustered=False,
             least_k=1,
             needs_domain=True,

@@ -1,4 +1,4 @@
-"""The ledger: what all releases of the same people have spent, and the budget they keep to."""
+"""The ledger: what all releases of the same people have spent of their budget."""
 
 import json
 import math
@@ -101,7 +101,7 @@ class Ledger(_Entry):
     def read(cls, path: str | Path) -> "Ledger":
         """Read a ledger; one that is damaged is an error, and never an empty one."""
         path = Path(path)
-        damaged = f"ledger {path}: damaged, or changed by hand; put back a copy of it"
+        damaged = f"ledger {path}: damaged or edited by hand; restore it from a copy"
         try:
             check_regular(path)
             content = json.loads(path.read_bytes())
@@ -109,8 +109,8 @@ class Ledger(_Entry):
             ledger = cls.model_validate(content)
         except FileNotFoundError:
             raise FileError(
-                f"ledger {path}: no such file; declare what all releases of these people may spend "
-                f"together: microveil ledger {path} --budget 5"
+                f"ledger {path}: no such file; create it with the budget for all releases of these "
+                f"people: microveil ledger {path} --budget 5"
             ) from None
         except FileError:
             raise
@@ -148,7 +148,7 @@ def declare(path: str | Path, budget: float) -> Ledger:
 
 
 def withdraw(path: str | Path, release: str) -> Ledger:
-    """Count a release no longer that nobody has seen; it stays in the ledger as withdrawn."""
+    """Stop counting a release that was never shared; it stays in the ledger as withdrawn."""
     return _change(path, lambda ledger: _replaced(ledger, release, state="withdrawn"))
 
 
@@ -271,13 +271,12 @@ def _check_left(ledger: Ledger, path: Path, plan: Plan) -> None:
     if total([ledger.spent, plan.epsilon]) <= ledger.budget:
         return
     running = sum(one.state == "running" for one in ledger.counted)
-    unended = f" ({running:,} of them running still, or killed)" if running else ""
+    unended = f" ({running:,} of them still running, or killed)" if running else ""
     raise PlanError(
-        f"epsilon must be at most what the ledger has left of its budget of "
+        f"epsilon must be at most what is left of the ledger's budget of "
         f"{exactly(ledger.budget)}: {exactly(ledger.left)} after "
         f"{_releases(len(ledger.counted))}{unended}, got {exactly(plan.epsilon)}; choose a "
-        "smaller epsilon, or see what was spent: "
-        f"microveil ledger {path}",
+        f"smaller epsilon, or see what was spent: microveil ledger {path}",
         setting="epsilon",
     )
 

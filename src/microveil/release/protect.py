@@ -63,7 +63,7 @@ def protect(
         The file with the key of pseudonyms, which a plan with pseudonyms needs; `microveil key`
         makes one. Keep it apart from releases.
     seed
-        For experiments only: repeatable noise. The certificate then says «not for publication»,
+        For experiments only: repeatable noise. The certificate then says 'not for publication',
         and nothing is entered into a ledger.
     progress
         Called after every attribute and every group that is pooled.

@@ -21,6 +21,7 @@ from microveil.show.words.grading import (
     risk_card,
     usefulness_card,
 )
+from microveil.show.words.method_words import DONE_TO_CATEGORIES, DONE_TO_NUMBERS
 from microveil.show.words.numbers import percent
 
 
@@ -114,8 +115,7 @@ def done(certificate: Certificate) -> list[str]:
             a for a in certificate.attributes if (a.kind in ("nominal", "ordinal")) == categories
         ]
         for name, trim in dict.fromkeys((a.method, a.trim) for a in masked):
-            method = METHODS[name]
-            what = method.on_categories if categories else method.on_numbers
+            what = (DONE_TO_CATEGORIES if categories else DONE_TO_NUMBERS)[name]
             names = ", ".join(a.name for a in masked if (a.method, a.trim) == (name, trim))
             sentences.append(f"{names} ({name}): {what}{_trimmed(trim)}.")
     for group in certificate.groups:
