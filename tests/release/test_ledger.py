@@ -102,7 +102,7 @@ def test_a_run_that_is_killed_counts_until_it_is_withdrawn(ledger: Path) -> None
     )
     ended = subprocess.run([sys.executable, "-c", program], check=False)  # noqa: S603
     assert ended.returncode == -9
-    with pytest.raises(PlanError, match=r"0\.5 after 1 release \(1 of them running still, or kil"):
+    with pytest.raises(PlanError, match=r"0\.5 after 1 release \(1 of them still running, or kil"):
         protect(PEOPLE, plan(1.0), ledger=ledger)
     (killed,) = Ledger.read(ledger).releases
     assert killed.state == "running"
@@ -162,7 +162,7 @@ def test_a_damaged_ledger_is_an_error_and_stays_as_it_is(ledger: Path, damage) -
 
 
 def test_a_ledger_that_is_missing_is_not_an_empty_one(tmp_path: Path) -> None:
-    with pytest.raises(FileError, match=r"no such file; declare .* --budget 5"):
+    with pytest.raises(FileError, match=r"no such file; create .* --budget 5"):
         protect(PEOPLE, plan(), ledger=tmp_path / "none.json")
     assert list(tmp_path.iterdir()) == []
     with pytest.raises(FileError, match="cannot be"):

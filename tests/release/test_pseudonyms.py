@@ -131,9 +131,9 @@ def test_the_key_is_needed_and_only_where_it_is_used(key: Path, tmp_path: Path) 
     table = pl.DataFrame({"id": IDS, "age": range(12)})
     with pytest.raises(PlanError, match=r"need a key file.*microveil key people\.key"):
         protect(table, PLAN)
-    with pytest.raises(FileError, match="no such file; make one with: microveil key"):
+    with pytest.raises(FileError, match="no such file; create one with: microveil key"):
         protect(table, PLAN, key=tmp_path / "none.key")
-    with pytest.raises(PlanError, match='a key is for attributes of role = "pseudonym"'):
+    with pytest.raises(PlanError, match='the plan has no attribute with role = "pseudonym"'):
         protect(table, Plan(epsilon=1, k=3, attributes={"id": "kept", "age": AGE}), key=key)
     first, second = (protect(table, PLAN, seed=1).data["id"] for _ in range(2))
     assert not first.equals(second)  # made with keys that are thrown away
@@ -161,7 +161,7 @@ def test_a_key_is_private_and_never_replaced(key: Path) -> None:
         Key.make(key)
     assert key.read_bytes() == before
     os.chmod(key, 0o640)  # noqa: PTH101
-    with pytest.raises(FileError, match=r"others can read it.*chmod 600"):
+    with pytest.raises(FileError, match=r"other users can read it.*chmod 600"):
         Key.read(key)
     os.chmod(key, 0o600)  # noqa: PTH101
     key.write_bytes(before[:-5])

@@ -32,7 +32,7 @@ def sentences(module: Path) -> Iterator[str]:
 
 def _told(tree: ast.AST) -> Iterator[int]:
     """Name the nodes that are documentation, or arguments of what tells of a problem."""
-    messages = set()
+    messages = set[str]()
     for node in ast.walk(tree):
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
             yield id(node.value)
