@@ -397,9 +397,9 @@ def certificate(
     protected = read.file_beside(file)
     if read.file and protected and sha256_of(protected) != read.file.sha256:
         raise MicroveilError(
-            f"{protected}: the file is not the one this certificate was written for: they are of "
-            "different releases, or the file was changed; protect again, or keep what belongs "
-            "together"
+            f"{protected}: the file is not the one this certificate was written for: they "
+            "belong to different releases, or the file was changed; protect the table again, or put "
+            "the matching files together"
         )
     _say(show_certificate(read))
     if protected:

@@ -196,6 +196,7 @@ def certificate_beside(protected: Path) -> Certificate | None:
     if certificate.file.name != protected.name:
         return None
     raise FileError(
-        f"{protected}: the file does not match {beside.name}: it was changed, or they belong to "
-        "different releases; protect the table again, or put the matching files together"
+        f"{protected}: the file is not the one {beside.name} was written for: they belong to "
+        "different releases, or the file was changed; protect the table again, or put the matching "
+        "files together"
     )

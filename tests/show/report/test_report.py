@@ -287,7 +287,7 @@ def test_pooled_groups_are_named_with_their_anonymity() -> None:
     )
     text = Page(report(table, protect(table, plan, seed=1))).text
     assert "Masked values of age, children were exchanged at random" in text
-    assert "a better chance than 1 in 10" in text
+    assert "with probability at most 1/10" in text
 
 
 def test_the_certificate_page_tells_plan_facts_only() -> None:
