@@ -297,7 +297,7 @@ def test_a_large_table_is_predicted_on_some_records() -> None:
 def test_a_domain_from_the_data_is_warned_of() -> None:
     table = pl.DataFrame({"age": [31, 35, 38, 52, 57, 58]})
     plan = Plan(epsilon=1.0, k=3, method="iDP-LS", attributes={"age": "confidential"})
-    assert "its domain was read from the data" in check(table, plan)[0]
+    assert "the domain was read from the data" in check(table, plan)[0]
 
 
 def test_markup_lets_no_markup_through() -> None:

@@ -20,10 +20,11 @@ from microveil import (
     evaluate,
     protect,
 )
-from microveil.release.certificate import IN_ORDER
+from microveil.release.certificate import Exposure
 from tests.conftest import Run
 
 PLAN = Plan(epsilon=1, k=3, attributes={"x": "confidential", "id": "kept"})
+IN_ORDER = Exposure(kind="row-order")
 TABLE = pl.DataFrame({"x": np.arange(60) ** 2, "id": np.arange(60)})
 
 
@@ -223,8 +224,8 @@ def test_a_table_beside_the_certificate_of_another_release_is_refused(
     for command in ("certificate out.certificate.json", "evaluate in.csv out.csv --aligned"):
         code, out, err = run(command)
         assert (code, out) == (1, "")
-        assert "they are of different releases" in err
-    with pytest.raises(FileError, match="they are of different releases"):
+        assert "they belong to different releases" in err
+    with pytest.raises(FileError, match="they belong to different releases"):
         evaluate(TABLE, tmp_path / "out.csv", aligned=True)
 
 

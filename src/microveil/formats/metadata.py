@@ -89,22 +89,14 @@ class TableMeta:
         return {name: _described(column) for name, column in self.columns.items()}
 
     @property
-    def exposed(self) -> tuple[str, ...]:
-        """What a labelled file shows besides its values, in sentences for the certificate."""
-        labelled = [name for name, c in self.columns.items() if c.label or c.value_labels]
-        coded = [name for name, c in self.columns.items() if c.codes is not None]
-        sentences = []
-        if labelled:
-            sentences.append(
-                "Labels of columns and of values: they are those of the original file, also where "
-                f"no record has the value: {', '.join(labelled)}."
-            )
-        if coded:
-            sentences.append(
-                "Which declared missing code stands for a missing value: codes stay where they "
-                f"are: {', '.join(coded)}."
-            )
-        return tuple(sentences)
+    def labelled(self) -> tuple[str, ...]:
+        """Columns with labels, of themselves or of values."""
+        return tuple(name for name, c in self.columns.items() if c.label or c.value_labels)
+
+    @property
+    def coded(self) -> tuple[str, ...]:
+        """Columns with declared missing codes."""
+        return tuple(name for name, c in self.columns.items() if c.codes is not None)
 
     def of_release(
         self,

@@ -266,7 +266,7 @@ def test_grids_from_the_data(run_elsewhere: RunOn) -> None:
             outcomes.append(run(table, plan))
         messages.append([str(w.message) for w in said if w.category is PrivacyWarning])
     assert messages[0] == messages[1]
-    assert messages[0][0].startswith("attribute 'cents': its noise grid was taken from the data")
+    assert messages[0][0].startswith("attribute 'cents': the noise grid was read from the data")
     assert_same(*outcomes)
 
 

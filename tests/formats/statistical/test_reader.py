@@ -206,13 +206,13 @@ def test_the_certificate_says_that_codes_and_labels_are_shown(tmp_path: Path) ->
     path = spss(tmp_path / "in.sav")
     release = protect(path, plan(path))
     written = Certificate.read(release.write(tmp_path / "out.sav").certificate)
-    text = " ".join(written.not_protected)
+    text = " ".join(written.reading["What is not protected"])
     assert "Which declared missing code stands for a missing value" in text
     assert "age, income, sex, region" in text
     assert "Labels of columns and of values" in text
     with pytest.warns(FileWarning):
         plain = Certificate.read(release.write(tmp_path / "plain.parquet").certificate)
-    assert "Labels" not in " ".join(plain.not_protected)
+    assert "Labels" not in " ".join(plain.reading["What is not protected"])
 
 
 @pytest.mark.parametrize("ending", [".csv", ".parquet", ".arrow", ".xlsx"])
