@@ -74,7 +74,7 @@ def test_the_python_reference_has_every_public_name() -> None:
 
 def test_the_reference_is_what_the_code_says(tmp_path: Path) -> None:
     environment = {**os.environ, "COLUMNS": "47", "FORCE_COLOR": "1"}  # which change nothing
-    command = [sys.executable, ROOT / "script" / "reference.py", tmp_path]
+    command = [sys.executable, str(ROOT / "script" / "reference.py"), str(tmp_path)]
     subprocess.run(command, env=environment, check=True)  # noqa: S603
     written = {page.name: page.read_text(encoding="utf-8") for page in tmp_path.iterdir()}
     assert {"cli.md", "settings.md", "measures.md"} <= set(written)
