@@ -1,6 +1,5 @@
 """Tables in memory: Polars, pandas or PyArrow, through narwhals."""
 
-import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -25,6 +24,7 @@ from microveil.engines.dtypes import (
 )
 from microveil.engines.local import LocalTable
 from microveil.errors import DataError
+from microveil.machine import available_cores
 from microveil.types import Integers, UserTable
 
 _MOST_THREADS = 8  # each holds a few columns of temporary values
@@ -57,7 +57,7 @@ class FrameColumns:
     @property
     def threads(self) -> int:
         """How many columns may be worked on at once: one for each core, within reason."""
-        return min(os.cpu_count() or 1, _MOST_THREADS)
+        return min(available_cores(), _MOST_THREADS)
 
     @property
     def records(self) -> int:

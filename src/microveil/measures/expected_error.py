@@ -11,7 +11,7 @@ from microveil.core.pooling import Pool
 from microveil.engines.local import LocalTable
 from microveil.engines.memory import memory_table
 from microveil.errors import PlanError
-from microveil.formats import load
+from microveil.formats import load_table
 from microveil.plan.plan import Plan
 from microveil.release.choose_k import resolve_and_choose
 from microveil.release.resolve import ResolvedPlan
@@ -65,7 +65,7 @@ def expected_error(
     >>> round(expected_error(table, plan).mean_sse, 3)
     0.063
     """
-    read = load(data, **plan.reading)
+    read = load_table(data, **plan.reading)
     table = memory_table(read.data, inferred=read.meta.inferred)
     return expected_of(resolve_and_choose(plan, table), table, clamped=clamped)
 

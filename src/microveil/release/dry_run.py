@@ -7,7 +7,7 @@ from typing import Any
 from microveil.engines.base import OpenTable
 from microveil.engines.memory import memory_table
 from microveil.errors import DataError, MicroveilError, PlanError, Problems, all_of, noted
-from microveil.formats import load
+from microveil.formats import load_table
 from microveil.plan.plan import Plan, parse_settings, read_text
 from microveil.plan.problems import located, not_said, plan_and_problems
 from microveil.release.budget_shares import warn_of_small_shares
@@ -80,5 +80,5 @@ def _open(plan: Plan, data: UserTable) -> OpenTable:
         from microveil.engines.spark.spark_engine import SparkTable
 
         return SparkTable.open(data, plan, None)
-    read = load(data, **plan.reading)
+    read = load_table(data, **plan.reading)
     return memory_table(read.data, inferred=read.meta.inferred)

@@ -9,7 +9,7 @@ import polars as pl
 from microveil.engines.base import MaskingEngine, OpenTable, Pooled, Shift
 from microveil.engines.memory import memory_table
 from microveil.errors import DataError, FileWarning, PlanError, warn
-from microveil.formats import load
+from microveil.formats import load_table
 from microveil.plan.plan import Plan
 from microveil.release.budget_shares import warn_of_small_shares
 from microveil.release.certificate import certify
@@ -63,7 +63,7 @@ def protect(
         The file with the key of pseudonyms, which a plan with pseudonyms needs; `microveil key`
         makes one. Keep it apart from releases.
     seed
-        For experiments only: repeatable noise. The certificate then says «not for publication»,
+        For experiments only: repeatable noise. The certificate then says 'not for publication',
         and nothing is entered into a ledger.
     progress
         Called after every attribute and every group that is pooled.
@@ -101,7 +101,7 @@ def _protect(
         opened: OpenTable = SparkTable.open(data, plan, seed)
         return run_plan(plan, opened, spark, seed=seed, progress=progress, key=key)
     _tell_of_index(data)
-    read = load(data, **plan.reading)
+    read = load_table(data, **plan.reading)
     opened = memory_table(read.data, inferred=read.meta.inferred)
     return run_plan(plan, opened, LocalStore(read.meta), seed=seed, progress=progress, key=key)
 

@@ -42,26 +42,6 @@ class RuleOutcome:
     moved: float | None = None
     in_days: bool = False
 
-    def __str__(self) -> str:
-        before = "" if self.original is None else f"{_records(self.original)} broke it"
-        if self.masked is None:
-            said = f"{before} in the original; " if before else ""
-            return f"Rule {self.rule}: {said}masked records that did were changed to keep it."
-        changed = f" and {self.masked:,} after masking, which were moved by {self.how_far}"
-        left = f"{self.released:,} could not be changed to keep it" if self.released else "none now"
-        return (
-            f"Rule {self.rule}: {before} in the original{changed if self.masked else ''}; {left}."
-        )
-
-    @property
-    def how_far(self) -> str:
-        """Say how far records were moved."""
-        return f"{self.moved or 0.0:.3g}{' days' if self.in_days else ''} on average"
-
-
-def _records(count: int) -> str:
-    return "1 record" if count == 1 else f"{count:,} records" if count else "no record"
-
 
 def as_table(outcomes: Sequence[RuleOutcome]) -> pl.DataFrame:
     """Return outcomes as a table, as the private detail has them."""
@@ -74,7 +54,7 @@ def outcomes_of(
     original: Sequence[int | None],
     kept: Sequence[KeptRule],
 ) -> tuple[RuleOutcome, ...]:
-    """Say what became of every rule, given how many records broke it and what keeping it took.
+    """Return what became of every rule, given how many records broke it and what keeping it took.
 
     Rules among what derived attributes are computed from are kept by construction, and those of no
     system are.

@@ -39,8 +39,8 @@ Probabilities = list[float]
 
 
 def open_case(table: pl.DataFrame, plan: Plan) -> tuple[AnyTarget, ...]:
-    engine = memory_table(table)
-    return open_targets(engine, resolve(plan, engine))
+    opened = memory_table(table)
+    return open_targets(opened, resolve(plan, opened))
 
 
 def open_letters(codes: list[int], plan: Plan) -> CategoryTarget:

@@ -28,10 +28,10 @@ RANDOM = np.random.default_rng(7)
 
 
 def open_any(values: list[float] | list[str], **settings: Any) -> AnyTarget:  # noqa: ANN401
-    engine = memory_table(pl.DataFrame({"x": values}))
+    table = memory_table(pl.DataFrame({"x": values}))
     given: dict[str, Any] = {"epsilon": 1.0, "attributes": {"x": DOMAIN}, **settings}
     plan = Plan(**given)
-    return open_targets(engine, resolve(plan, engine))[0]
+    return open_targets(table, resolve(plan, table))[0]
 
 
 def open_target(values: list[float], **settings: Any) -> NumericTarget:  # noqa: ANN401
