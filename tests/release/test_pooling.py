@@ -372,12 +372,12 @@ def test_more_anonymity_than_records_is_refused_before_any_work() -> None:
 
 
 def test_a_pool_that_went_wrong_is_not_released(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("microveil.engines.memory.exchange", lambda *_: np.roll(np.arange(N), 1))
+    monkeypatch.setattr("microveil.engines.local.exchange", lambda *_: np.roll(np.arange(N), 1))
     with pytest.raises(DataError, match="left its joint cluster; nothing was released"):
         protect(table(), plan(), seed=1)
     monkeypatch.undo()
     monkeypatch.setattr(
-        "microveil.engines.memory.average_numbers", lambda *_: np.arange(float(N))[:25]
+        "microveil.core.pooling.average_numbers", lambda *_: np.arange(float(N))[:25]
     )
     monkeypatch.setattr(
         "microveil.core.pooling.JointClusters.spread", lambda *_: np.arange(float(N))
