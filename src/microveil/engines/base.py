@@ -49,7 +49,7 @@ class Column:
 
 @dataclass(frozen=True)
 class Preparation:
-    """What becomes of a table before it is masked; `resolve` decides on it.
+    """What is done to a table before it is masked, as `resolve` decides.
 
     Attributes
     ----------
@@ -58,14 +58,14 @@ class Preparation:
     groups
         For columns of categories, the groups, as text, that take the place of some of them.
     codings
-        How the numbers of columns are coded whenever they are looked at.
+        How the numbers of columns are coded before anything else sees them.
     complete
-        Attributes that every record must have a value of; other records are left out.
+        Attributes that must not be missing; records that lack one are dropped.
     unit, per_unit
         The column that says which records are of one unit, and the attributes that have one value
         for each unit.
     strata
-        The columns whose values, taken together, make a stratum.
+        The columns whose combinations of values are the strata.
     """
 
     kinds: Mapping[str, NumericKind] = field(default_factory=dict)
@@ -79,7 +79,7 @@ class Preparation:
 
 @dataclass(frozen=True)
 class Facts:
-    """What checking a plan needs to know of the values in a column of numbers.
+    """What checking a plan needs to know about a numeric column.
 
     `counted` is the number of records, or of units if the attribute has one value for each of them.
     `not_numbers` counts the texts that cannot be read as numbers.
@@ -100,7 +100,7 @@ Holds = Literal["text", "whole numbers", "true/false values", "other values"]
 
 @dataclass(frozen=True)
 class CategoryFacts:
-    """What checking a plan needs to know of a column of categories.
+    """What checking a plan needs to know about a column of categories.
 
     `counted` is as in `Facts`. `outside` counts records whose value is none of the categories,
     `unknown` the categories that the column's own type has no place for. `seen` lists the values
@@ -117,7 +117,7 @@ class CategoryFacts:
 
 @dataclass(frozen=True)
 class UnitFacts:
-    """What checking a plan needs to know of units.
+    """What checking a plan needs to know about units.
 
     `missing` counts records of no unit, `largest` the records of the largest one. `differing`
     counts the units whose records differ in what should be the same in all of them.
@@ -140,10 +140,10 @@ class OpenTable(Protocol):
         """Columns in table order."""
 
     def prepared(self, preparation: Preparation) -> "OpenTable":
-        """Return the table as it is after preparation."""
+        """Return a prepared view of this table."""
 
     def facts(self, domains: Mapping[str, tuple[float, float]]) -> dict[str, Facts]:
-        """Look at columns as numbers, once each; `outside` counts values not in their domain."""
+        """Look at columns as numbers; `outside` counts values outside their domain."""
 
     def category_facts(
         self, attribute: str, categories: tuple[Category, ...] | None
@@ -151,7 +151,7 @@ class OpenTable(Protocol):
         """Look at a column of categories; `seen` is only filled in where none are declared."""
 
     def unit_facts(self, same: Sequence[str]) -> UnitFacts:
-        """Look at units, which should have one value each of the attributes that are the `same`."""
+        """Look at units; attributes that are the `same` should have one value in each."""
 
     def stratum_sizes(self, attribute: str | None = None) -> Integers:
         """Count the values of an attribute in each stratum; without one, what is pooled there.
@@ -166,23 +166,23 @@ class OpenTable(Protocol):
         """Return the expected squared error of an attribute with clusters of each k."""
 
     def engine(self) -> "MaskingEngine":
-        """Return what masks this table; nothing is masked yet."""
+        """Return a new engine for this table, which has masked nothing yet."""
 
     def discard(self) -> None:
-        """Remove whatever was stored on the way, because no release came of it."""
+        """Remove temporary files after a failure."""
 
 
 AnyTable = TypeVar("AnyTable")
 
 
 class Views(Generic[AnyTable]):
-    """Prepared tables that were asked for before."""
+    """The prepared views of a table, each made once."""
 
     def __init__(self) -> None:
         self._known: list[tuple[Preparation, AnyTable]] = []
 
     def of(self, preparation: Preparation, prepare: Callable[[], AnyTable]) -> AnyTable:
-        """Return the table of this preparation, prepared when it is first asked for."""
+        """Return the view for a preparation, made when it is first needed."""
         for known, table in self._known:
             if known == preparation:
                 return table
@@ -206,7 +206,7 @@ class Pooled:
 
 
 class Shift(NamedTuple):
-    """How dates move: with the person that a column names, by how many days."""
+    """Which column names the person whose dates are shifted, and by how many days."""
 
     person: str
     days: Callable[[str], int]
@@ -244,7 +244,7 @@ class Released(Protocol):
 
 
 class MaskingEngine(Protocol):
-    """What masks the attributes of a table one at a time."""
+    """Masks the attributes of a table one at a time."""
 
     @property
     def threads(self) -> int:
@@ -253,9 +253,9 @@ class MaskingEngine(Protocol):
     def hide(
         self, pseudonyms: Mapping[str, Callable[[str], str]], shifts: Mapping[str, Shift]
     ) -> dict[str, int]:
-        """Replace values, as text, by pseudonyms, and move dates with their people.
+        """Replace values by pseudonyms, and shift the dates of each person.
 
-        Missing values stay missing. Returns the most records of one value for each pseudonym.
+        Missing values stay missing. Returns for each pseudonym the most records that one value has.
         """
 
     def mask(self, attribute: AttributeSettings, seed: int | None) -> pl.DataFrame:

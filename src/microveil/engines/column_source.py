@@ -1,4 +1,4 @@
-"""Where the columns of a table on this machine are, and where masked ones go."""
+"""Where a table on this machine has its columns, and where masked columns are kept."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Protocol
@@ -40,17 +40,17 @@ class ColumnSource(Protocol):
         """Convert and group columns, and leave out records that are not complete."""
 
     def shelf(self) -> "Shelf":
-        """Return an empty place for masked columns."""
+        """Return an empty shelf for masked columns."""
 
 
 class Shelf(Protocol):
-    """Where masked columns and what is known of their clusters are kept until they are released."""
+    """Keeps masked columns and descriptions of clusters until they are released."""
 
     def put(self, name: str, column: nw.Series[Any]) -> None:
-        """Keep a column in the place of the one of this name."""
+        """Keep a masked column."""
 
     def get(self, name: str) -> nw.Series[Any] | None:
-        """Return the column that was kept; None if there is none."""
+        """Return a masked column; None if there is none."""
 
     def describe(self, attribute: AttributeSettings, description: Description) -> None:
         """Keep the private description of an attribute's clusters."""

@@ -117,7 +117,7 @@ class FileColumns:
         return replace(converted, rows=complete, records=int(np.count_nonzero(complete)))
 
     def shelf(self) -> "FileShelf":
-        """Return an empty place for masked columns."""
+        """Return an empty shelf for masked columns."""
         return FileShelf(self)
 
 
@@ -130,7 +130,7 @@ class FileShelf:
         self._clusters: dict[str, Path] = {}
 
     def put(self, name: str, column: nw.Series[Any]) -> None:
-        """Keep a column in the place of the one of this name."""
+        """Keep a masked column."""
         self._write(name, column.to_polars())
 
     def _write(self, name: str, column: pl.Series) -> None:
@@ -141,7 +141,7 @@ class FileShelf:
         )
 
     def get(self, name: str) -> nw.Series[Any] | None:
-        """Return the column that was kept; None if there is none."""
+        """Return a masked column; None if there is none."""
         if name not in self._parts:
             return None
         return nw.from_native(read_column(self._parts[name], 0), series_only=True)

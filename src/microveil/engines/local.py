@@ -86,7 +86,7 @@ _PYTHON: dict[str, type] = {"text": str, "whole numbers": int, "true/false value
 
 
 class LocalTable:
-    """A table on this machine, which is looked at and never changes."""
+    """A table on this machine; it never changes."""
 
     def __init__(self, source: ColumnSource, preparation: Preparation | None = None) -> None:
         self.source, self._preparation = source, preparation or Preparation()
@@ -103,13 +103,13 @@ class LocalTable:
         return self.source.columns
 
     def prepared(self, preparation: Preparation) -> Self:
-        """Return the table as it is after preparation, the same one whenever it is asked for."""
+        """Return a prepared view of this table, the same one for equal preparations."""
         return self._views.of(
             preparation, lambda: type(self)(self.source.prepared(preparation), preparation)
         )
 
     def engine(self) -> "LocalEngine":
-        """Return what masks this table; nothing is masked yet."""
+        """Return a new engine for this table, which has masked nothing yet."""
         return LocalEngine(self)
 
     def discard(self) -> None:
@@ -129,7 +129,7 @@ class LocalTable:
         return numbered(list(columns)) if names else None
 
     def unit_facts(self, same: Sequence[str]) -> UnitFacts:
-        """Look at units, which should have one value each of the attributes that are the `same`."""
+        """Look at units; attributes that are the `same` should have one value in each."""
         unit = self._preparation.unit
         if unit is None:
             return UnitFacts()
@@ -159,7 +159,7 @@ class LocalTable:
         return self.records if rows is None else len(rows)
 
     def facts(self, domains: Mapping[str, tuple[float, float]]) -> dict[str, Facts]:
-        """Look at columns as numbers, once each; `outside` counts values not in their domain."""
+        """Look at columns as numbers; `outside` counts values outside their domain."""
         return {attribute: self.look(attribute, *ends) for attribute, ends in domains.items()}
 
     def look(self, attribute: str, lower: float, upper: float) -> Facts:
@@ -296,7 +296,7 @@ def cluster_jointly(
 
 
 class LocalEngine:
-    """What masks a table on this machine."""
+    """Masks a table on this machine."""
 
     def __init__(self, table: LocalTable) -> None:
         self._table, self._shelf = table, table.source.shelf()
@@ -310,7 +310,7 @@ class LocalEngine:
     def hide(
         self, pseudonyms: Mapping[str, Callable[[str], str]], shifts: Mapping[str, Shift]
     ) -> dict[str, int]:
-        """Replace values, as text, by pseudonyms, and move dates with their people."""
+        """Replace values by pseudonyms, and shift the dates of each person."""
         most = {name: self._pseudonymise(name, of) for name, of in pseudonyms.items()}
         for name, shift in shifts.items():
             self._shift(name, *shift)

@@ -100,7 +100,7 @@ class FrameColumns:
         return replace(converted, frame=left, positions=self.positions[complete])
 
     def shelf(self) -> "MemoryShelf":
-        """Return an empty place for masked columns."""
+        """Return an empty shelf for masked columns."""
         return MemoryShelf(self)
 
 
@@ -113,11 +113,11 @@ class MemoryShelf:
         self._described: dict[str, tuple[AttributeSettings, Description]] = {}
 
     def put(self, name: str, column: nw.Series[Any]) -> None:
-        """Keep a column in the place of the one of this name."""
+        """Keep a masked column."""
         self._masked[name] = column
 
     def get(self, name: str) -> nw.Series[Any] | None:
-        """Return the column that was kept; None if there is none."""
+        """Return a masked column; None if there is none."""
         return self._masked.get(name)
 
     def describe(self, attribute: AttributeSettings, description: Description) -> None:

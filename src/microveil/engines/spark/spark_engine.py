@@ -53,7 +53,7 @@ _SEEDED_BLOCK = 1024
 
 
 class SparkEngine:
-    """What masks a Spark table."""
+    """Masks a Spark table."""
 
     def __init__(self, staged: StagedTable) -> None:
         self._staged, self._places, self._scratch = staged, staged.places, staged.scratch
@@ -167,7 +167,7 @@ class SparkEngine:
     def hide(
         self, pseudonyms: Mapping[str, Callable[[str], str]], shifts: Mapping[str, Shift]
     ) -> dict[str, int]:
-        """Hide people when records are dealt, once it is known that they can be hidden."""
+        """Hide people when records are dealt, after checking that this is possible."""
         staged, most = self._staged, {}
         for name, pseudonym in pseudonyms.items():
             if staged.holds(name) not in ("text", "whole numbers"):
@@ -452,7 +452,7 @@ class SparkTable(StagedTable):
         return cls(stage_copy(frame, plan, seed), plan, seed)
 
     def engine(self) -> SparkEngine:
-        """Return what masks this table; nothing is masked yet."""
+        """Return a new engine for this table, which has masked nothing yet."""
         return SparkEngine(self)
 
 

@@ -111,7 +111,7 @@ class StagedCopy:
 
 
 def stage_copy(frame: DataFrame, plan: Plan, seed: int | None) -> StagedCopy:
-    """Say what of a table is copied; nothing is until somebody looks."""
+    """Describe the copy of a table; it is written when it is first read."""
     refuse_units(plan)
     if len(set(frame.columns)) < len(frame.columns):
         raise DataError("column names must differ, found the same name twice; rename one")
@@ -122,7 +122,7 @@ def stage_copy(frame: DataFrame, plan: Plan, seed: int | None) -> StagedCopy:
 
 
 def refuse_units(plan: Plan) -> None:
-    """Refuse what is out of reach, before any work is done."""
+    """Refuse plans with units or strata, before any work is done."""
     for setting in ("unit", "within"):
         if getattr(plan, setting):
             raise PlanError(
@@ -145,7 +145,7 @@ class StagedTable:
         self._sampling = Lock()
 
     def prepared(self, preparation: Preparation) -> Self:
-        """Return the table as it is after preparation, the same one whenever it is asked for."""
+        """Return a prepared view of this table, the same one for equal preparations."""
         return self._views.of(
             preparation, lambda: type(self)(self.copy, self.plan, self.seed, preparation)
         )
