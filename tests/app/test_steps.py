@@ -64,9 +64,9 @@ def test_an_untouched_table_is_the_plan_it_came_from() -> None:
 
 
 def test_cells_change_what_they_name_and_nothing_else() -> None:
-    plan = plan_of(edited(lower="18", weight=2.0, k="20"), people_plan(), SCHEMA, epsilon=0.5)
+    plan = plan_of(edited(lower="18", budget_share=2.0, k="20"), people_plan(), SCHEMA, epsilon=0.5)
     assert plan.epsilon == 0.5
-    assert plan.attributes["age"] == Confidential(lower=18, upper=120, weight=2.0, k=20)
+    assert plan.attributes["age"] == Confidential(lower=18, upper=120, budget_share=2.0, k=20)
     others = {name: a for name, a in plan.attributes.items() if name != "age"}
     assert others == {n: a for n, a in people_plan().attributes.items() if n != "age"}
     assert isinstance(plan_of(edited(role="kept"), people_plan(), SCHEMA).attributes["age"], Kept)
@@ -80,7 +80,7 @@ def test_values_are_coded_by_cells_and_roles_without_settings_chosen() -> None:
     assert (rows[2]["upper"], rows[2]["top"]) == (None, "90")
     rows[2]["top"] = None
     assert plan_of(rows, plan, SCHEMA).attributes["age"] == Confidential(lower=0, round_to=5)
-    weighted = plan_of(edited(role="weight"), people_plan(), SCHEMA)
+    weighted = plan_of(edited(role="sampling_weight"), people_plan(), SCHEMA)
     assert weighted.sampling_weights == ("age",)
 
 
@@ -131,7 +131,7 @@ def test_every_type_is_read_as_its_column_has_it() -> None:
         ({"lower": "low"}, "attribute 'age': lower must be a number, got 'low'"),
         ({"k": "few"}, "attribute 'age': its own k must be a whole number or \"auto\", got 'few'"),
         ({"lower": "130"}, "attribute 'age': lower must be below upper"),
-        ({"weight": None}, "attribute 'age': weight must be above 0"),
+        ({"budget_share": None}, "attribute 'age': budget_share must be above 0"),
         ({"role": "derived"}, "attribute 'age': "),
         ({"categories": "1, x"}, "attribute 'age': categories must be whole numbers"),
     ],
@@ -197,7 +197,7 @@ def test_any_categories_survive_the_table(categories: list[str]) -> None:
     plan = Plan(epsilon=1.0, attributes={"a": attribute})
     schema = {"a": pl.String()}
     rows = rows_of(plan, schema)
-    rows[0]["weight"] = 2.0
+    rows[0]["budget_share"] = 2.0
     assert plan_of(rows, plan, schema).attributes["a"].categories == tuple(categories)  # type: ignore[union-attr]
 
 

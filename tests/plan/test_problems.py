@@ -45,7 +45,7 @@ k = 2.5
 role = "confidential"
 lower = "1990-01-01"
 upper = 1980-12-31
-weight = 0
+budget_share = 0
 
 [attributes.job]
 role = "confidential"
@@ -69,7 +69,7 @@ ALL = [
     (15, "wages", "lower"),
     (16, "wages", "k"),
     (20, "born", "lower"),
-    (22, "born", "weight"),
+    (22, "born", "budget_share"),
     (24, "job", "kind"),
     (27, "shoe size", None),
     (28, "shoe size", "role"),

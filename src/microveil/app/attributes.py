@@ -18,8 +18,8 @@ from microveil.plan.roles import (
     Identifier,
     Kept,
     Pseudonym,
+    SamplingWeight,
     Shifted,
-    Weight,
 )
 
 Row = dict[str, Any]
@@ -27,17 +27,17 @@ Row = dict[str, Any]
 
 COLUMNS = (
     "attribute", "holds", "role", "kind", "lower", "upper", "bottom", "top", "round_to",
-    "categories", "weight", "method", "k", "group", "together", "expression", "from data",
+    "categories", "budget_share", "method", "k", "group", "together", "expression", "from data",
 )  # fmt: skip
 
-_PLAIN: dict[str, type[Identifier | Kept | Weight | Pseudonym | Shifted]] = {
-    "identifier": Identifier, "kept": Kept, "weight": Weight, "pseudonym": Pseudonym,
-    "shifted": Shifted,
+_PLAIN: dict[str, type[Identifier | Kept | SamplingWeight | Pseudonym | Shifted]] = {
+    "identifier": Identifier, "kept": Kept, "sampling_weight": SamplingWeight,
+    "pseudonym": Pseudonym, "shifted": Shifted,
 }  # fmt: skip
 """Roles that have no cells of their own."""
 
 _ENDS = (("bottom", "lower"), ("top", "upper"))
-_OF_NUMBERS_ONLY = ("decimals", "resolution", "unit", "trim")
+_OF_NUMBERS_ONLY = ("decimals", "resolution", "time_step", "trim")
 
 
 def rows_of(plan: Plan, schema: Mapping[str, pl.DataType]) -> list[Row]:
@@ -47,7 +47,7 @@ def rows_of(plan: Plan, schema: Mapping[str, pl.DataType]) -> list[Row]:
     --------
     >>> plan = Plan(epsilon=1.0, attributes={"age": Confidential(lower=0, upper=120)})
     >>> row = rows_of(plan, {"age": pl.Int64()})[0]
-    >>> row["role"], row["lower"], row["upper"], row["weight"]
+    >>> row["role"], row["lower"], row["upper"], row["budget_share"]
     ('confidential', '0', '120', 1.0)
     """
     return [_row(name, plan, schema[name]) for name in schema]
@@ -56,7 +56,7 @@ def rows_of(plan: Plan, schema: Mapping[str, pl.DataType]) -> list[Row]:
 def _row(name: str, plan: Plan, dtype: pl.DataType) -> Row:
     attribute = plan.attributes[name]
     row: Row = dict.fromkeys(COLUMNS)
-    row |= {"attribute": name, "holds": _holds(dtype), "role": attribute.role, "weight": 1.0}
+    row |= {"attribute": name, "holds": _holds(dtype), "role": attribute.role, "budget_share": 1.0}
     row["from data"] = ", ".join(s for n, s in map(_mark, plan.from_data) if n == name) or None
     if isinstance(attribute, Derived):
         row["expression"] = attribute.expression
@@ -69,7 +69,7 @@ def _row(name: str, plan: Plan, dtype: pl.DataType) -> Row:
             "top": _written(attribute.top),
             "round_to": _written(attribute.round_to),
             "categories": _listed(attribute.declared_categories),
-            "weight": attribute.weight,
+            "budget_share": attribute.budget_share,
             "method": attribute.method,
             "k": None if attribute.k is None else str(attribute.k),
             "group": _number_of(name, [group.attributes for group in plan.groups]),
@@ -191,7 +191,8 @@ def _settings(row: Row, before: Row, was: Row, dtype: pl.DataType) -> Row:
     }
     settings = dict(was)
     for name in (
-        "kind", "lower", "upper", "bottom", "top", "round_to", "categories", "weight", "method", "k"
+        "kind", "lower", "upper", "bottom", "top", "round_to", "categories", "budget_share",
+        "method", "k",
     ):  # fmt: skip
         cell = row[name]
         if cell != before[name] or not was:
@@ -205,7 +206,7 @@ def _settings(row: Row, before: Row, was: Row, dtype: pl.DataType) -> Row:
         settings |= dict.fromkeys(_OF_NUMBERS_ONLY)
     if settings["lower"] is not None and settings["upper"] is not None:
         settings["resolution"] = None  # was proposed for want of a domain
-    settings["weight"] = 0.0 if settings["weight"] is None else settings["weight"]
+    settings["budget_share"] = 0.0 if settings["budget_share"] is None else settings["budget_share"]
     return settings
 
 

@@ -19,8 +19,9 @@ from rich.progress import Progress
 from rich.segment import Segment
 
 from microveil.cli.options import (
+    QUASI_IDENTIFIER,
     Engine,
-    KeyOf,
+    KeyFile,
     Known,
     LedgerOf,
     Master,
@@ -138,7 +139,7 @@ def _check_plan(path: Path, data: "Source", *, quiet: bool) -> None:
 @reads("data")
 def risk(
     data: "Source",
-    key: Annotated[list[str], typer.Option(help="A column that others may know of a person.")],
+    quasi_identifier: Annotated[list[str], QUASI_IDENTIFIER],
     weight: Annotated[
         str | None, typer.Option(help="A column of sampling weights, by default the plan's.")
     ] = None,
@@ -173,7 +174,7 @@ def risk(
     found = {
         name: risk(
             table,
-            keys=key,
+            keys=quasi_identifier,
             weight=weight,
             household=household,
             sensitive=sensitive or (),
@@ -263,7 +264,7 @@ def protect(
     master: Master = None,
     report: Report = None,
     ledger: LedgerOf = None,
-    key: KeyOf = None,
+    key_file: KeyFile = None,
     seed: Seed = None,
     overwrite: Overwrite = False,
     quiet: Quiet = False,
@@ -314,9 +315,11 @@ def protect(
         else:
             chosen = plan_for_columns(job.columns(roles["keep"]), **roles, **settings)
         chosen = with_scenario(chosen, known or (), people)
-        key_of(chosen, key, seed).check_apart(output)
+        key_of(chosen, key_file, seed).check_apart(output)
         check_left(chosen, ledger, seed)
-        done = job.run(chosen, ledger=ledger, key=key, seed=seed, judge=judge, progress=progress)
+        done = job.run(
+            chosen, ledger=ledger, key=key_file, seed=seed, judge=judge, progress=progress
+        )
     written, certificate = done.written, done.written.certified
     stamp = show_stamp(certificate)
     if stamp:
@@ -424,9 +427,7 @@ def evaluate(
         bool, typer.Option("--aligned", help="The release was written with --keep-order.")
     ] = False,
     target: Target = None,
-    quasi_identifier: Annotated[
-        list[str] | None, typer.Option(help="A released column that others may know.")
-    ] = None,
+    quasi_identifier: Annotated[list[str] | None, QUASI_IDENTIFIER] = None,
     known: Known = None,
     people: People = 1.0,
     engine: Engine = "memory",

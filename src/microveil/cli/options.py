@@ -59,10 +59,13 @@ LedgerOf = Annotated[
         "plan's: see microveil ledger. Seeded releases spend nothing.",
     ),
 ]
-KeyOf = Annotated[
+KeyFile = Annotated[
     Path | None,
-    typer.Option("--key", help="The key of pseudonyms, made once with microveil key."),
+    typer.Option(help="Key file of the pseudonyms, made once with microveil key."),
 ]
+QUASI_IDENTIFIER = typer.Option(
+    "--quasi-identifier", "-q", help="Column that an attacker may know."
+)
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace files that exist.")]
 Target = Annotated[str | None, typer.Option(help="A column of classes to learn.")]
 Tried = Annotated[

@@ -2,7 +2,15 @@
 
 from microveil.plan.groups import Group
 from microveil.plan.plan import Plan
-from microveil.plan.roles import Confidential, Derived, Identifier, Kept, Pseudonym, Shifted, Weight
+from microveil.plan.roles import (
+    Confidential,
+    Derived,
+    Identifier,
+    Kept,
+    Pseudonym,
+    SamplingWeight,
+    Shifted,
+)
 from microveil.plan.scenarios import Scenario
 
 __all__ = [
@@ -13,7 +21,7 @@ __all__ = [
     "Kept",
     "Plan",
     "Pseudonym",
+    "SamplingWeight",
     "Scenario",
     "Shifted",
-    "Weight",
 ]

@@ -39,9 +39,9 @@ from microveil.plan.roles import (
     Kept,
     Part,
     Pseudonym,
+    SamplingWeight,
     Shifted,
     Trim,
-    Weight,
 )
 from microveil.plan.rules import check_rules, parse
 from microveil.plan.scenarios import Scenario, ScenarioSettings, check_scenarios
@@ -54,7 +54,7 @@ from microveil.types import UserTable
 if TYPE_CHECKING:
     import polars as pl
 
-AttributeRole = Confidential | Identifier | Kept | Derived | Weight | Pseudonym | Shifted
+AttributeRole = Confidential | Identifier | Kept | Derived | SamplingWeight | Pseudonym | Shifted
 AttributesGiven = Mapping[str, object]
 """Attributes as they may be given: roles, their names, or mappings.
 
@@ -248,8 +248,8 @@ class Plan(Shown, Part):
     dates
         ``"day-first"`` or ``"month-first"``: how dates such as 03/02/2011 in a CSV file are read.
     attributes
-        For every column its role: `Confidential`, `Identifier`, `Kept`, `Derived`, `Weight`,
-        `Pseudonym` or `Shifted`, or the role's name alone.
+        For every column its role: `Confidential`, `Identifier`, `Kept`, `Derived`,
+        `SamplingWeight`, `Pseudonym` or `Shifted`, or the role's name alone.
 
     Examples
     --------
@@ -344,13 +344,13 @@ class Plan(Shown, Part):
     @property
     def kept(self) -> tuple[str, ...]:
         """Names of the attributes that are published as they are, sampling weights included."""
-        return tuple(n for n, a in self.attributes.items() if a.role in ("kept", "weight"))
+        return tuple(n for n, a in self.attributes.items() if a.role in ("kept", "sampling_weight"))
 
     @property
     def sampling_weights(self) -> tuple[str, ...]:
         """Names of sampling weights, of which there is one at most in a plan that was checked."""
         masked = [name for name, a in self.confidential.items() if a.sampling_weight]
-        return (*self.names("weight"), *masked)
+        return (*self.names("sampling_weight"), *masked)
 
     def read_from_data(self, attribute: str) -> frozenset[str]:
         """Return the settings of an attribute, its own or the plan's, that `from_data` marks."""

@@ -23,7 +23,7 @@ from pydantic import (
     model_validator,
 )
 
-from microveil.core.attribute import Category, Kind, NumericKind, Unit
+from microveil.core.attribute import Category, Kind, NumericKind, TimeStep
 from microveil.core.choices import MethodName
 from microveil.core.methods import METHODS
 from microveil.errors import MicroveilError, PlanError, Problems, all_of
@@ -84,10 +84,10 @@ class ConfidentialSettings(TypedDict, total=False):
     method: MethodName | None
     k: K | None
     trim: float | None
-    weight: float
+    budget_share: float
     decimals: int | None
     resolution: float | Literal["data"] | None
-    unit: Unit | None
+    time_step: TimeStep | None
     sampling_weight: bool
     per_unit: bool
 
@@ -119,8 +119,8 @@ class Confidential(Part):
         Round numbers to a multiple of this before they are masked.
     method, k, trim
         This attribute's own, instead of the plan's.
-    weight
-        Share of ε in proportion to the other attributes' weights.
+    budget_share
+        Its share of ε, relative to the shares of the other confidential attributes.
     decimals
         How many decimals a real attribute has. Masked values are rounded to as many. Whole numbers
         have 0.
@@ -128,7 +128,7 @@ class Confidential(Part):
         Grid step for an attribute without a domain, rounded down to a power of two; by default
         2^−20 of a unit. ``"data"`` takes it from the last decimal and the largest value seen: it
         warns, and the certificate says so.
-    unit
+    time_step
         Of times: what masked values are rounded to; by default whole seconds, and days for dates.
     sampling_weight
         It is the sampling weight, masked: `evaluate` weighs estimates of the release by its masked
@@ -153,10 +153,10 @@ class Confidential(Part):
     method: MethodName | None = None
     k: K | None = None
     trim: Trim | None = None
-    weight: float = 1.0
+    budget_share: float = 1.0
     decimals: int | None = None
     resolution: float | Literal["data"] | None = None
-    unit: Unit | None = None
+    time_step: TimeStep | None = None
     sampling_weight: bool = False
     per_unit: bool = False
 
@@ -238,7 +238,7 @@ class Confidential(Part):
     @model_validator(mode="after")
     def _check(self) -> Self:
         problems = Problems()
-        for name in ("lower", "upper", "weight", "resolution", "top", "bottom", "round_to"):
+        for name in ("lower", "upper", "budget_share", "resolution", "top", "bottom", "round_to"):
             with problems:
                 self._check_number(name)
         for check in (
@@ -262,7 +262,7 @@ class Confidential(Part):
             return
         if not math.isfinite(value):
             raise PlanError(f"{name} must be a finite number, got {value}", setting=name)
-        if name in ("weight", "resolution", "round_to") and value <= 0:
+        if name in ("budget_share", "resolution", "round_to") and value <= 0:
             raise PlanError(f"{name} must be above 0, got {value}", setting=name)
 
     def _check_ends(self) -> None:
@@ -329,7 +329,8 @@ class Confidential(Part):
             return
         problems = Problems()
         for name in (
-            "top", "bottom", "lower", "upper", "decimals", "resolution", "unit", "trim", "round_to"
+            "top", "bottom", "lower", "upper", "decimals", "resolution", "time_step", "trim",
+            "round_to",
         ):  # fmt: skip
             with problems:
                 if getattr(self, name) is not None:
@@ -408,14 +409,14 @@ class Kept(Part):
     role: Literal["kept"] = "kept"
 
 
-class Weight(Part):
+class SamplingWeight(Part):
     """The sampling weight: how many people each record stands for, published as it is.
 
     `evaluate` weighs its estimates by it, and a plan has one at most. To mask it, make it
     confidential with ``sampling_weight=True``.
     """
 
-    role: Literal["weight"] = "weight"
+    role: Literal["sampling_weight"] = "sampling_weight"
 
 
 class Pseudonym(Part):
@@ -606,7 +607,10 @@ def _in_words(model: type[Part], problem: "ErrorDetails", setting: str | None) -
     if problem["type"] == "missing":
         return f"{setting} is missing; add it"
     if problem["type"] in ("union_tag_invalid", "union_tag_not_found"):
-        return "role must be confidential, identifier, kept, derived, weight, pseudonym or shifted"
+        return (
+            "role must be confidential, identifier, kept, derived, sampling_weight, pseudonym or "
+            "shifted"
+        )
     expected = problem["msg"].replace("Input should be", "must be")
     if setting in ("lower", "upper"):
         expected = "must be a number, or a date or time such as 1992-12-31"

@@ -83,20 +83,20 @@ def survey_plan(**settings: object) -> Plan:
     }  # fmt: skip
     return Plan(attributes={
         "household_id": "identifier", "person_id": "identifier",
-        "region": "kept", "sampling_weight": "weight",
+        "region": "kept", "sampling_weight": "sampling_weight",
         "area": Confidential(per_unit=True, kind="nominal", categories=["urban", "rural"]),
         "dwelling": Confidential(per_unit=True, kind="nominal", categories=DWELLINGS),
         "rooms": Confidential(per_unit=True, kind="integer", lower=1, upper=12),
         "household_income": Confidential(
-            per_unit=True, kind="integer", bottom=0, top=200_000, k=50, weight=2.0
+            per_unit=True, kind="integer", bottom=0, top=200_000, k=50, budget_share=2.0
         ),
-        "age": Confidential(kind="integer", lower=0, upper=100, k=300, weight=2.0),
-        "sex": Confidential(kind="nominal", categories=["female", "male"], weight=0.5),
+        "age": Confidential(kind="integer", lower=0, upper=100, k=300, budget_share=2.0),
+        "sex": Confidential(kind="nominal", categories=["female", "male"], budget_share=0.5),
         "education": Confidential(
             kind="ordinal", categories=["none", "primary", "secondary", "tertiary"]
         ),
         "work": Confidential(kind="nominal", categories=WORK),
-        "wage": Confidential(kind="integer", bottom=0, top=80_000, k=500, weight=3.0),
+        "wage": Confidential(kind="integer", bottom=0, top=80_000, k=500, budget_share=3.0),
     }, **{**chosen, **settings})  # type: ignore[arg-type] # fmt: skip
 
 

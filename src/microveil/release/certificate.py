@@ -20,7 +20,7 @@ from microveil.core.attribute import (
     DomainSource,
     GridSource,
     Kind,
-    Unit,
+    TimeStep,
 )
 from microveil.core.choices import GuaranteeName, MethodName, Missing, Partition, Pooling, Post
 from microveil.core.pooling import Pool
@@ -92,7 +92,7 @@ class MaskedAttribute(_Entry):
         bool, Field(description="masked once for each unit, and equal in all its records")
     ] = False
     categories: Annotated[int | None, Field(description="how many are declared; null if none are")]
-    unit: Annotated[Unit | None, Field(description="of dates and times")]
+    time_step: Annotated[TimeStep | None, Field(description="of dates and times")]
     domain: DomainSource
     grid_step: Annotated[
         float | None, Field(description="null where it follows the data, and for categories")
@@ -328,13 +328,13 @@ def _entry(settings: AttributeSettings, plan: Plan) -> MaskedAttribute:
     if isinstance(settings, CategorySettings):
         declared_ones = len(settings.categories) if settings.domain_source == "declared" else None
         return MaskedAttribute(
-            **common, trim=None, categories=declared_ones, unit=None, grid=None, grid_step=None
+            **common, trim=None, categories=declared_ones, time_step=None, grid=None, grid_step=None
         )
     return MaskedAttribute(
         **common,
         trim=settings.trim if method.pulls_in else None,
         categories=None,
-        unit=settings.unit,
+        time_step=settings.time_step,
         grid=settings.grid_source,
         grid_step=None if settings.grid_source == "data" else settings.grid.step,
     )

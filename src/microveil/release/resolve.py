@@ -185,7 +185,7 @@ def _check_people(plan: Plan, engine: Table, problems: Problems) -> None:
 
 def _shares(plan: Plan) -> dict[str, float]:
     """Return each attribute's share of the budget."""
-    weights = [attribute.weight for attribute in plan.confidential.values()]
+    weights = [attribute.budget_share for attribute in plan.confidential.values()]
     return dict(zip(plan.confidential, budget_shares(plan.epsilon, weights), strict=True))
 
 

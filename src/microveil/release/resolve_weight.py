@@ -48,5 +48,5 @@ def notes_on_weights(plan: Plan) -> list[str]:
         f"attribute {name!r}: sampling weights are published as they are; a weight that few "
         "records share tells their stratum or household; check the verdict, or mask it "
         '(role = "confidential", sampling_weight = true)'
-        for name in plan.names("weight")
+        for name in plan.names("sampling_weight")
     ]

@@ -35,7 +35,7 @@ def _written(settings: Mapping[str, object]) -> str:
 def _chart(plan: "Plan") -> "alt.LayerChart":
     from microveil.show.charts.overviews import amounts
 
-    weights = [attribute.weight for attribute in plan.confidential.values()]
+    weights = [attribute.budget_share for attribute in plan.confidential.values()]
     shares = budget_shares(plan.epsilon, weights)[:MOST_BARS]
     names = list(plan.confidential)[:MOST_BARS]
     return amounts(names, shares, title="share of ε", description="How ε is shared by attributes")

@@ -219,10 +219,12 @@ def _why_no_categories(look: Look) -> str:
 
 def _of_numbers(look: Look) -> Proposal:
     if _is_sampling_weight(look):
-        role = "weight" if _can_weigh(look) else "kept"
+        role = "sampling_weight" if _can_weigh(look) else "kept"
         return Proposal(
             {"role": role},
-            "sampling weights" if role == "weight" else "sampling weights, some of them 0 or none",
+            "sampling weights"
+            if role == "sampling_weight"
+            else "sampling weights, some of them 0 or none",
             remark="analyses need them as they are; drop them if they tell who is who",
         )
     if look.whole is None:

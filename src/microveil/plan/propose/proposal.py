@@ -29,7 +29,7 @@ _MOST_COLUMNS_FOR_SUMS = 60
 _DONE = {
     "identifier": "dropped: ",
     "kept": "published as it is: ",
-    "weight": "published as it is: ",
+    "sampling_weight": "published as it is: ",
 }
 
 
@@ -108,7 +108,7 @@ def propose(
 
 def _one_weight(proposals: dict[str, Proposal]) -> dict[str, Proposal]:
     """Let the first sampling weight be the plan's; others are kept as they are."""
-    _, *others = [name for name, p in proposals.items() if p.role == "weight"] or [""]
+    _, *others = [name for name, p in proposals.items() if p.role == "sampling_weight"] or [""]
     kept = {
         name: replace(proposals[name], settings={"role": "kept"}, why="further sampling weights")
         for name in others
