@@ -27,18 +27,18 @@ if TYPE_CHECKING:
     from microveil.measures.classical import risk
     from microveil.measures.classical_result import Risk
     from microveil.measures.expected_error import ExpectedError, expected_error
-    from microveil.plan import (
+    from microveil.plan.groups import Group
+    from microveil.plan.plan import Plan
+    from microveil.plan.roles import (
         Confidential,
         Derived,
-        Group,
         Identifier,
         Kept,
-        Plan,
         Pseudonym,
         SamplingWeight,
-        Scenario,
         Shifted,
     )
+    from microveil.plan.scenarios import Scenario
     from microveil.release.certificate import Certificate
     from microveil.release.detail import Detail
     from microveil.release.dry_run import check
@@ -114,18 +114,18 @@ _HOMES = {
         "judge.verdict": ("Verdict", "verdict"),
         "judge.explore": ("Exploration", "explore"),
         "formats": ("Source",),
-        "plan": (
+        "plan.groups": ("Group",),
+        "plan.plan": ("Plan",),
+        "plan.roles": (
             "Confidential",
             "Derived",
-            "Group",
             "Identifier",
             "Kept",
-            "Plan",
             "Pseudonym",
             "SamplingWeight",
-            "Scenario",
             "Shifted",
         ),
+        "plan.scenarios": ("Scenario",),
         "release.certificate": ("Certificate",),
         "release.dry_run": ("check",),
         "release.detail": ("Detail",),

@@ -32,7 +32,7 @@ def counts(monkeypatch: pytest.MonkeyPatch) -> Counter[object]:
 
         monkeypatch.setattr(owner, name, call)
 
-    count(plan_module, "check_plan", lambda _: "plan")
+    count(plan_module, "check_settings", lambda _: "plan")
     count(paths, "_check_place", lambda path: ("written", path.name))
     for module in (files, protect_file):
         count(module, "check_readable", lambda path: ("read", path.name))

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Unpack
+from typing import Any
 
 import numba
 import numpy as np
@@ -23,7 +23,6 @@ from microveil.core.mask import calibrate
 from microveil.core.partition import cut
 from microveil.engines.memory import MemoryEngine
 from microveil.lab.paper.datasets import CENSUS, WINE, DataSet, load
-from microveil.plan.plan import PlanChanges
 from microveil.release.resolve import resolve
 from microveil.types import Integers, Reals
 
@@ -233,7 +232,7 @@ def test_sizes_may_go_up_to_the_cap() -> None:
     assert sizes.max() <= 40
 
 
-def plan(**changes: Unpack[PlanChanges]) -> Plan:
+def plan(**changes: Any) -> Plan:  # noqa: ANN401
     base: dict[str, Any] = {"epsilon": 1.0, "attributes": {"x": DOMAIN}}
     return Plan(**{**base, **changes})
 

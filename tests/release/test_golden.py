@@ -16,7 +16,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from microveil import Confidential, Derived, Plan, PrivacyWarning, protect, protect_file
+from microveil import Confidential, Derived, Group, Plan, PrivacyWarning, protect, protect_file
 
 EXPECTED = Path(__file__).with_name("golden.json")
 SEED = 20
@@ -122,7 +122,7 @@ PLANS: dict[str, Plan] = {
     "groups": Plan(
         epsilon=3, anonymity=5, pooling="average",
         groups=[["age", "school", "job"],
-                {"attributes": ["born", "seen"], "anonymity": 4, "pooling": "exchange"}],
+                Group(attributes=["born", "seen"], anonymity=4, pooling="exchange")],
         **KEEP,
     ),
 }  # fmt: skip

@@ -241,7 +241,7 @@ def test_a_plan_whose_units_cannot_be_kept(
 def test_a_wrong_unit_is_the_only_thing_that_is_wrong(unit: object) -> None:
     """Its column is there; attributes with `per_unit` need not ask for it a second time."""
     plan = {**PLAN.model_dump(exclude_none=True), "unit": unit}
-    _, found = plan_and_problems(plan)
+    _, found = plan_and_problems(Plan, plan)
     assert [(problem.attribute, problem.setting) for problem in found] == [(None, "unit")]
 
 

@@ -3,14 +3,15 @@
 import csv
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import date, datetime, time
-from typing import Any, Unpack
+from typing import Any
 
 import polars as pl
 
 from microveil.core.attribute import Category
 from microveil.errors import MicroveilError, PlanError, all_of
+from microveil.plan.fields import AttributeRole
 from microveil.plan.groups import Group
-from microveil.plan.plan import AttributeRole, Plan, PlanChanges
+from microveil.plan.plan import Plan
 from microveil.plan.roles import (
     Bound,
     Confidential,
@@ -22,7 +23,7 @@ from microveil.plan.roles import (
     Shifted,
 )
 
-Row = dict[str, Any]
+Cells = dict[str, Any]
 """Cells by the names of `COLUMNS`; None where a cell is empty."""
 
 COLUMNS = (
@@ -40,7 +41,7 @@ _ENDS = (("bottom", "lower"), ("top", "upper"))
 _OF_NUMBERS_ONLY = ("decimals", "resolution", "time_step", "trim")
 
 
-def rows_of(plan: Plan, schema: Mapping[str, pl.DataType]) -> list[Row]:
+def rows_of(plan: Plan, schema: Mapping[str, pl.DataType]) -> list[Cells]:
     """Lay out a plan's attributes, one row each, in the order of the table's columns.
 
     Examples
@@ -53,9 +54,9 @@ def rows_of(plan: Plan, schema: Mapping[str, pl.DataType]) -> list[Row]:
     return [_row(name, plan, schema[name]) for name in schema]
 
 
-def _row(name: str, plan: Plan, dtype: pl.DataType) -> Row:
+def _row(name: str, plan: Plan, dtype: pl.DataType) -> Cells:
     attribute = plan.attributes[name]
-    row: Row = dict.fromkeys(COLUMNS)
+    row: Cells = dict.fromkeys(COLUMNS)
     row |= {"attribute": name, "holds": _holds(dtype), "role": attribute.role, "budget_share": 1.0}
     row["from data"] = ", ".join(s for n, s in map(_mark, plan.from_data) if n == name) or None
     if isinstance(attribute, Derived):
@@ -83,12 +84,12 @@ def _number_of(name: str, lists: Sequence[Sequence[str]]) -> str | None:
     return next((str(number) for number, names in enumerate(lists, 1) if name in names), None)
 
 
-def plan_of(
-    rows: Sequence[Row],
+def edited_plan(
+    rows: Sequence[Cells],
     proposed: Plan,
     schema: Mapping[str, pl.DataType],
     per_unit: Collection[str] | None = None,
-    **settings: Unpack[PlanChanges],
+    **settings: Any,  # noqa: ANN401 - any setting of a plan
 ) -> Plan:
     """Make the plan of an edited table, and of settings that concern all attributes.
 
@@ -106,7 +107,7 @@ def plan_of(
             attribute = _of_unit(attribute, one_value=name in per_unit)
         attributes[name] = attribute
     pooled = settings.get("anonymity", proposed.anonymity)
-    changes: PlanChanges = {
+    changes: dict[str, Any] = {
         **settings,
         "attributes": attributes,
         "groups": _groups(rows, proposed) if pooled else (),
@@ -123,7 +124,7 @@ def _of_unit(attribute: Confidential, *, one_value: bool) -> Confidential:
     return Confidential(**{**attribute.model_dump(), "per_unit": one_value})
 
 
-def _groups(rows: Sequence[Row], proposed: Plan) -> list[Group]:
+def _groups(rows: Sequence[Cells], proposed: Plan) -> list[Group]:
     """Make a group of every word in the column of groups; numbered ones stay as proposed."""
     before = {str(number): group for number, group in enumerate(proposed.groups, 1)}
     return [
@@ -136,7 +137,7 @@ def _groups(rows: Sequence[Row], proposed: Plan) -> list[Group]:
     ]
 
 
-def _alike(rows: Sequence[Row], column: str) -> dict[str, tuple[str, ...]]:
+def _alike(rows: Sequence[Cells], column: str) -> dict[str, tuple[str, ...]]:
     """Return the confidential attributes that have the same word in a column, by that word."""
     found: dict[str, tuple[str, ...]] = {}
     for row in rows:
@@ -146,7 +147,7 @@ def _alike(rows: Sequence[Row], column: str) -> dict[str, tuple[str, ...]]:
     return found
 
 
-def is_about_rows(error: MicroveilError, rows: Sequence[Row], settings: Collection[str]) -> bool:
+def is_about_rows(error: MicroveilError, rows: Sequence[Cells], settings: Collection[str]) -> bool:
     """Whether an error is fixed in the rows, rather than by one of the settings of the plan.
 
     A setting that the attribute has of its own, such as k, is fixed in its row.
@@ -164,7 +165,7 @@ def is_about_rows(error: MicroveilError, rows: Sequence[Row], settings: Collecti
     return own or error.setting not in settings
 
 
-def _edited(row: Row, before: Row, proposed: object, dtype: pl.DataType) -> AttributeRole:
+def _edited(row: Cells, before: Cells, proposed: object, dtype: pl.DataType) -> AttributeRole:
     name, role = row["attribute"], row["role"]
     if role in _PLAIN:
         same: AttributeRole = proposed if isinstance(proposed, _PLAIN[role]) else _PLAIN[role]()
@@ -179,7 +180,7 @@ def _edited(row: Row, before: Row, proposed: object, dtype: pl.DataType) -> Attr
         raise all_of(own) from None
 
 
-def _settings(row: Row, before: Row, was: Row, dtype: pl.DataType) -> Row:
+def _settings(row: Cells, before: Cells, was: Cells, dtype: pl.DataType) -> Cells:
     read: dict[str, Callable[[str], object]] = {
         "lower": lambda text: _bound("lower", text, dtype),
         "upper": lambda text: _bound("upper", text, dtype),

@@ -20,9 +20,10 @@ from rich.segment import Segment
 
 from microveil.cli.options import (
     QUASI_IDENTIFIER,
-    Engine,
+    EngineOption,
+    EpsilonsTried,
     KeyFile,
-    Known,
+    KnownColumns,
     LedgerOf,
     Master,
     OutputPlace,
@@ -31,22 +32,12 @@ from microveil.cli.options import (
     Quiet,
     Report,
     Seed,
-    Target,
-    Tried,
+    TargetColumn,
     parse_domains,
-    parse_k,
+    plan_flags,
     reads,
 )
 from microveil.cli.processes import hide_passwords
-from microveil.core.choices import (
-    DEFAULT_METHOD,
-    GuaranteeName,
-    MethodName,
-    Missing,
-    Partition,
-    Pooling,
-    Post,
-)
 from microveil.errors import MicroveilError, PlanError, defect, visible
 
 if TYPE_CHECKING:
@@ -193,54 +184,13 @@ def risk(
 
 @app.command()
 @reads("data", "A file, the address of a database, or for Spark any place with Parquet.")
+@plan_flags()
 def protect(
     data: "Source",
     output: OutputPlace,
     plan: Annotated[Path | None, typer.Option(help="A plan in TOML.")] = None,
-    epsilon: Annotated[float | None, typer.Option(help="Privacy budget of a person.")] = None,
-    method: Annotated[
-        MethodName | None, typer.Option(help=f"Method, by default {DEFAULT_METHOD}.")
-    ] = None,
-    k: Annotated[
-        str | None, typer.Option("--k", help='Records in a cluster, by default 10; or "auto".')
-    ] = None,
-    partition: Annotated[
-        Partition | None, typer.Option(help="Where clusters end, by default fixed.")
-    ] = None,
-    trim: Annotated[
-        float | None,
-        typer.Option(help="Share of a cluster to leave out at each end, by default 0; 0.1 say."),
-    ] = None,
-    post: Annotated[
-        Post | None, typer.Option(help="What becomes of masked values, by default auto.")
-    ] = None,
-    anonymity: Annotated[
-        int | None,
-        typer.Option(help="Records in a joint cluster of pooled values, by default 0: no pooling."),
-    ] = None,
-    pooling: Annotated[
-        Pooling | None, typer.Option(help="How values are pooled, by default exchange.")
-    ] = None,
-    guarantee: Annotated[
-        GuaranteeName | None,
-        typer.Option(help="What epsilon covers, by default fixed-clusters."),
-    ] = None,
-    missing: Annotated[
-        Missing | None, typer.Option(help="Missing values: by default an error.")
-    ] = None,
-    records_per_person: Annotated[
-        int | None, typer.Option(help="The most records one person or unit has, by default 1.")
-    ] = None,
-    unit: Annotated[
-        str | None,
-        typer.Option(help="A dropped column that says which records are of one unit."),
-    ] = None,
-    within: Annotated[
-        list[str] | None, typer.Option(help="A column of strata that clusters do not cross.")
-    ] = None,
-    domain_from_data: Annotated[
-        bool, typer.Option("--domain-from-data", help="Read undeclared domains from the data.")
-    ] = False,
+    *,
+    settings: dict[str, Any],
     drop: Annotated[list[str] | None, typer.Option(help="An identifier to drop.")] = None,
     keep: Annotated[list[str] | None, typer.Option(help="A column to publish as it is.")] = None,
     domain: Annotated[
@@ -255,12 +205,12 @@ def protect(
     keep_order: Annotated[
         bool, typer.Option("--keep-order", help="Keep the order of rows, instead of a random one.")
     ] = False,
-    known: Known = None,
+    known: KnownColumns = None,
     people: People = 1.0,
     no_verdict: Annotated[
         bool, typer.Option("--no-verdict", help="Do not measure the release before writing it.")
     ] = False,
-    engine: Engine = "memory",
+    engine: EngineOption = "memory",
     master: Master = None,
     report: Report = None,
     ledger: LedgerOf = None,
@@ -281,7 +231,7 @@ def protect(
     from microveil.judge.grades import PUBLISH
     from microveil.judge.verdict import Verdict
     from microveil.plan.flags import plan_for_columns, settings_from_file, with_scenario
-    from microveil.plan.plan import read_text
+    from microveil.plan.plan import read_plan_text
     from microveil.plan.problems import located
     from microveil.release.key import key_of
     from microveil.release.ledger import check_left
@@ -292,25 +242,18 @@ def protect(
         data, output, engine=engine, master=master, detail=detail, keep_order=keep_order,
         overwrite=overwrite, report=report,
     )  # fmt: skip
-    settings: dict[str, Any] = {
-        "epsilon": epsilon, "method": method, "k": parse_k(k), "partition": partition,
-        "trim": trim, "post": post, "anonymity": anonymity, "pooling": pooling,
-        "guarantee": guarantee, "missing": missing,
-        "records_per_person": records_per_person, "unit": unit, "within": within or None,
-        "domain_from_data": domain_from_data or None,
-        "na": data.na or None, "dates": data.dates,
-    }  # fmt: skip
-    settings = {name: value for name, value in settings.items() if value is not None}
+    settings |= {"na": data.na} if data.na else {}
+    settings |= {"dates": data.dates} if data.dates else {}
     roles: dict[str, Any] = {
         "drop": drop or [], "keep": keep or [], "nominal": nominal or [],
         "domains": parse_domains(domain or []),
     }  # fmt: skip
     judge = not no_verdict and not quiet
-    text = None if plan is None else read_text(plan)
+    text = None if plan is None else read_plan_text(plan)
     with located(text, elsewhere=settings), _progress(quiet=quiet) as progress:
         if plan is not None:
             chosen = job.plan(settings_from_file(plan, **roles, **settings))
-        elif epsilon is None:
+        elif "epsilon" not in settings:
             raise PlanError("give a plan with --plan, or a privacy budget with --epsilon")
         else:
             chosen = plan_for_columns(job.columns(roles["keep"]), **roles, **settings)
@@ -426,11 +369,11 @@ def evaluate(
     aligned: Annotated[
         bool, typer.Option("--aligned", help="The release was written with --keep-order.")
     ] = False,
-    target: Target = None,
+    target: TargetColumn = None,
     quasi_identifier: Annotated[list[str] | None, QUASI_IDENTIFIER] = None,
-    known: Known = None,
+    known: KnownColumns = None,
     people: People = 1.0,
-    engine: Engine = "memory",
+    engine: EngineOption = "memory",
     master: Master = None,
     json: Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")] = False,
     report: Report = None,
@@ -495,10 +438,10 @@ def audit(
     Nothing is written. What it prints is a function of the data: keep it private.
     """
     from microveil.lab.audit import audit
-    from microveil.plan.plan import Plan, read_text
+    from microveil.plan.plan import Plan, read_plan_text
     from microveil.plan.problems import located
 
-    with located(read_text(plan)), _progress(quiet=False) as progress:
+    with located(read_plan_text(plan)), _progress(quiet=False) as progress:
         outcome = audit(
             data,
             Plan.read(plan),
@@ -520,8 +463,8 @@ def explore(
     plan: Annotated[
         Path | None, typer.Option(help="A plan in TOML, for its roles and domains.")
     ] = None,
-    target: Target = None,
-    epsilon: Tried = None,
+    target: TargetColumn = None,
+    epsilon: EpsilonsTried = None,
     max_linkage: Annotated[
         float, typer.Option(help="The largest share of rows that an attack may link.")
     ] = 0.1,
@@ -547,7 +490,7 @@ def explore(
     """
     from microveil.formats import check_output, moved_into_place
     from microveil.judge.explore import explore
-    from microveil.plan.plan import Plan, read_text
+    from microveil.plan.plan import Plan, read_plan_text
     from microveil.plan.problems import located
 
     wanted = {path: ending for path, ending in ((output, ".toml"), (svg, ".svg")) if path}
@@ -555,7 +498,7 @@ def explore(
         check_output(path, overwrite=overwrite, source=data.path, suffixes=(ending,))
     if svg is not None:
         import microveil.show.charts.render  # noqa: F401 - says what to install
-    text = None if plan is None else read_text(plan)
+    text = None if plan is None else read_plan_text(plan)
     with located(text), _progress(quiet=quiet) as progress:
         found = explore(
             data,
@@ -591,8 +534,8 @@ def benchmark(
     plan: Annotated[
         Path | None, typer.Option(help="A plan in TOML, for roles and domains and as a point.")
     ] = None,
-    target: Target = None,
-    epsilon: Tried = None,
+    target: TargetColumn = None,
+    epsilon: EpsilonsTried = None,
     output: Annotated[
         Path, typer.Option("--output", "-o", help="The directory to write to.")
     ] = Path("microveil-benchmark"),
@@ -608,10 +551,10 @@ def benchmark(
     draws is a function of the data: keep it private.
     """
     from microveil.lab.benchmark.results_file import benchmark_all
-    from microveil.plan.plan import Plan, read_text
+    from microveil.plan.plan import Plan, read_plan_text
     from microveil.plan.problems import located
 
-    text = None if plan is None else read_text(plan)
+    text = None if plan is None else read_plan_text(plan)
     with located(text), _progress(quiet=quiet) as progress:
         found, written = benchmark_all(
             data or ["sample"],

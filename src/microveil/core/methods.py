@@ -29,8 +29,6 @@ class Guarantee:
 
     Attributes
     ----------
-    label
-        What it is, for a list to choose from.
     level
         The level at which ε is enforced.
     allows_chosen_clusters
@@ -38,7 +36,6 @@ class Guarantee:
     """
 
     name: GuaranteeName
-    label: str
     level: Literal[1, 2]
     allows_chosen_clusters: bool
 
@@ -48,13 +45,11 @@ GUARANTEES: dict[GuaranteeName, Guarantee] = {
     for row in (
         Guarantee(
             "fixed-clusters",
-            label="fixed clusters: ε holds while clusters stay as they are",
             level=1,
             allows_chosen_clusters=True,
         ),
         Guarantee(
             "re-clustered",
-            label="re-clustered: ε holds when clusters are formed again (iDP: noise scales fixed)",
             level=2,
             allows_chosen_clusters=False,
         ),
@@ -118,8 +113,6 @@ class Method:
 
     Attributes
     ----------
-    label
-        What it is, for a list to choose from.
     on_numbers, on_categories
         What was done to an attribute, in words.
     centroid
@@ -142,7 +135,6 @@ class Method:
 
     name: MethodName
     promise: Promise
-    label: str
     on_numbers: str
     on_categories: str
     clustered: bool
@@ -179,7 +171,6 @@ METHODS: dict[MethodName, Method] = {
         Method(
             "iDP-CBLS",
             _IDP,
-            label="least noise, needs no domain",
             on_numbers=f"{_CLUSTERED}mean got noise that follows the cluster's own width",
             on_categories=_STABLE,
             clustered=True,
@@ -198,7 +189,6 @@ METHODS: dict[MethodName, Method] = {
         Method(
             "iDP-LS",
             _IDP,
-            label="noise follows this table's domain",
             on_numbers=f"{_CLUSTERED}mean got noise that follows how far this table is from the "
             "ends of the domain",
             on_categories=_STABLE,
@@ -218,7 +208,6 @@ METHODS: dict[MethodName, Method] = {
         Method(
             "DP-UM",
             _DP,
-            label="differential privacy, on clusters",
             on_numbers=f"{_CLUSTERED}mean got noise that follows the width of the domain",
             on_categories=_DRAWN,
             clustered=True,
@@ -237,7 +226,6 @@ METHODS: dict[MethodName, Method] = {
         Method(
             "DP",
             _DP,
-            label="differential privacy, on every value",
             on_numbers="every value got noise of its own, which follows the width of the domain",
             on_categories="every value was kept or replaced by another category at random",
             clustered=False,

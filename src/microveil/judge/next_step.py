@@ -31,9 +31,10 @@ from microveil.judge.grades import (
 )
 from microveil.measures.category_figures import category_figures
 from microveil.measures.distributions_and_errors import distribution_figures, error_figures
-from microveil.plan.plan import RECOMMENDED, Plan
+from microveil.plan.plan import Plan
 from microveil.plan.roles import Confidential
 from microveil.plan.scenarios import Scenario
+from microveil.plan.settings import RECOMMENDED
 
 ENOUGH = math.ceil(1 / LOW_LINKAGE)
 """Records in a joint cluster that keep linkage low: nobody is found with more than 1 in so many."""

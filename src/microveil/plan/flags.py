@@ -4,18 +4,13 @@ from collections.abc import Iterable, Mapping
 from itertools import combinations
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Unpack
+from typing import Any
 
 from microveil.errors import PlanError
-from microveil.plan.plan import (
-    AttributesGiven,
-    Plan,
-    PlanChanges,
-    PlanOptions,
-    parse_settings,
-    read_text,
-)
-from microveil.plan.roles import Bound, did_you_mean
+from microveil.plan.fields import AttributesGiven
+from microveil.plan.parts import did_you_mean
+from microveil.plan.plan import Plan, parse_settings, read_plan_text
+from microveil.plan.roles import Bound
 from microveil.plan.scenarios import Scenario
 
 
@@ -27,7 +22,7 @@ def plan_for_columns(
     nominal: Iterable[str] = (),
     domains: Mapping[str, tuple[Bound, Bound]] = MappingProxyType({}),
     epsilon: float,
-    **settings: Unpack[PlanOptions],
+    **settings: Any,  # noqa: ANN401 - any setting
 ) -> Plan:
     """Make a plan in which every column not dropped or kept is confidential.
 
@@ -49,10 +44,10 @@ def settings_from_file(
     keep: Iterable[str] = (),
     nominal: Iterable[str] = (),
     domains: Mapping[str, tuple[Bound, Bound]] = MappingProxyType({}),
-    **settings: Unpack[PlanChanges],
+    **settings: Any,  # noqa: ANN401 - any setting
 ) -> dict[str, Any]:
     """Read the settings of a plan with some of its roles and settings changed, not checked yet."""
-    given = parse_settings(read_text(path), path.parent)
+    given = parse_settings(read_plan_text(path), path.parent)
     attributes = given.get("attributes")
     if isinstance(attributes, dict):
         given["attributes"] = override(

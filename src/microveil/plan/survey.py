@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 from microveil.plan.plan import Plan
 from microveil.plan.roles import Confidential
 
-REGIONS = ("North", "East", "South", "West", "Capital")
+STRATA = ("North", "East", "South", "West", "Capital")
 DWELLINGS = ("flat", "house", "farm", "shared")
 WORK = ("child", "studies", "employed", "unemployed", "retired")
 MOST_MEMBERS = 8
@@ -36,8 +36,8 @@ def survey(households: int = 12_000) -> pl.DataFrame:
     """
     random = np.random.default_rng(18)
     size = _sizes(households, random)
-    region = random.choice(len(REGIONS), households, p=_SHARES)
-    urban = random.random(households) < np.where(region == len(REGIONS) - 1, 0.95, 0.55)
+    region = random.choice(len(STRATA), households, p=_SHARES)
+    urban = random.random(households) < np.where(region == len(STRATA) - 1, 0.95, 0.55)
     home = np.repeat(np.arange(households), size)
     order = np.arange(len(home)) - np.repeat(np.cumsum(size) - size, size)
     age, sex = _people(home, order, households, random)
@@ -51,7 +51,7 @@ def survey(households: int = 12_000) -> pl.DataFrame:
     return pl.DataFrame({
         "household_id": [f"H{number:05d}" for number in home + 1],
         "person_id": [f"H{n:05d}-{m}" for n, m in zip(home + 1, order + 1, strict=True)],
-        "region": np.array(REGIONS)[region[home]],
+        "region": np.array(STRATA)[region[home]],
         "area": np.where(urban, "urban", "rural")[home],
         "sampling_weight": (1 / np.array(_FRACTIONS)).round(1)[region[home]],
         "dwelling": np.array(DWELLINGS)[_dwelling(size, urban, random)][home],

@@ -1,19 +1,15 @@
 """Units and strata of a plan: which records belong together, and what may be asked of them."""
 
-from typing import TYPE_CHECKING
-
 from microveil.core.methods import METHODS, methods_that
 from microveil.errors import PlanError, Problems
-from microveil.plan.roles import did_you_mean
-
-if TYPE_CHECKING:
-    from microveil.plan.plan import Plan
+from microveil.plan.fields import PlanFields
+from microveil.plan.parts import did_you_mean
 
 _HIDDEN = ("identifier", "pseudonym")
 _STRATA = ("kept", "identifier")
 
 
-def check_units(plan: "Plan") -> None:
+def check_units_and_strata(plan: PlanFields) -> None:
     """Refuse units and strata that could not be kept, with everything that is wrong."""
     problems = Problems()
     for check in (_check_unit, _check_within, _check_together):
@@ -25,7 +21,7 @@ def check_units(plan: "Plan") -> None:
     problems.raise_found()
 
 
-def _check_unit(plan: "Plan") -> None:
+def _check_unit(plan: PlanFields) -> None:
     if plan.unit is None:
         return
     _check_named(plan, plan.unit, "unit")
@@ -38,7 +34,7 @@ def _check_unit(plan: "Plan") -> None:
         )
 
 
-def _check_within(plan: "Plan") -> None:
+def _check_within(plan: PlanFields) -> None:
     problems, seen = Problems(), set[str]()
     for name in plan.within:
         with problems:
@@ -60,13 +56,13 @@ def _check_within(plan: "Plan") -> None:
     problems.raise_found()
 
 
-def _check_named(plan: "Plan", name: str, setting: str) -> None:
+def _check_named(plan: PlanFields, name: str, setting: str) -> None:
     if name not in plan.attributes:
         close = did_you_mean(name, plan.attributes)
         raise PlanError(f"{setting}: no attribute {name!r}{close}", setting=setting)
 
 
-def _check_together(plan: "Plan") -> None:
+def _check_together(plan: PlanFields) -> None:
     """Refuse to exchange values of units together with values of records."""
     for names in plan.together:
         levels = {plan.confidential[name].per_unit for name in names if name in plan.confidential}
@@ -78,7 +74,7 @@ def _check_together(plan: "Plan") -> None:
             )
 
 
-def _check_attribute(plan: "Plan", name: str) -> None:
+def _check_attribute(plan: PlanFields, name: str) -> None:
     method, per_unit = METHODS[plan.method_of(name)], plan.confidential[name].per_unit
     if per_unit and plan.unit is None:
         raise PlanError(

@@ -2,27 +2,26 @@
 
 import graphlib
 import math
-from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING
+from collections.abc import Iterable
 
 from microveil.core.methods import GUARANTEES, METHODS, Method, methods_that
 from microveil.errors import PlanError, Problems
-from microveil.plan.roles import did_you_mean
-
-if TYPE_CHECKING:
-    from microveil.plan.plan import Plan
-
+from microveil.plan.fields import PlanFields
+from microveil.plan.parts import did_you_mean
+from microveil.plan.roles import check_trim
 
 _MOST_RECORDS = 1_000_000_000_000
 """More than any table has, and few enough to compute with."""
 
 
-def check_plan(plan: "Plan") -> None:
+def check_settings(plan: PlanFields) -> None:
     """Refuse a plan that is wrong in itself, with everything that is wrong."""
     problems = Problems()
     for setting in ("k", "cap", "anonymity", "records_per_person"):
         with problems:
             _check_records(getattr(plan, setting), setting)
+    with problems:
+        check_trim(plan.trim)
     for check in (
         _check_epsilon,
         _check_cap,
@@ -43,7 +42,7 @@ def check_plan(plan: "Plan") -> None:
     problems.raise_found()
 
 
-def _check_attribute(plan: "Plan", name: str, problems: Problems) -> None:
+def _check_attribute(plan: PlanFields, name: str, problems: Problems) -> None:
     with problems:
         _check_records(plan.confidential[name].k, "k", name)
     for check in (_check_clusters, _check_k, _check_trim, _check_persons, _check_domain):
@@ -51,14 +50,14 @@ def _check_attribute(plan: "Plan", name: str, problems: Problems) -> None:
             check(plan, name)
 
 
-def _check_epsilon(plan: "Plan") -> None:
+def _check_epsilon(plan: PlanFields) -> None:
     if not math.isfinite(plan.epsilon) or plan.epsilon <= 0:
         raise PlanError(
             f"epsilon must be a finite number above 0, got {plan.epsilon}", setting="epsilon"
         )
 
 
-def _check_cap(plan: "Plan") -> None:
+def _check_cap(plan: PlanFields) -> None:
     smallest = plan.k if isinstance(plan.k, int) else 3
     if plan.partition == "noise-optimal" and plan.cap < 2 * smallest - 1:
         raise PlanError(
@@ -66,7 +65,7 @@ def _check_cap(plan: "Plan") -> None:
         )
 
 
-def _check_records_per_person(plan: "Plan") -> None:
+def _check_records_per_person(plan: PlanFields) -> None:
     if plan.records_per_person < 1:
         raise PlanError(
             f"records_per_person must be 1 or more, got {plan.records_per_person}",
@@ -74,7 +73,7 @@ def _check_records_per_person(plan: "Plan") -> None:
         )
 
 
-def _check_some_confidential(plan: "Plan") -> None:
+def _check_some_confidential(plan: PlanFields) -> None:
     if not plan.confidential:
         raise PlanError(
             "attributes must hold at least one of role confidential, got none",
@@ -82,7 +81,7 @@ def _check_some_confidential(plan: "Plan") -> None:
         )
 
 
-def _check_plans_k(plan: "Plan") -> None:
+def _check_plans_k(plan: PlanFields) -> None:
     if plan.k != "auto" and plan.k < 1:
         raise PlanError(f"k must be 1 or more, got {plan.k}", setting="k")
 
@@ -96,25 +95,7 @@ def _check_records(records: object, setting: str, attribute: str | None = None) 
         )
 
 
-def refuse_former_settings(settings: Mapping[str, object]) -> None:
-    """Say what to write instead of settings that earlier versions had."""
-    if settings.get("partition") == "joint":
-        raise PlanError(
-            'partition = "joint" is gone; write anonymity = 10 (as many records as k had, or more) '
-            'and pooling = "average", which is k-anonymous with far less noise, or "exchange"',
-            setting="partition",
-        )
-    groups = settings.get("groups")
-    for group in groups if isinstance(groups, list | tuple) else ():
-        if isinstance(group, dict) and "k" in group:
-            raise PlanError(
-                "a group has anonymity instead of k; write anonymity, and pooling if it should "
-                "differ from the plan's",
-                setting="groups",
-            )
-
-
-def _check_groups(plan: "Plan") -> None:
+def _check_groups(plan: PlanFields) -> None:
     _check_anonymity(plan.anonymity, "anonymity")
     for group in plan.groups:
         if not group.attributes:
@@ -139,7 +120,7 @@ def _check_anonymity(anonymity: int, setting: str) -> None:
         )
 
 
-def _check_together(plan: "Plan") -> None:
+def _check_together(plan: PlanFields) -> None:
     _check_names(plan, "together", plan.together)
     group_of = {name: group for group in plan.pooled_groups for name in group.attributes}
     for names in plan.together:
@@ -162,7 +143,7 @@ def _check_together(plan: "Plan") -> None:
             )
 
 
-def _check_names(plan: "Plan", setting: str, lists: Iterable[Iterable[str]]) -> None:
+def _check_names(plan: PlanFields, setting: str, lists: Iterable[Iterable[str]]) -> None:
     """Refuse names that are not those of confidential attributes, and names that come twice."""
     problems, seen = Problems(), set[str]()
     for name in (name for names in lists for name in names):
@@ -172,7 +153,7 @@ def _check_names(plan: "Plan", setting: str, lists: Iterable[Iterable[str]]) -> 
     problems.raise_found()
 
 
-def _check_name(plan: "Plan", setting: str, name: str, seen: set[str]) -> None:
+def _check_name(plan: PlanFields, setting: str, name: str, seen: set[str]) -> None:
     if name not in plan.attributes:
         close = did_you_mean(name, plan.confidential)
         raise PlanError(f"{setting}: no attribute {name!r}{close}", setting=setting)
@@ -189,7 +170,7 @@ def _check_name(plan: "Plan", setting: str, name: str, seen: set[str]) -> None:
         )
 
 
-def _check_clusters(plan: "Plan", name: str) -> None:
+def _check_clusters(plan: PlanFields, name: str) -> None:
     """Refuse clusters that follow the data where a claim would not survive it."""
     method, partition = _method(plan, name), plan.partition_of(name)
     chosen: dict[str, str] = {"partition": partition} if partition != "fixed" else {}
@@ -228,7 +209,7 @@ def _check_clusters(plan: "Plan", name: str) -> None:
         )
 
 
-def _check_k(plan: "Plan", name: str) -> None:
+def _check_k(plan: PlanFields, name: str) -> None:
     method, k = _method(plan, name), plan.k_of(name)
     said = plan.confidential[name].k is None and plan.k != "auto" and plan.k < 1
     if k != "auto" and k < method.least_k and not said:
@@ -239,7 +220,7 @@ def _check_k(plan: "Plan", name: str) -> None:
         )
 
 
-def _check_trim(plan: "Plan", name: str) -> None:
+def _check_trim(plan: PlanFields, name: str) -> None:
     """Refuse to trim an attribute by a method that uses all values of a cluster as they are."""
     method = _method(plan, name)
     if plan.confidential[name].trim and not method.pulls_in:
@@ -252,7 +233,7 @@ def _check_trim(plan: "Plan", name: str) -> None:
         )
 
 
-def _check_persons(plan: "Plan", name: str) -> None:
+def _check_persons(plan: PlanFields, name: str) -> None:
     method, records = _method(plan, name), plan.persons_of(name)
     if plan.guarantee == "fixed-clusters" or records == 1:
         return
@@ -266,7 +247,7 @@ def _check_persons(plan: "Plan", name: str) -> None:
         )
 
 
-def _check_domain(plan: "Plan", name: str) -> None:
+def _check_domain(plan: PlanFields, name: str) -> None:
     attribute, method = plan.confidential[name], _method(plan, name)
     marked = sorted(plan.read_from_data(name) & {"lower", "upper", "categories", "taxonomy"})
     known = attribute.has_domain and not marked
@@ -298,7 +279,7 @@ def _check_domain(plan: "Plan", name: str) -> None:
     )
 
 
-def _check_derived(plan: "Plan") -> None:
+def _check_derived(plan: PlanFields) -> None:
     problems = Problems()
     for name in plan.derived:
         with problems:
@@ -315,7 +296,7 @@ def _check_derived(plan: "Plan") -> None:
         ) from None
 
 
-def _check_shifted(plan: "Plan") -> None:
+def _check_shifted(plan: PlanFields) -> None:
     people = plan.names("pseudonym")
     for name in plan.shifted:
         if len(people) != 1:
@@ -327,7 +308,7 @@ def _check_shifted(plan: "Plan") -> None:
             )
 
 
-def _check_sampling_weights(plan: "Plan") -> None:
+def _check_sampling_weights(plan: PlanFields) -> None:
     _, *others = plan.sampling_weights or ("",)
     for name in others:
         raise PlanError(
@@ -338,7 +319,7 @@ def _check_sampling_weights(plan: "Plan") -> None:
         )
 
 
-def _check_inputs(plan: "Plan", name: str) -> None:
+def _check_inputs(plan: PlanFields, name: str) -> None:
     hidden = ("identifier", "pseudonym")
     released = {name for name, a in plan.attributes.items() if a.role not in hidden}
     unknown = sorted(plan.derived[name].inputs - released)
@@ -354,5 +335,5 @@ def _check_inputs(plan: "Plan", name: str) -> None:
         )
 
 
-def _method(plan: "Plan", name: str) -> Method:
+def _method(plan: PlanFields, name: str) -> Method:
     return METHODS[plan.method_of(name)]

@@ -17,8 +17,8 @@ from microveil.core.pooling import Pool
 from microveil.engines.base import Facts, Table
 from microveil.errors import DataError, PrivacyWarning, Problems, few, warn
 from microveil.plan.groups import Group
+from microveil.plan.parts import did_you_mean
 from microveil.plan.plan import Plan
-from microveil.plan.roles import did_you_mean
 from microveil.plan.rules import parse, pooled_together
 from microveil.release.resolve_categories import resolve_categories
 from microveil.release.resolve_numbers import (

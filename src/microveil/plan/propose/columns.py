@@ -101,7 +101,7 @@ class Proposal:
 
 
 @dataclass(frozen=True, eq=False)
-class Look:
+class ColumnProfile:
     """A column and what is to be known of it before a role is proposed."""
 
     name: str
@@ -165,12 +165,12 @@ def _column_of(column: "nw.Series[Any]") -> pl.Series:
     return values
 
 
-def propose_role(look: Look) -> Proposal:
+def propose_role(look: ColumnProfile) -> Proposal:
     """Propose a role for a column.
 
     Examples
     --------
-    >>> propose_role(Look("sex", pl.Series([1, 2, 2, 1, 2, 1]))).settings
+    >>> propose_role(ColumnProfile("sex", pl.Series([1, 2, 2, 1, 2, 1]))).settings
     {'role': 'confidential', 'kind': 'nominal', 'categories': [1, 2]}
     """
     if not len(look.values):
@@ -193,7 +193,7 @@ def propose_role(look: Look) -> Proposal:
     return _dropped(f"type {dtype}", look)
 
 
-def _of_text(look: Look) -> Proposal:
+def _of_text(look: ColumnProfile) -> Proposal:
     if look.says == "person" or (look.says == "contact" and look.distinct > _MOST_WORDS):
         return _dropped("by its name, people", look)
     if look.says == "key" or (look.says == "unit" and look.distinct > _MOST_PEOPLE_OF_A_UNIT):
@@ -211,13 +211,13 @@ def _of_text(look: Look) -> Proposal:
     return _dropped(_why_no_categories(look), look)
 
 
-def _why_no_categories(look: Look) -> str:
+def _why_no_categories(look: ColumnProfile) -> str:
     if look.distinct == len(look.values):
         return "text, all different"
     return "one text only, or none" if look.distinct == 1 else "text of many values"
 
 
-def _of_numbers(look: Look) -> Proposal:
+def _of_numbers(look: ColumnProfile) -> Proposal:
     if _is_sampling_weight(look):
         role = "sampling_weight" if _can_weigh(look) else "kept"
         return Proposal(
@@ -241,7 +241,7 @@ def _of_numbers(look: Look) -> Proposal:
     return _of_whole_numbers(look, look.whole)
 
 
-def _of_whole_numbers(look: Look, whole: Integers) -> Proposal:
+def _of_whole_numbers(look: ColumnProfile, whole: Integers) -> Proposal:
     named = _NAMED_CODES.get(look.says or "measure")
     if named is not None and look.has_few(named.most, records_each=named.records_each):
         return _codes(whole, named.why)
@@ -255,7 +255,7 @@ def _of_whole_numbers(look: Look, whole: Integers) -> Proposal:
     return _codes(whole, why) if why else _amount(look)
 
 
-def _why_codes(look: Look, whole: Integers) -> str:
+def _why_codes(look: ColumnProfile, whole: Integers) -> str:
     """Say why whole numbers seem to be codes of categories; empty if they do not."""
     if not look.has_few(_MOST_CODES_WITH_GAPS):
         return ""
@@ -283,7 +283,7 @@ def _are_counts(values: Integers, counts: Integers) -> bool:
     return bool((values[0] == 0 or peaked) and falls)
 
 
-def _are_few_years(look: Look, whole: Integers) -> bool:
+def _are_few_years(look: ColumnProfile, whole: Integers) -> bool:
     named = bool(_OWN_YEAR & set(tokens(look.name)))
     within = whole.min() >= _YEARS[0] and whole.max() <= _YEARS[1]
     return bool(named and within and look.has_few(_MOST_CODES))
@@ -294,7 +294,7 @@ def _are_of_one_length(whole: Integers) -> bool:
     return low > 9 and len(str(low)) == len(str(high))
 
 
-def _is_numbered(look: Look) -> bool:
+def _is_numbered(look: ColumnProfile) -> bool:
     """Whether whole numbers are numbered like keys, whatever they are called."""
     whole = look.whole
     assert whole is not None  # noqa: S101 - asked of whole numbers only
@@ -340,13 +340,13 @@ def _is_drawn(whole: Integers) -> bool:
     return bool(away < 2 / np.sqrt(len(whole)))
 
 
-def _why_numbered(look: Look) -> str:
+def _why_numbered(look: ColumnProfile) -> str:
     return (
         "all different, like a key" if look.distinct == len(look.values) else "numbered like a key"
     )
 
 
-def _key(look: Look, why: str) -> Proposal:
+def _key(look: ColumnProfile, why: str) -> Proposal:
     if look.says == "key" and _is_key_of_categories(look):
         if look.whole is not None:
             return _codes(look.whole, "codes by its name")
@@ -360,13 +360,13 @@ def _key(look: Look, why: str) -> Proposal:
     return _dropped(why, look, repeated if most > 1 else "")
 
 
-def _is_key_of_categories(look: Look) -> bool:
+def _is_key_of_categories(look: ColumnProfile) -> bool:
     """Whether the name says what is numbered, and it is no person or unit: «region_id»."""
     others = "_".join(part for part in tokens(look.name) if what_it_says(part) != "key")
     return what_it_says(others) in ("category", "code") and look.has_few(_MOST_CATEGORIES)
 
 
-def _is_sampling_weight(look: Look) -> bool:
+def _is_sampling_weight(look: ColumnProfile) -> bool:
     says = says_sampling_weight(look.name)
     smallest = look.values.min()
     if says is False or smallest is None or float(smallest) < 0 or look.distinct < 2:  # type: ignore[arg-type]
@@ -377,13 +377,13 @@ def _is_sampling_weight(look: Look) -> bool:
     return True
 
 
-def _can_weigh(look: Look) -> bool:
+def _can_weigh(look: ColumnProfile) -> bool:
     """Whether every record has a finite number above 0."""
     weights = look.values.cast(pl.Float64)
     return not look.missing and bool((weights.is_finite() & (weights > 0)).all())
 
 
-def _labelled(look: Look) -> Proposal | None:
+def _labelled(look: ColumnProfile) -> Proposal | None:
     """Propose categories where a file labels them, or says that they are; else None."""
     labels, measure = dict(look.described.labels), look.described.measure
     if not labels and measure not in ("nominal", "ordinal"):
@@ -421,7 +421,7 @@ def _categories(listed: list[Category], why: str, kind: str = "nominal") -> Prop
     return Proposal(settings, why, ("categories",), remark)
 
 
-def _dropped(why: str, look: Look | None = None, remark: str = "") -> Proposal:
+def _dropped(why: str, look: ColumnProfile | None = None, remark: str = "") -> Proposal:
     instead = _MASK if look is not None and look.values.dtype.is_numeric() else _KEEP
     if look is not None and look.says in ("key", "person", "contact", "unit"):
         instead = _KEEP
@@ -430,7 +430,7 @@ def _dropped(why: str, look: Look | None = None, remark: str = "") -> Proposal:
     return Proposal({"role": "identifier"}, why, (), remark, instead)
 
 
-def _amount(look: Look) -> Proposal:
+def _amount(look: ColumnProfile) -> Proposal:
     settings: dict[str, Any] = {"role": "confidential"}
     numbers = look.values.cast(pl.Float64).to_numpy()
     finite = numbers[np.isfinite(numbers)]
