@@ -19,14 +19,16 @@ import polars as pl
 import pytest
 
 from microveil import Certificate, Confidential, Plan, Scenario, evaluate, protect
-from microveil.compare import pairing
+from microveil.compare import examined, pairing
 from microveil.compare.paired_columns import compare
+from microveil.compare.reasons import why_not
 from microveil.errors import FileError, visible
 from microveil.formats import load
 from microveil.plan.sample import people, people_plan
 from microveil.plan.survey import survey
 from microveil.show.report import certificate_page, report, write_report
 from microveil.show.report.report_words import cards
+from microveil.show.words.readings import label_of_missing, reading
 from tests.show.report import hostile
 
 Run = Callable[[str], tuple[int, str, str]]
@@ -102,9 +104,9 @@ def test_it_says_what_was_done_and_found(sample: str) -> None:
     found = evaluate(people(), protect(people(), people_plan(), seed=1), target="region")
     for figure in found.figures:
         if figure.measure in ("linkage.nearest", "utility.il1s", "utility.pmse_ratio"):
-            assert figure.reading in text
+            assert reading(figure) in text
     for missing in found.not_computed:
-        assert f"{missing.label}: {missing.reason}" in text
+        assert f"{label_of_missing(missing)}: {why_not(missing)}" in text
 
 
 def test_every_chart_has_a_text_alternative_and_few_points(sample: str) -> None:
@@ -225,7 +227,7 @@ def test_it_says_whether_the_release_passes_and_what_to_change() -> None:
         text = Page(report(table, protect(table, plan))).text
         assert ("The release passes." in text) == (publish in text) == passed
         assert ("To change: add anonymity = 10: linkage" in text) != passed
-        assert "while no attack links more than 10% of the people an intruder knows" in text
+        assert "if no attack finds more than 10% of the people it looks for" in text
     assert publish not in Page(report(table, protect(table, plan, seed=1))).text
 
 
@@ -250,7 +252,7 @@ def test_dp_without_clusters_and_order() -> None:
     assert "Width of clusters" not in text
     assert "ε = 1, the table as released" in text
     unordered = Page(report(table, release.data)).text
-    assert "Attacks could not be scored: which record is whose is not known" in unordered
+    assert "Attacks were not made: it is not known which record is whose" in unordered
     assert "--detail FILE" in unordered
     assert "No certificate lies beside the protected file" in unordered
     assert "The quantile that moves most" in unordered
@@ -347,7 +349,7 @@ def test_evaluate_reads_and_pairs_both_files_once(
         paired.append(name)
         return compare(name, *tables)
 
-    monkeypatch.setattr(pairing, "load", counting_load)
+    monkeypatch.setattr(examined, "load", counting_load)
     monkeypatch.setattr(pairing, "compare", counting_compare)
     monkeypatch.setattr(
         "microveil.show.report.report_words.next_step_after", lambda _: None
