@@ -179,7 +179,7 @@ def test_an_error_is_shown_where_it_can_be_fixed(
 
 def test_a_table_without_confidential_attributes_is_fixed_in_the_rows() -> None:
     rows = [{**row, "role": "kept"} for row in rows_of(people_plan(), SCHEMA)]
-    with pytest.raises(PlanError, match="at least one of role confidential") as error:
+    with pytest.raises(PlanError, match="at least one with role confidential") as error:
         edited_plan(rows, people_plan(), SCHEMA)
     assert is_about_rows(error.value, rows, SETTINGS)
 

@@ -38,8 +38,8 @@ AGE = {"age": "confidential"}
         ({"method": "DP-UM"}, "attribute 'age': DP-UM needs a declared domain"),
         ({"missing": "skip"}, "plan: missing must be 'error', 'keep' or 'drop', got 'skip'"),
         ({"records_per_person": 0}, "plan: records_per_person must be 1 or more, got 0"),
-        ({"attributes": {}}, "at least one of role confidential"),
-        ({"attributes": {"age": "kept"}}, "at least one of role confidential"),
+        ({"attributes": {}}, "at least one with role confidential"),
+        ({"attributes": {"age": "kept"}}, "at least one with role confidential"),
         ({"attributes": {"age": "secret"}}, "attribute 'age': role must be confidential, ident"),
         ({"attributes": {"age": {"lower": 1}}}, "attribute 'age': role must be confidential"),
     ],
@@ -65,7 +65,7 @@ def test_a_wrong_plan_is_one_clear_message(settings: dict[str, Any], message: st
         ({"decimals": 16}, "decimals must be from 0 to 15"),
         ({"decimals": 2, "kind": "integer"}, "decimals are for kind"),
         ({"decimals": 2, "resolution": 0.5}, "resolution and decimals exclude each other"),
-        ({"resolution": 0.5, "lower": 0, "upper": 1}, "resolution has no effect beside lower"),
+        ({"resolution": 0.5, "lower": 0, "upper": 1}, "resolution has no effect with lower"),
         ({"method": "DP", "k": 5, "lower": 0, "upper": 1}, "method DP forms no clusters; remove k"),
         ({"trim": 0.5}, "trim must be 0 or more and below 0.5"),
         ({"trim": float("nan")}, "trim must be 0 or more and below 0.5"),
@@ -454,5 +454,5 @@ attributes.b = {role = "confidential", lower = -1e+300, upper = 2e+300}
 attributes.c = {role = "identifier"}
 attributes.derived = {role = "derived", expression = "a + b"}
 """
-    with pytest.raises(PlanError, match="attribute 'a': categories are for kind"):
+    with pytest.raises(PlanError, match="attribute 'a': categories needs kind"):
         Plan.from_toml(text)

@@ -88,7 +88,7 @@ def test_names_that_are_words_of_sql() -> None:
 
 
 def test_nothing_to_protect() -> None:
-    with pytest.raises(DataError, match="no column holds what could be protected"):
+    with pytest.raises(DataError, match="no column can be protected"):
         propose_plan(pl.DataFrame({"a;b": ["1;2", "3;4", "5;6"]}), "t.csv")
 
 

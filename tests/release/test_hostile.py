@@ -237,7 +237,7 @@ def test_numbers_of_records_have_an_end(setting: str) -> None:
         (
             "epsilon = 1.0\n[attributes.x]\nrole = 'confidential'\nkind = 'nominal'\n"
             f"categories = [1, {2**63}]",
-            "categories that are whole numbers must have 64 bits at most",
+            "categories that are whole numbers must fit into 64 bits",
         ),
     ],
 )

@@ -144,7 +144,7 @@ def test_strata_smaller_than_anonymity() -> None:
     ("within", "said"),
     [
         (["sides"], "within: no attribute 'sides'; did you mean 'side'"),
-        (["x"], "within 'x' must be of role kept, or identifier"),
+        (["x"], "within 'x' must have role kept or identifier"),
         (["side", "side"], "within 'side' is named twice"),
     ],
 )

@@ -221,11 +221,11 @@ def _loss(here: Any, there: Any, scales: Any) -> float:  # noqa: ANN401
     ("changes", "said", "setting"),
     [
         ({"unit": "house"}, "unit: no attribute 'house'", "unit"),
-        ({"unit": "age"}, "unit 'age' must be of role identifier", "unit"),
-        ({"unit": None}, "needs to know which records are of one unit", "per_unit"),
-        ({"together": [["income", "age"]], "anonymity": 3}, "values of units change places",
+        ({"unit": "age"}, "unit 'age' must have role identifier", "unit"),
+        ({"unit": None}, "per_unit = true needs a unit", "per_unit"),
+        ({"together": [["income", "age"]], "anonymity": 3}, "together cannot mix attributes",
          "together"),
-        ({"attributes": {**ROLES, "age": Confidential()}}, "covers one record in a cluster",
+        ({"attributes": {**ROLES, "age": Confidential()}}, "covers one per cluster",
          "method"),
     ],
 )  # fmt: skip
@@ -412,5 +412,5 @@ def test_a_model_is_trained_on_values_of_units() -> None:
 
 
 def test_a_rule_that_ties_values_of_units_to_those_of_records_is_refused() -> None:
-    with pytest.raises(PlanError, match="ties values of units"):
+    with pytest.raises(PlanError, match="compares attributes with per_unit"):
         PLAN.replace(rules=["age <= income"])

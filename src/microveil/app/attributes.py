@@ -23,8 +23,8 @@ from microveil.plan.roles import (
     Shifted,
 )
 
-Cells = dict[str, Any]
-"""Cells by the names of `COLUMNS`; None where a cell is empty."""
+RowCells = dict[str, Any]
+"""RowCells by the names of `COLUMNS`; None where a cell is empty."""
 
 COLUMNS = (
     "attribute", "holds", "role", "kind", "lower", "upper", "bottom", "top", "round_to",
@@ -41,7 +41,7 @@ _ENDS = (("bottom", "lower"), ("top", "upper"))
 _OF_NUMBERS_ONLY = ("decimals", "resolution", "time_step", "trim")
 
 
-def rows_of(plan: Plan, schema: Mapping[str, pl.DataType]) -> list[Cells]:
+def rows_of(plan: Plan, schema: Mapping[str, pl.DataType]) -> list[RowCells]:
     """Lay out a plan's attributes, one row each, in the order of the table's columns.
 
     Examples
@@ -54,9 +54,9 @@ def rows_of(plan: Plan, schema: Mapping[str, pl.DataType]) -> list[Cells]:
     return [_row(name, plan, schema[name]) for name in schema]
 
 
-def _row(name: str, plan: Plan, dtype: pl.DataType) -> Cells:
+def _row(name: str, plan: Plan, dtype: pl.DataType) -> RowCells:
     attribute = plan.attributes[name]
-    row: Cells = dict.fromkeys(COLUMNS)
+    row: RowCells = dict.fromkeys(COLUMNS)
     row |= {"attribute": name, "holds": _holds(dtype), "role": attribute.role, "budget_share": 1.0}
     row["from data"] = ", ".join(s for n, s in map(_mark, plan.from_data) if n == name) or None
     if isinstance(attribute, Derived):
@@ -85,7 +85,7 @@ def _number_of(name: str, lists: Sequence[Sequence[str]]) -> str | None:
 
 
 def edited_plan(
-    rows: Sequence[Cells],
+    rows: Sequence[RowCells],
     proposed: Plan,
     schema: Mapping[str, pl.DataType],
     per_unit: Collection[str] | None = None,
@@ -124,7 +124,7 @@ def _of_unit(attribute: Confidential, *, one_value: bool) -> Confidential:
     return Confidential(**{**attribute.model_dump(), "per_unit": one_value})
 
 
-def _groups(rows: Sequence[Cells], proposed: Plan) -> list[Group]:
+def _groups(rows: Sequence[RowCells], proposed: Plan) -> list[Group]:
     """Make a group of every word in the column of groups; numbered ones stay as proposed."""
     before = {str(number): group for number, group in enumerate(proposed.groups, 1)}
     return [
@@ -137,7 +137,7 @@ def _groups(rows: Sequence[Cells], proposed: Plan) -> list[Group]:
     ]
 
 
-def _alike(rows: Sequence[Cells], column: str) -> dict[str, tuple[str, ...]]:
+def _alike(rows: Sequence[RowCells], column: str) -> dict[str, tuple[str, ...]]:
     """Return the confidential attributes that have the same word in a column, by that word."""
     found: dict[str, tuple[str, ...]] = {}
     for row in rows:
@@ -147,7 +147,9 @@ def _alike(rows: Sequence[Cells], column: str) -> dict[str, tuple[str, ...]]:
     return found
 
 
-def is_about_rows(error: MicroveilError, rows: Sequence[Cells], settings: Collection[str]) -> bool:
+def is_about_rows(
+    error: MicroveilError, rows: Sequence[RowCells], settings: Collection[str]
+) -> bool:
     """Whether an error is fixed in the rows, rather than by one of the settings of the plan.
 
     A setting that the attribute has of its own, such as k, is fixed in its row.
@@ -165,7 +167,7 @@ def is_about_rows(error: MicroveilError, rows: Sequence[Cells], settings: Collec
     return own or error.setting not in settings
 
 
-def _edited(row: Cells, before: Cells, proposed: object, dtype: pl.DataType) -> AttributeRole:
+def _edited(row: RowCells, before: RowCells, proposed: object, dtype: pl.DataType) -> AttributeRole:
     name, role = row["attribute"], row["role"]
     if role in _PLAIN:
         same: AttributeRole = proposed if isinstance(proposed, _PLAIN[role]) else _PLAIN[role]()
@@ -180,7 +182,7 @@ def _edited(row: Cells, before: Cells, proposed: object, dtype: pl.DataType) -> 
         raise all_of(own) from None
 
 
-def _settings(row: Cells, before: Cells, was: Cells, dtype: pl.DataType) -> Cells:
+def _settings(row: RowCells, before: RowCells, was: RowCells, dtype: pl.DataType) -> RowCells:
     read: dict[str, Callable[[str], object]] = {
         "lower": lambda text: _bound("lower", text, dtype),
         "upper": lambda text: _bound("upper", text, dtype),

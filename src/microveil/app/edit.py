@@ -5,7 +5,7 @@ from typing import Any
 import polars as pl
 import streamlit as st
 
-from microveil.app.attributes import COLUMNS, Cells, rows_of
+from microveil.app.attributes import COLUMNS, RowCells, rows_of
 from microveil.app.markup import message
 from microveil.app.session_state import Chosen, Edited
 from microveil.core.methods import METHODS
@@ -135,5 +135,5 @@ def _label(column: ColumnMeta | None) -> str | None:
     return ": ".join(filter(None, (column.label, values))) or None
 
 
-def _without_blanks(row: Cells) -> Cells:
+def _without_blanks(row: RowCells) -> RowCells:
     return {name: None if cell == "" else cell for name, cell in row.items()}

@@ -1,4 +1,4 @@
-"""Plans made of column names or of a file, and a few words about some attributes, as flags say."""
+"""Plans made from column names or a file, and from the flags of the command line."""
 
 from collections.abc import Iterable, Mapping
 from itertools import combinations
@@ -57,7 +57,7 @@ def settings_from_file(
 
 
 def with_scenario(plan: Plan, known: Iterable[str], people: float) -> Plan:
-    """Add an intruder to try; with nothing left out it is the one that always is tried."""
+    """Add an attacker to test, unless it is the one who knows everything, who always is tested."""
     scenario = Scenario(known=tuple(known) or None, people=people)
     if scenario == Scenario() or scenario in plan.scenarios:
         return plan
@@ -81,7 +81,9 @@ def override(
     for (one, names), (other, others) in combinations(options.items(), 2):
         both = sorted(set(names) & set(others))
         if both:
-            raise PlanError(f"{one} and {other} {both[0]!r}: an attribute can be only one of them")
+            raise PlanError(
+                f"{one} and {other} {both[0]!r}: an attribute can be one of them; remove one"
+            )
     for option, names in options.items():
         for name in names:
             if name not in changed:
@@ -94,7 +96,9 @@ def override(
         attribute = changed[name]
         settings = {"role": attribute} if isinstance(attribute, str) else attribute
         if not isinstance(settings, dict) or settings.get("role") != "confidential":
-            raise PlanError(f"domain {name!r}: only a confidential attribute has a domain")
+            raise PlanError(
+                f"domain {name!r}: only a confidential attribute has a domain; remove it"
+            )
         bounded = {**settings, "lower": lower, "upper": upper}
         bounded.pop("resolution", None)  # which is for attributes without a domain
         changed[name] = bounded

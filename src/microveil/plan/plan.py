@@ -242,8 +242,7 @@ def parse_settings(text: str, folder: Path) -> dict[str, Any]:
         settings = tomllib.loads(text)
     except ValueError as error:
         raise PlanError(
-            f"plan: not valid TOML: {error}; text stands in double quotes, and every setting only "
-            "once"
+            f"plan: not valid TOML: {error}; put text in double quotes, and give every setting once"
         ) from None
     except RecursionError:
         raise PlanError("plan: not valid TOML: tables or lists are nested too deeply") from None

@@ -1,4 +1,4 @@
-"""What becomes of an attribute: masked, dropped, kept or recomputed."""
+"""The roles of attributes: masked, dropped, kept or computed again."""
 
 import math
 import re
@@ -26,7 +26,7 @@ _MOST_PARTS_OF_EXPRESSION = 500  # Polars takes minutes for some thousands, or e
 
 _MOST_DAYS = 36_500
 Bound = float | datetime | date | time
-Categories = tuple[StrictBool | StrictInt | StrictStr, ...] | None
+_Categories = tuple[StrictBool | StrictInt | StrictStr, ...] | None
 
 
 def check_trim(trim: float | None) -> None:
@@ -45,7 +45,7 @@ class Confidential(PlanPart):
     role: Literal["confidential"] = "confidential"
     kind: Annotated[Kind | None, Setting(
         help="What the column holds, by default what its type says",
-        more="In a CSV file its values decide. Categories need ``\"nominal\"`` or "
+        more="In a CSV file its values decide. _Categories need ``\"nominal\"`` or "
         "``\"ordinal\"``.",
     )] = None  # fmt: skip
     lower: Annotated[Bound | None, Setting(
@@ -56,8 +56,8 @@ class Confidential(PlanPart):
     upper: Annotated[Bound | None, Setting(
         help="Largest value the attribute could have, known without looking at the data",
     )] = None  # fmt: skip
-    categories: Annotated[Given[Categories, Sequence[Category] | None], Setting(
-        help="Categories that are possible: text, whole numbers, or true and false",
+    categories: Annotated[Given[_Categories, Sequence[Category] | None], Setting(
+        help="_Categories that are possible: text, whole numbers, or true and false",
         more="Those of an ordinal attribute stand from the lowest to the highest.",
     )] = UNSET  # fmt: skip
     taxonomy: Annotated[Given[Tree | None, Mapping[str, object] | str | Path | None], Setting(
@@ -225,7 +225,8 @@ class Confidential(PlanPart):
             in_order = _moment(lower) < _moment(upper)  # type: ignore[operator]
         except TypeError:
             raise PlanError(
-                "lower and upper must both be numbers, dates or times", setting="lower"
+                "lower and upper must both be numbers, both dates or both times; change one",
+                setting="lower",
             ) from None
         if not in_order:
             raise PlanError(
@@ -254,7 +255,7 @@ class Confidential(PlanPart):
     def _check_resolution(self) -> None:
         if self.resolution is not None and self.has_domain:
             raise PlanError(
-                "resolution has no effect beside lower and upper; remove one of them",
+                "resolution has no effect with lower and upper; remove it",
                 setting="resolution",
             )
         if self.resolution is not None and self.decimals is not None:
@@ -276,7 +277,7 @@ class Confidential(PlanPart):
             for name in ("categories", "taxonomy", "level"):
                 if getattr(self, name) is not None:
                     raise PlanError(
-                        f'{name} are for kind = "nominal" or "ordinal"; set kind', setting="kind"
+                        f'{name} needs kind = "nominal" or "ordinal"; set kind', setting="kind"
                     )
             return
         problems = Problems()
@@ -316,7 +317,7 @@ class Confidential(PlanPart):
     def _check_level(self) -> None:
         if self.level is not None and (self.taxonomy is None or self.level < 1):
             raise PlanError(
-                "level is that of a taxonomy's groups, 1 or more; declare a taxonomy, or remove it",
+                "level must be 1 or more and needs a taxonomy; declare a taxonomy, or remove level",
                 setting="level",
             )
 
@@ -342,21 +343,21 @@ class Confidential(PlanPart):
         elif len({type(category) for category in categories}) > 1:
             problem = "must all be text, all whole numbers or all true and false"
         elif any(isinstance(c, int) and not -(2**63) <= c < 2**63 for c in categories):
-            problem = "that are whole numbers must have 64 bits at most"
+            problem = "that are whole numbers must fit into 64 bits"
         elif len(set(categories)) < len(categories):
-            problem = "must differ, found the same one twice; remove one"
+            problem = "must differ, found one twice; remove it"
         if problem:
             raise PlanError(f"categories {problem}", setting="categories")
 
 
 class Identifier(PlanPart):
-    """An attribute that points at a person: dropped."""
+    """An attribute that identifies a person: dropped."""
 
     role: Literal["identifier"] = "identifier"
 
 
 class Kept(PlanPart):
-    """An attribute published as it is. The certificate lists it as unprotected."""
+    """An attribute that is published as it is; the certificate lists it as unprotected."""
 
     role: Literal["kept"] = "kept"
 
@@ -364,7 +365,7 @@ class Kept(PlanPart):
 class SamplingWeight(PlanPart):
     """The sampling weight: how many people each record stands for, published as it is.
 
-    `evaluate` weighs its estimates by it, and a plan has one at most. To mask it, make it
+    `evaluate` weights its estimates by it. A plan can have one. To mask it, make the attribute
     confidential with ``sampling_weight=True``.
     """
 
@@ -372,10 +373,10 @@ class SamplingWeight(PlanPart):
 
 
 class Pseudonym(PlanPart):
-    """An identifier that survives as a random text, the same for the same person in every table.
+    """An identifier replaced by a random text, the same for the same person in every table.
 
-    It is made from the value, as text, with the key that `protect` is given. Records of a person
-    can be linked with each other by it, and the certificate says so.
+    It is computed from the value, as text, with the key file that `protect` is given. Records of a
+    person can be linked with each other by it, and the certificate says so.
     """
 
     role: Literal["pseudonym"] = "pseudonym"

@@ -156,7 +156,7 @@ class _Reader:
             if mark == "*" and found.is_number:
                 found, other = other, found
             if not other.is_number or (mark == "/" and not other.number):
-                raise _unreadable(self._text, "a column is multiplied or divided by no number")
+                raise _unreadable(self._text, "a column can only be multiplied by a number")
             times = other.number if mark == "*" else 1 / other.number
             found = Linear().plus(found, times)
         return found
@@ -186,7 +186,7 @@ class _Reader:
 
 
 def check_rules(plan: PlanFields) -> None:
-    """Refuse rules that cannot be read, name what is not released, or could not be kept."""
+    """Refuse rules that cannot be read or enforced, or name what is not released."""
     problems = Problems()
     for text in plan.rules:
         with problems:
@@ -198,21 +198,21 @@ def _check_rule(plan: PlanFields, rule: Comparison) -> None:
     for name in rule.names:
         _check_column(plan, rule, name)
     if not rule.names:
-        raise _refused(rule, "it names no column")
+        raise _refused(rule, "it names no column; name one or more")
     masked = with_derived_computed(plan, rule)
     for name in masked.names:
         _check_column(plan, rule, name)
     if not masked.names and _holds_always(masked):
         return
     if not movable_in(plan, masked):
-        raise _refused(rule, "none of its columns is masked, so nothing could keep it")
+        raise _refused(rule, "none of its columns is masked, so it cannot be enforced; remove it")
     if any(_of_units(plan, name) for name in movable_in(plan, masked)) and not all(
         _of_units(plan, name) for name in masked.names
     ):
         raise _refused(
             rule,
-            "it ties values of units, which all records of a unit share, to those of records; "
-            "remove it, or compare values of one kind only",
+            "it compares attributes with per_unit = true with others; remove it, or compare "
+            "attributes of one kind",
         )
     _check_averaged(plan, masked)
 
@@ -246,8 +246,8 @@ def _check_averaged(plan: PlanFields, rule: Comparison) -> None:
         if group.pooling == "average" and inside and outside:
             raise _refused(
                 rule,
-                f"{', '.join(inside)} are averaged, which makes records of a joint cluster alike, "
-                f"and {', '.join(outside)} would make them differ again; put all of them into one "
+                f"{', '.join(inside)} are averaged, so records of a joint cluster are alike, and "
+                f"{', '.join(outside)} would make them differ again; put all of them into one "
                 'group, or use pooling = "exchange"',
             )
 
@@ -270,8 +270,8 @@ def with_derived_computed(plan: PlanFields, rule: Comparison) -> Comparison:
         if computed is None:
             raise _refused(
                 rule,
-                f"{name!r} is derived by an expression that is no sum of multiples of columns, so "
-                "the rule could not be kept; name what it is computed from",
+                f"{name!r} is derived by an expression that is not a sum of multiples of columns; "
+                "compare the columns it is computed from",
             )
         difference = difference.plus(Linear({name: 1.0}), -factor).plus(computed, factor)
     return Comparison(rule.text, difference, rule.sign)

@@ -1,4 +1,4 @@
-"""Units and strata of a plan: which records belong together, and what may be asked of them."""
+"""Checks of a plan's units and strata."""
 
 from microveil.core.methods import METHODS, methods_that
 from microveil.errors import PlanError, Problems
@@ -10,7 +10,7 @@ _STRATA = ("kept", "identifier")
 
 
 def check_units_and_strata(plan: PlanFields) -> None:
-    """Refuse units and strata that could not be kept, with everything that is wrong."""
+    """Refuse units and strata that cannot be used, with everything that is wrong."""
     problems = Problems()
     for check in (_check_unit, _check_within, _check_together):
         with problems:
@@ -28,8 +28,8 @@ def _check_unit(plan: PlanFields) -> None:
     role = plan.attributes[plan.unit].role
     if role not in _HIDDEN:
         raise PlanError(
-            f"unit {plan.unit!r} must be of role identifier, which is dropped, or pseudonym, got "
-            f"{role}; published as it is it would point to people",
+            f"unit {plan.unit!r} must have role identifier or pseudonym, got {role}, which would "
+            "publish it; change its role",
             setting="unit",
         )
 
@@ -42,9 +42,8 @@ def _check_within(plan: PlanFields) -> None:
             role = plan.attributes[name].role
             if role not in _STRATA:
                 raise PlanError(
-                    f"within {name!r} must be of role kept, or identifier, which is dropped, got "
-                    f"{role}: epsilon does not cover who is in which stratum; change its role, or "
-                    "remove it from within",
+                    f"within {name!r} must have role kept or identifier, got {role}: epsilon does "
+                    "not cover who is in which stratum; change its role, or remove it from within",
                     setting="within",
                 )
             if name == plan.unit or name in seen:
@@ -68,8 +67,8 @@ def _check_together(plan: PlanFields) -> None:
         levels = {plan.confidential[name].per_unit for name in names if name in plan.confidential}
         if len(levels) > 1:
             raise PlanError(
-                f"{', '.join(names)}: values of units change places with those of other units, and "
-                "values of records with those of other records; make two lists of them",
+                "together cannot mix attributes with per_unit = true and others, got "
+                f"{', '.join(names)}; make a list of each kind",
                 setting="together",
             )
 
@@ -78,8 +77,8 @@ def _check_attribute(plan: PlanFields, name: str) -> None:
     method, per_unit = METHODS[plan.method_of(name)], plan.confidential[name].per_unit
     if per_unit and plan.unit is None:
         raise PlanError(
-            "per_unit = true needs to know which records are of one unit; set unit to the column "
-            "that says it",
+            "per_unit = true needs a unit, got none; set unit to the column that says which "
+            "records belong together",
             attribute=name,
             setting="per_unit",
         )
@@ -88,9 +87,9 @@ def _check_attribute(plan: PlanFields, name: str) -> None:
     if not method.covers_shared_clusters:
         others = methods_that(lambda other: other.covers_shared_clusters)
         raise PlanError(
-            f"epsilon is that of a unit, of which {method.name} covers one record in a cluster, "
-            f"got records_per_person = {plan.records_per_person}; use {others} for it, or set "
-            "per_unit = true if it is the same in all records of a unit",
+            f"epsilon must cover all records of a unit, but {method.name} covers one per cluster, "
+            f"got records_per_person = {plan.records_per_person}; use {others}, or set "
+            "per_unit = true if all records of a unit have the same value",
             attribute=name,
             setting="method",
         )

@@ -1,4 +1,4 @@
-"""What a plan may not ask for at once: contradictions, and claims that could not be kept."""
+"""Settings that contradict each other, and claims that a plan could not keep."""
 
 import graphlib
 import math
@@ -61,7 +61,8 @@ def _check_cap(plan: PlanFields) -> None:
     smallest = plan.k if isinstance(plan.k, int) else 3
     if plan.partition == "noise-optimal" and plan.cap < 2 * smallest - 1:
         raise PlanError(
-            f"cap must be 2k - 1 or more, got {plan.cap} for k = {plan.k}", setting="cap"
+            f"cap must be 2k - 1 or more, got {plan.cap} for k = {plan.k}; raise cap or lower k",
+            setting="cap",
         )
 
 
@@ -76,7 +77,7 @@ def _check_records_per_person(plan: PlanFields) -> None:
 def _check_some_confidential(plan: PlanFields) -> None:
     if not plan.confidential:
         raise PlanError(
-            "attributes must hold at least one of role confidential, got none",
+            "attributes must have at least one with role confidential, got none",
             setting="attributes",
         )
 
@@ -104,8 +105,8 @@ def _check_groups(plan: PlanFields) -> None:
             _check_anonymity(group.anonymity, "groups")
         elif plan.anonymity == 0:
             raise PlanError(
-                "groups are pooled, which needs a number of records; set anonymity = 10, say, or "
-                "give each group its own",
+                "groups need anonymity, got 0; set anonymity = 10, for example, or give each group "
+                "its own",
                 setting="anonymity",
             )
     _check_names(plan, "groups", [group.attributes for group in plan.groups])
@@ -126,19 +127,21 @@ def _check_together(plan: PlanFields) -> None:
     for names in plan.together:
         if len(names) < 2:
             raise PlanError(
-                "together must name two attributes or more in each list", setting="together"
+                f"together must name two attributes or more in each list, got {len(names)}; "
+                "remove the list",
+                setting="together",
             )
         groups = [group_of.get(name) for name in names]
         if groups[0] is None or any(group != groups[0] for group in groups):
             raise PlanError(
-                f"{', '.join(names)} must be in one group that is pooled; set anonymity, or change "
-                "groups",
+                f"attributes exchanged together must be in one group that is pooled, got "
+                f"{', '.join(names)}; set anonymity, or change groups",
                 setting="together",
             )
         if groups[0].pooling == "average":
             raise PlanError(
-                f'{", ".join(names)} are averaged one by one; use pooling = "exchange", or remove '
-                "together",
+                f'together needs pooling = "exchange", got "average" for {", ".join(names)}; '
+                "change pooling, or remove together",
                 setting="together",
             )
 
@@ -159,15 +162,13 @@ def _check_name(plan: PlanFields, setting: str, name: str, seen: set[str]) -> No
         raise PlanError(f"{setting}: no attribute {name!r}{close}", setting=setting)
     if name not in plan.confidential:
         raise PlanError(
-            f"only confidential attributes are pooled, but its role is "
-            f"{plan.attributes[name].role}; leave it out of {setting}",
+            f"only confidential attributes can be in {setting}, but its role is "
+            f"{plan.attributes[name].role}; remove it from {setting}",
             attribute=name,
             setting=setting,
         )
     if name in seen:
-        raise PlanError(
-            f"named twice in {setting}; leave it in one place", attribute=name, setting=setting
-        )
+        raise PlanError(f"named twice in {setting}; remove one", attribute=name, setting=setting)
 
 
 def _check_clusters(plan: PlanFields, name: str) -> None:
@@ -180,8 +181,8 @@ def _check_clusters(plan: PlanFields, name: str) -> None:
     setting, value = next(iter(chosen.items()))
     if plan.confidential[name].is_category:
         raise PlanError(
-            'k = "auto" weighs squared errors, which categories have none of; give it a k of its '
-            "own",
+            'k = "auto" is for numbers, dates and times, but it holds categories; give it a number '
+            "for k",
             attribute=name,
             setting="k",
         )
@@ -196,14 +197,15 @@ def _check_clusters(plan: PlanFields, name: str) -> None:
         )
     if not GUARANTEES[plan.guarantee].allows_chosen_clusters:
         raise PlanError(
-            f'{setting} = "{value}" looks at the data, which re-clustering cannot cover; use a '
-            'fixed partition and k, or guarantee = "fixed-clusters"',
+            f'{setting} = "{value}" looks at the data, which guarantee = "re-clustered" does not '
+            'cover; use a fixed partition and k, or guarantee = "fixed-clusters"',
             attribute=name,
             setting=setting,
         )
     if len(chosen) == 2:
         raise PlanError(
-            f'{setting} = "{value}" chooses its own sizes; give the smallest as a number for k',
+            f'{setting} = "{value}" chooses the sizes of clusters, got k = "auto"; set k to the '
+            "smallest size",
             attribute=name,
             setting="k",
         )
@@ -226,8 +228,8 @@ def _check_trim(plan: PlanFields, name: str) -> None:
     if plan.confidential[name].trim and not method.pulls_in:
         others = methods_that(lambda other: other.pulls_in)
         raise PlanError(
-            f"only {others} leaves out the ends of clusters, but its method is {method.name}; "
-            f"remove trim, or use {others}",
+            f"only {others} can trim, but its method is {method.name}; remove trim, or use "
+            f"{others}",
             attribute=name,
             setting="trim",
         )
@@ -257,9 +259,9 @@ def _check_domain(plan: PlanFields, name: str) -> None:
     voids = "(domain_from_data = true reads them from the data and voids the DP claim)"
     if marked:
         raise PlanError(
-            f"{method.name} needs what is known without the data, and from_data says that "
-            f"{' and '.join(marked)} were taken from it; check them and take the mark out of "
-            f"from_data, or choose {others} {voids}",
+            f"{method.name} needs settings that are known without the data, but from_data lists "
+            f"{' and '.join(marked)}; check them and remove them from from_data, or choose "
+            f"{others} {voids}",
             attribute=name,
             setting=marked[0],
         )
@@ -289,8 +291,8 @@ def _check_derived(plan: PlanFields) -> None:
         _ = plan.derivation_order
     except graphlib.CycleError as error:
         raise PlanError(
-            "derived attributes must not be computed from each other in a circle; compute one of "
-            "them from others",
+            "derived attributes must not be computed from each other in a circle; change one of "
+            "their expressions",
             attribute=error.args[1][0],
             setting="expression",
         ) from None
@@ -301,8 +303,8 @@ def _check_shifted(plan: PlanFields) -> None:
     for name in plan.shifted:
         if len(people) != 1:
             raise PlanError(
-                "dates move by a number of days per person, so the plan needs one attribute of "
-                f'role = "pseudonym", got {len(people)}',
+                'shifted dates need one attribute with role = "pseudonym", which says whose they '
+                f"are, got {len(people)}; give one attribute this role",
                 attribute=name,
                 setting="role",
             )
@@ -312,8 +314,8 @@ def _check_sampling_weights(plan: PlanFields) -> None:
     _, *others = plan.sampling_weights or ("",)
     for name in others:
         raise PlanError(
-            f"a plan has one sampling weight, got {len(others) + 1}; publish the others as they "
-            'are with role = "kept", or drop them',
+            f"a plan can have one sampling weight, got {len(others) + 1}; give the others the role "
+            "kept or identifier",
             attribute=name,
             setting="sampling_weight" if name in plan.confidential else "role",
         )

@@ -67,7 +67,7 @@ def check_numeric(name: str, attribute: Confidential, engine: Table) -> None:
         )
     if attribute.round_to is not None and column.clock is not None:
         raise DataError(
-            f"round_to is for numbers, found {column.type_name}; use unit",
+            f"round_to is for numbers, found {column.type_name}; use time_step",
             attribute=name,
             setting="round_to",
         )

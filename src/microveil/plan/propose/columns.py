@@ -24,7 +24,7 @@ _MOST_NAMED_CATEGORIES = 200
 _MOST_STEPS_OF_A_SCALE = 10
 _MOST_CODES, _MOST_CODES_WITH_GAPS, _FEWEST_COUNTS = 12, 20, 5
 _MOST_PEOPLE_OF_A_UNIT = 20
-_MOST_WORDS = 4  # of «yes, no, refused, not known» in a column called phone
+_MOST_WORDS = 4  # such as yes, no, refused and not known in a column called phone
 _RECORDS_TO_TELL_A_KEY = 20
 _SHARE_IN_USE = 0.01
 _WEIGHTS_OF_BODIES = ((20.0, 250.0), (400.0, 6_000.0))  # kilograms or pounds, grams at birth
@@ -46,9 +46,9 @@ class _Codes(NamedTuple):
 
 
 _NAMED_CODES: dict[Says, _Codes] = {
-    "place": _Codes(_MOST_CATEGORIES, _RECORDS_PER_CATEGORY, "places by its name"),
-    "code": _Codes(_MOST_NAMED_CATEGORIES, 2, "codes by its name"),
-    "category": _Codes(_MOST_NAMED_CATEGORIES, 2, "codes by its name"),
+    "place": _Codes(_MOST_CATEGORIES, _RECORDS_PER_CATEGORY, "its name suggests places"),
+    "code": _Codes(_MOST_NAMED_CATEGORIES, 2, "its name suggests codes"),
+    "category": _Codes(_MOST_NAMED_CATEGORIES, 2, "its name suggests codes"),
     "scale": _Codes(_MOST_STEPS_OF_A_SCALE, _RECORDS_PER_CATEGORY, "few values on a scale"),
 }
 
@@ -195,9 +195,9 @@ def propose_role(look: ColumnProfile) -> Proposal:
 
 def _of_text(look: ColumnProfile) -> Proposal:
     if look.says == "person" or (look.says == "contact" and look.distinct > _MOST_WORDS):
-        return _dropped("by its name, people", look)
+        return _dropped("its name suggests a person", look)
     if look.says == "key" or (look.says == "unit" and look.distinct > _MOST_PEOPLE_OF_A_UNIT):
-        return _key(look, "a key by its name")
+        return _key(look, "its name suggests a key")
     if isinstance(look.column.dtype, pl.Enum) and len(look.column.dtype.categories) > 1:
         listed = look.column.dtype.categories.to_list()
         return _categories(listed, "ordered categories", kind="ordinal")
@@ -214,7 +214,7 @@ def _of_text(look: ColumnProfile) -> Proposal:
 def _why_no_categories(look: ColumnProfile) -> str:
     if look.distinct == len(look.values):
         return "text, all different"
-    return "one text only, or none" if look.distinct == 1 else "text of many values"
+    return "a single text" if look.distinct == 1 else "text of many values"
 
 
 def _of_numbers(look: ColumnProfile) -> Proposal:
@@ -225,14 +225,14 @@ def _of_numbers(look: ColumnProfile) -> Proposal:
             "sampling weights"
             if role == "sampling_weight"
             else "sampling weights, some of them 0 or none",
-            remark="analyses need them as they are; drop them if they tell who is who",
+            remark="analyses need them as they are; drop them if they identify people",
         )
     if look.whole is None:
         return _amount(look)
     if look.says in ("person", "contact") and look.distinct > _MOST_WORDS:
-        return _dropped("by its name, people", look)
+        return _dropped("its name suggests a person", look)
     if look.says == "key":
-        return _key(look, "a key by its name")
+        return _key(look, "its name suggests a key")
     labelled = _labelled(look)
     if labelled is not None:
         return labelled
@@ -248,7 +248,7 @@ def _of_whole_numbers(look: ColumnProfile, whole: Integers) -> Proposal:
     if look.says in ("place", "code") or (look.says == "category" and _are_of_one_length(whole)):
         return _dropped("too many codes", look)
     if look.says == "unit" and look.distinct > _MOST_PEOPLE_OF_A_UNIT:
-        return _key(look, "a key by its name")
+        return _key(look, "its name suggests a key")
     if look.says != "measure" and _are_few_years(look, whole):
         return _codes(whole, "few years")
     why = _why_codes(look, whole)
@@ -349,19 +349,19 @@ def _why_numbered(look: ColumnProfile) -> str:
 def _key(look: ColumnProfile, why: str) -> Proposal:
     if look.says == "key" and _is_key_of_categories(look):
         if look.whole is not None:
-            return _codes(look.whole, "codes by its name")
+            return _codes(look.whole, "its name suggests codes")
         seen = look.values.cast(pl.String).unique().sort().to_list()
-        return _categories(seen, "codes by its name")
+        return _categories(seen, "its name suggests codes")
     most = int(look.values.value_counts()["count"].max())  # type: ignore[arg-type]
     repeated = (
-        f"up to {most} records share one: if it is a person's or a household's, set unit to it and "
-        f"records_per_person = {most}"
+        f"up to {most} records share one value: if it identifies persons or households, set unit "
+        f"to it and records_per_person = {most}"
     )
     return _dropped(why, look, repeated if most > 1 else "")
 
 
 def _is_key_of_categories(look: ColumnProfile) -> bool:
-    """Whether the name says what is numbered, and it is no person or unit: «region_id»."""
+    """Whether the name says what is numbered, and it is no person or unit, such as "region_id"."""
     others = "_".join(part for part in tokens(look.name) if what_it_says(part) != "key")
     return what_it_says(others) in ("category", "code") and look.has_few(_MOST_CATEGORIES)
 

@@ -93,9 +93,9 @@ def propose(
     confidential = [name for name, p in proposals.items() if p.masked]
     if not confidential:
         raise DataError(
-            f"{name}: no column holds what could be protected: they seem to be keys, free text or "
-            "constants; if this is CSV whose columns or decimals were not recognised, give the "
-            "delimiter and the decimal mark"
+            f"{name}: no column can be protected: all seem to be keys, free text or constants; if "
+            "the columns or decimals of a CSV file were not recognised, give the delimiter and the "
+            "decimal mark"
         )
     document = tomlkit.document()
     for line in _head(table, name):
@@ -129,7 +129,7 @@ def _head(table: pl.DataFrame, name: str) -> list[str]:
         f"{version('microveil')}. Read it, edit it, then:",
         "  microveil protect FILE --plan THIS_FILE -o protected.parquet",
         f"What was proposed by looking at the data is marked {FROM_DATA}: check it.",
-        "lower and upper are left to you: declare what values are possible, from what is known",
+        "Declare lower and upper yourself: the values that are possible, from what is known",
         "without the data. Masked values stay within them.",
     ]
 
