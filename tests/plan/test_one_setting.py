@@ -1,6 +1,8 @@
 """A setting is declared once: flag, page, TOML, JSON schema and documentation follow from it."""
 
 import inspect
+import runpy
+from pathlib import Path
 from typing import Annotated, Any, Literal, get_args, get_origin
 
 import pytest
@@ -16,6 +18,7 @@ from microveil.plan.settings import Declared, PlanSettings, Setting, declared_in
 pytest.importorskip("streamlit")
 from streamlit.testing.v1 import AppTest
 
+ROOT = Path(__file__).parent.parent.parent
 HELP = "How loud the noise is said to be"
 AGE = {"age": "confidential"}
 
@@ -96,6 +99,9 @@ def test_it_is_in_the_schema_and_in_the_documentation() -> None:
     assert described["default"] == "quiet"
     assert f"loudness\n    {HELP}. Only this test knows." in (LoudPlan.__doc__ or "")
     assert "loudness" in inspect.signature(LoudPlan).parameters
+    reference = runpy.run_path(str(ROOT / "script" / "reference.py"))
+    row = '| `loudness` | `"quiet"`, `"loud"` | `"quiet"` |'
+    assert f"{row} {HELP}. Only this test knows. |" in list(reference["section"](LoudPlan))
 
 
 @pytest.mark.parametrize("part", [Plan, Confidential, Group, Scenario])

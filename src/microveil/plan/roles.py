@@ -45,7 +45,7 @@ class Confidential(PlanPart):
     role: Literal["confidential"] = "confidential"
     kind: Annotated[Kind | None, Setting(
         help="What the column holds, by default what its type says",
-        more="In a CSV file its values decide. _Categories need ``\"nominal\"`` or "
+        more="In a CSV file its values decide. Categories need ``\"nominal\"`` or "
         "``\"ordinal\"``.",
     )] = None  # fmt: skip
     lower: Annotated[Bound | None, Setting(
@@ -57,7 +57,7 @@ class Confidential(PlanPart):
         help="Largest value the attribute could have, known without looking at the data",
     )] = None  # fmt: skip
     categories: Annotated[Given[_Categories, Sequence[Category] | None], Setting(
-        help="_Categories that are possible: text, whole numbers, or true and false",
+        help="Categories that are possible: text, whole numbers, or true and false",
         more="Those of an ordinal attribute stand from the lowest to the highest.",
     )] = UNSET  # fmt: skip
     taxonomy: Annotated[Given[Tree | None, Mapping[str, object] | str | Path | None], Setting(
