@@ -37,7 +37,7 @@ from microveil.judge.sampled import (
     notes_on,
 )
 from microveil.measures.distances import Scale
-from microveil.measures.learning import F_MEASURES, learning_figures
+from microveil.measures.learning import F_MEASURES, learning_figures, scikit_learn
 from microveil.measures.pooling_figures import pooling_figures
 from microveil.plan.scenarios import Scenario
 from microveil.release.detail import Detail
@@ -140,6 +140,8 @@ def evaluate(
     if isinstance(quasi_identifiers, str):
         quasi_identifiers = [quasi_identifiers]
     attributes = [attributes] if isinstance(attributes, str) else attributes
+    if target is not None:
+        scikit_learn()  # says what to install, before any work is done
     measured = Measured(scale, rank_percent, deviations)
     asked = _Asked(measured, quasi_identifiers, known, people, linkage_sample, seed)
     learn = None if target is None else partial(

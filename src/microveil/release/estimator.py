@@ -9,16 +9,21 @@ import narwhals as nw
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
-from sklearn.utils import _safe_indexing, check_consistent_length, check_random_state, get_tags
-from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_is_fitted, validate_data
 
 from microveil.core.choices import MethodName
-from microveil.errors import PrivacyWarning, noted, warn
+from microveil.errors import PrivacyWarning, noted, require, warn
 from microveil.plan.plan import Plan
 from microveil.plan.rules import parse
 from microveil.release.protect import protect
+
+try:
+    from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
+    from sklearn.utils import _safe_indexing, check_consistent_length, check_random_state, get_tags
+    from sklearn.utils.metaestimators import available_if
+    from sklearn.utils.validation import check_is_fitted, validate_data
+except ImportError:
+    require("sklearn", "learning")  # which says how to install it
+    raise
 
 
 def _has(method: str) -> Callable[["ProtectedEstimator"], bool]:

@@ -15,7 +15,7 @@ from microveil.formats import load, source_of
 from microveil.judge.explore.candidates import starting_plan
 from microveil.lab.paper.datasets import DATA_SETS, DataSet
 from microveil.lab.paper.datasets import load as load_data_set
-from microveil.measures.learning import check_number_of_classes, open_target
+from microveil.measures.learning import check_number_of_classes, open_target, scikit_learn
 from microveil.plan.plan import Plan
 from microveil.plan.propose.columns import as_polars
 from microveil.plan.roles import Confidential
@@ -82,6 +82,7 @@ def open_data(data: UserTable, plan: Plan | None = None, target: str | None = No
 
 
 def _data_set(dataset: DataSet) -> Data:
+    scikit_learn()  # which its classes are learned with
     table = load_data_set(dataset)
     domains = {
         name: Confidential(lower=0, upper=ALPHA * cast("float", table.attributes[name].max()))

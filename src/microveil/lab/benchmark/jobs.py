@@ -18,7 +18,7 @@ from microveil.lab.benchmark.benchmark_data import Data
 from microveil.lab.benchmark.peers import Candidate
 from microveil.lab.benchmark.subject import Subject
 from microveil.measures.distances import mean_sse
-from microveil.measures.learning import f_and_area
+from microveil.measures.learning import f_and_area, scikit_learn
 from microveil.types import Integers, Reals
 
 SCHEMA = {
@@ -116,11 +116,10 @@ class Job:
 
 
 def _models(seed: int) -> dict[str, Any]:
-    from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
-
+    ensemble = scikit_learn("ensemble")
     return {
-        "forest": RandomForestClassifier(random_state=seed, n_jobs=1),
-        "boosting": HistGradientBoostingClassifier(random_state=seed),
+        "forest": ensemble.RandomForestClassifier(random_state=seed, n_jobs=1),
+        "boosting": ensemble.HistGradientBoostingClassifier(random_state=seed),
     }
 
 

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from microveil.core.choices import MethodName
 from microveil.lab.paper.datasets import CENSUS, WINE, Table
 from microveil.measures.distances import mean_sse
+from microveil.measures.learning import scikit_learn
 from microveil.plan.plan import Plan
 from microveil.plan.roles import Confidential
 from microveil.release.protect import protect
@@ -205,11 +206,9 @@ def f_measures(
     A random forest with scikit-learn's defaults. A class that is never predicted has F-measure 0.
     Where `chosen` is given, it trains on those of the first 66% that are chosen.
     """
-    from sklearn.ensemble import RandomForestClassifier
-
     training = _training_records(second_class)
     learned = slice(training) if chosen is None else np.flatnonzero(chosen[:training])
-    forest = RandomForestClassifier(random_state=seed, n_jobs=1)
+    forest = scikit_learn("ensemble").RandomForestClassifier(random_state=seed, n_jobs=1)
     forest.fit(masked[learned], second_class[learned])
     return _f_of_both(second_class[training:], forest.predict(original[training:]))
 
@@ -228,7 +227,7 @@ def _training_records(second_class: NDArray[np.bool_]) -> int:
 
 
 def _f_of_both(actual: NDArray[np.bool_], predicted: NDArray[np.bool_]) -> dict[str, object]:
-    from sklearn.metrics import f1_score
-
-    both = f1_score(actual, predicted, labels=[False, True], average=None, zero_division=0.0)
+    both = scikit_learn("metrics").f1_score(
+        actual, predicted, labels=[False, True], average=None, zero_division=0.0
+    )
     return {"f_first_class": float(both[0]), "f_second_class": float(both[1])}

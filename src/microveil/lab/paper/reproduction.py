@@ -14,6 +14,7 @@ from microveil.lab.paper.datasets import DATA_SETS, load, make_directory
 from microveil.lab.paper.diagnosis import Diagnosis, diagnose
 from microveil.lab.paper.experiments import KS, QUICK_KS, QUICK_RUNS, RUNS, tasks
 from microveil.lab.paper.runner import run
+from microveil.measures.learning import scikit_learn
 from microveil.types import Progress
 
 
@@ -56,8 +57,9 @@ def reproduce(
     """
     if runs < 1:
         raise PlanError(f"runs must be 1 or more, got {runs}")
-    import microveil.lab.paper.paper_figures  # noqa: F401 - says what to install, before any work is done
+    import microveil.lab.paper.paper_figures  # noqa: F401 - says what to install, as does the next
 
+    scikit_learn()
     make_directory(out)
     tables = {name: load(known, data_dir, progress=progress) for name, known in DATA_SETS.items()}
     runs = min(runs, QUICK_RUNS) if quick else runs
