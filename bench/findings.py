@@ -11,7 +11,7 @@ import polars as pl
 
 from bench.map import FINDINGS
 from microveil.lab.benchmark.benchmark_attacks import ATTACKS, INFORMED
-from microveil.lab.benchmark.map_points import by_attack, points_of
+from microveil.lab.benchmark.map_points import by_attack, points_of_map
 from microveil.lab.benchmark.peers import ANONYMITIES
 from microveil.lab.paper.datasets import DATA_SETS
 
@@ -92,7 +92,7 @@ def _methods(results: pl.DataFrame) -> int:
 
 
 def _of_data(name: str, results: pl.DataFrame) -> str:
-    points, attacks = points_of(results), by_attack(results)
+    points, attacks = points_of_map(results), by_attack(results)
     file = f"findings/map-{name.lower().replace(' ', '-')}.svg"
     records, seeds = results["records"][0], results["seed"].n_unique()
     lines = [
@@ -284,7 +284,7 @@ def _synthetic_table(found: pl.DataFrame) -> Iterator[str]:
 
 def _beside_synthetic(name: str, synthetic: pl.DataFrame, results: pl.DataFrame) -> str:
     made = synthetic.filter(data=name, epsilon=0.125).row(0, named=True)
-    pooled = points_of(results.filter(data=name)).filter(method="exchange 10", epsilon=0.1)
+    pooled = points_of_map(results.filter(data=name)).filter(method="exchange 10", epsilon=0.1)
     return (
         f"On {name} a forest learns from MST at ε = 0.125 with an area of {made['auc_forest']:.3f} under the "
         f"curve, and from what is exchanged by 10 at ε = 0.1 with {pooled['auc_forest'][0]:.3f}; the first promises "

@@ -17,13 +17,12 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from bench.paper import load
+from bench.paper import load_with_domains
 from bench.peers import aggregated, swapped
 from microveil import Plan, PrivacyWarning, protect
 from microveil.attacks import linkage
 from microveil.core.choices import Pooling
-from microveil.lab.paper.datasets import CENSUS, WINE, DataSet
-from microveil.lab.paper.datasets import load as load_table
+from microveil.lab.paper.datasets import CENSUS, WINE, DataSet, load_data_set
 from microveil.measures.distances import mean_sse
 from microveil.measures.learning import scores_of
 from microveil.show.charts.canvas import alt
@@ -86,8 +85,8 @@ def main() -> None:
 
 
 def _rows(dataset: DataSet, runs: int) -> Iterator[Row]:
-    table, roles = load(dataset)
-    original, target = table.to_numpy().astype(float), load_table(dataset).second_class
+    table, roles = load_with_domains(dataset)
+    original, target = table.to_numpy().astype(float), load_data_set(dataset).second_class
 
     def measure(family: str, name: str, mask: Masker) -> Row:
         each = np.array([_figures(original, mask(seed), target, seed) for seed in range(runs)])

@@ -11,7 +11,7 @@ import warnings
 import numpy as np
 import polars as pl
 
-from bench.paper import load
+from bench.paper import load_with_domains
 from microveil import Plan, PrivacyWarning, protect
 from microveil.attacks import linkage
 from microveil.lab.paper.datasets import CENSUS, WINE, DataSet
@@ -32,7 +32,7 @@ def main() -> None:
 
 
 def _attack(dataset: DataSet) -> None:
-    table, attributes = load(dataset)
+    table, attributes = load_with_domains(dataset)
     original = table.to_numpy().astype(np.float64)
     print(f"\n{dataset.name}: nearest, one to one, structure, structure with half of the people")
     for epsilon in EPSILONS:

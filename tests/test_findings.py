@@ -8,7 +8,7 @@ import pytest
 from bench.findings import LINKAGES, PAGE, page
 from bench.map import FINDINGS
 from microveil.lab.benchmark.benchmark_attacks import INFORMED
-from microveil.lab.benchmark.map_points import by_attack, points_of
+from microveil.lab.benchmark.map_points import by_attack, points_of_map
 
 RESULTS = pl.read_parquet(FINDINGS / "results.parquet")
 AUDITS = json.loads((FINDINGS / "theorems.json").read_text(encoding="utf-8"))["audits"]
@@ -34,7 +34,7 @@ def test_the_map_is_complete(name: str) -> None:
 @pytest.mark.parametrize("name", DATA)
 def test_no_method_is_shown_better_than_the_attacks_allow(name: str) -> None:
     results = RESULTS.filter(data=name)
-    shown = {(row["method"], row["epsilon"]): row for row in points_of(results).to_dicts()}
+    shown = {(row["method"], row["epsilon"]): row for row in points_of_map(results).to_dicts()}
     for row in results.to_dicts():
         point = shown[row["method"], row["epsilon"]]
         at_most = point["informed_high"] if row["attack"] == INFORMED else point["high"]

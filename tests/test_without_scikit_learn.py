@@ -17,8 +17,8 @@ for command in (
     "demo -o demo",
     "plan few.csv -o proposed.toml",
     "risk few.csv --key age --key region",
-    "protect few.csv -o out.csv --plan demo/plan.toml --detail out.zip --report protect.html",
-    "evaluate few.csv out.csv --detail out.zip --report evaluate.html",
+    "protect few.csv -o out.csv --plan demo/plan.toml --detail --report protect.html",
+    "evaluate few.csv out.csv --detail out.detail.zip --report evaluate.html",
 ):
     app(command.split(), standalone_mode=False)
 """

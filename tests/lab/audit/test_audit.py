@@ -124,7 +124,7 @@ def unmasked(
 def test_broken_mechanisms_are_caught(broken: Mechanism) -> None:
     outcome = audit(TABLE, PLAN, runs=20_000, releases=20, seed=4, mechanism=broken)
     assert outcome.broken
-    assert "BROKEN" in outcome.reading
+    assert "BROKEN" in str(outcome)
 
 
 @pytest.mark.parametrize("broken", [halved, not_pulled_in])
@@ -161,7 +161,7 @@ def test_bounds_of_probabilities_agree_with_scipy(likely: int, unlikely: int) ->
     assert bound == pytest.approx(expected)
 
 
-def test_the_informed_adversary_by_hand() -> None:
+def test_the_informed_attacker_by_hand() -> None:
     # {1, 2, 4}, {5, 7, 11}, {20, 21, 30}: knowing all others, the middle cluster's values are
     # pinned to [4, 20]; the first one's to [0, 5] and the last one's to [11, 40], by the domain.
     values = [1.0, 2, 4, 5, 7, 11, 20, 21, 30]

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from bench.peers import aggregated, noisy, peers, swapped
-from microveil.lab.benchmark.peers import candidates
+from microveil.lab.benchmark.peers import list_candidates
 from tests.lab.benchmark.test_benchmark import a_table
 
 
@@ -42,7 +42,7 @@ def test_noise_has_its_share_of_the_deviations_and_the_correlations() -> None:
 
 def test_peers_are_candidates_and_say_what_they_promise() -> None:
     data = a_table()
-    names = {candidate.name for candidate in candidates(data, [1.0])}
+    names = {candidate.name for candidate in list_candidates(data, [1.0])}
     for peer in peers():
         assert peer.name not in names
         assert peer.promise

@@ -1,7 +1,15 @@
 import polars as pl
 import pytest
 
-from microveil.lab.paper.claims import CLAIMS, Case, Claim, Evidence, Verdict, measured, verdict
+from microveil.lab.paper.claims import (
+    CLAIMS,
+    Case,
+    Claim,
+    ClaimVerdict,
+    Evidence,
+    judge_claim,
+    measured,
+)
 from microveil.lab.paper.claims.document import write_claims
 from microveil.lab.paper.curves import Curves
 from microveil.lab.paper.diagnosis import Diagnosis
@@ -12,9 +20,9 @@ CANNOT_ALL_HOLD = {
 }
 
 
-def verdict_of(quotation: str, results: pl.DataFrame) -> Verdict:
+def verdict_of(quotation: str, results: pl.DataFrame) -> ClaimVerdict:
     [claim] = [claim for claim in CLAIMS if quotation in claim.quotation]
-    return verdict(claim.judge(Curves(results)))
+    return judge_claim(claim.judge(Curves(results)))
 
 
 def change(results: pl.DataFrame, method: str, **columns: pl.Expr) -> pl.DataFrame:
@@ -56,7 +64,7 @@ def diagnosis() -> Diagnosis:
     ],
 )
 def test_one_rule_for_all_verdicts(met: list[float | None], expected: str) -> None:
-    assert verdict([Case("Census", "", one) for one in met]) == expected
+    assert judge_claim([Case("Census", "", one) for one in met]) == expected
 
 
 def test_figures_are_in_one_line() -> None:
@@ -70,7 +78,7 @@ def test_claims_hold_in_results_as_the_paper_describes_them(
 ) -> None:
     if claim.quotation not in CANNOT_ALL_HOLD:
         cases = claim.judge(Curves(as_published))
-        assert verdict(cases) == "holds", measured(cases)
+        assert judge_claim(cases) == "holds", measured(cases)
 
 
 sse, f_first, f_second = pl.col("mean_sse_std"), pl.col("f_first_class"), pl.col("f_second_class")

@@ -3,11 +3,11 @@ from pathlib import Path
 import polars as pl
 
 from microveil.lab.paper.experiments import ALPHAS
-from microveil.lab.paper.paper_figures import draw
+from microveil.lab.paper.paper_figures import draw_figures
 
 
 def test_four_figures_as_svg_and_png(as_published: pl.DataFrame, tmp_path: Path) -> None:
-    paths = draw(as_published, tmp_path)
+    paths = draw_figures(as_published, tmp_path)
     assert sorted(path.name for path in paths) == sorted(
         f"{figure}-{dataset}.{ending}"
         for figure in ("sse", "f-measure")
@@ -21,7 +21,7 @@ def test_four_figures_as_svg_and_png(as_published: pl.DataFrame, tmp_path: Path)
 
 
 def test_every_figure_has_a_line_for_microveil(as_published: pl.DataFrame, tmp_path: Path) -> None:
-    for path in draw(as_published, tmp_path):
+    for path in draw_figures(as_published, tmp_path):
         if path.suffix == ".svg":
             drawing = path.read_text(encoding="utf-8")
             panels = 3 if path.name.startswith("sse") else 6
@@ -34,6 +34,6 @@ def test_the_same_results_give_the_same_drawing(as_published: pl.DataFrame, tmp_
     drawings = []
     for name in ("first", "second"):
         (tmp_path / name).mkdir()
-        draw(as_published, tmp_path / name)
+        draw_figures(as_published, tmp_path / name)
         drawings.append((tmp_path / name / "sse-census.svg").read_bytes())
     assert drawings[0] == drawings[1]

@@ -19,7 +19,7 @@ Samples = tuple[Reals, Reals]
 _THRESHOLDS = 50
 
 
-class Attack:
+class Distinguisher:
     """Samples of the statistics from both tables, for some targets and one neighbour.
 
     Of targets and neighbour it keeps what can tell the tables apart.

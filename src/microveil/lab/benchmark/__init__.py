@@ -12,8 +12,9 @@ import microveil
 from microveil.errors import PlanError
 from microveil.lab.benchmark.benchmark_attacks import ATTACKS, Attack
 from microveil.lab.benchmark.benchmark_data import Data, open_data
-from microveil.lab.benchmark.jobs import Job
-from microveil.lab.benchmark.peers import REFERENCES, Candidate, candidates
+from microveil.lab.benchmark.jobs import BenchmarkJob
+from microveil.lab.benchmark.peers import REFERENCES, Candidate, list_candidates
+from microveil.lab.paper.experiments import PAPER_EPSILONS
 from microveil.lab.paper.runner import run_parts
 from microveil.plan.plan import Plan
 from microveil.shown import Shown
@@ -21,7 +22,6 @@ from microveil.types import Progress, UserTable
 
 __all__ = ["Benchmark", "benchmark"]
 
-EPSILONS = (0.01, 0.1, 1.0)
 QUICK_RECORDS, RECORDS = 400, 1_200
 
 
@@ -32,7 +32,7 @@ class Benchmark(Shown):
     Attributes
     ----------
     results
-        One row per attack: see `microveil.lab.benchmark.jobs.SCHEMA`.
+        One row per attack: see `microveil.lab.benchmark.jobs.BENCHMARK_COLUMNS`.
     """
 
     results: pl.DataFrame
@@ -44,23 +44,23 @@ class Benchmark(Shown):
 
     def points(self, name: str) -> pl.DataFrame:
         """Return the points of one table's map: see `microveil.lab.benchmark.map_points`."""
-        from microveil.lab.benchmark.map_points import points_of
+        from microveil.lab.benchmark.map_points import points_of_map
 
-        return points_of(self.results.filter(data=name))
+        return points_of_map(self.results.filter(data=name))
 
     def map_as_svg(self, name: str) -> str:
         """Draw the map of one table."""
-        from microveil.lab.benchmark.drawing import draw
+        from microveil.lab.benchmark.drawing import draw_map
         from microveil.show.charts.render import to_svg
 
-        return to_svg(draw(name, self.points(name)))
+        return to_svg(draw_map(name, self.points(name)))
 
 
 def benchmark(
     data: UserTable,
     plan: Plan | None = None,
     *,
-    epsilons: Sequence[float] = EPSILONS,
+    epsilons: Sequence[float] = PAPER_EPSILONS,
     target: str | None = None,
     quick: bool = False,
     seeds: int = 1,
@@ -97,7 +97,7 @@ def benchmark(
     if seeds < 1:
         raise PlanError(f"seeds must be 1 or more, got {seeds}")
     opened = open_data(data, plan, target).some(QUICK_RECORDS if quick else RECORDS)
-    return run_candidates(opened, candidates(opened, epsilons), seeds, parts, progress)
+    return run_candidates(opened, list_candidates(opened, epsilons), seeds, parts, progress)
 
 
 def attack_beside_others(
@@ -108,12 +108,12 @@ def attack_beside_others(
 ) -> Benchmark:
     """Attack a plan and others at its ε on 400 records at most, in this process."""
     opened = open_data(data, plan).some(QUICK_RECORDS)
-    compared = [c for c in candidates(opened, [plan.epsilon]) if c.family != REFERENCES]
+    compared = [c for c in list_candidates(opened, [plan.epsilon]) if c.family != REFERENCES]
     each = []
     for done, candidate in enumerate(compared):
         if progress:
             progress("attacking", done, len(compared))
-        each.append(Job(opened, candidate, 0, attacks)())
+        each.append(BenchmarkJob(opened, candidate, 0, attacks)())
     return Benchmark(pl.concat(each))
 
 
@@ -126,14 +126,14 @@ def run_candidates(
     attacks: Sequence[Attack] = ATTACKS,
 ) -> Benchmark:
     """Attack every candidate with every seed, in parallel."""
-    jobs = [Job(data, each, seed, attacks) for seed in range(seeds) for each in compared]
+    jobs = [BenchmarkJob(data, each, seed, attacks) for seed in range(seeds) for each in compared]
     if parts is None:
         with TemporaryDirectory() as directory:
             return Benchmark(_run(jobs, Path(directory), progress))
     return Benchmark(_run(jobs, parts, progress))
 
 
-def _run(jobs: Sequence[Job], parts: Path, progress: Progress | None) -> pl.DataFrame:
+def _run(jobs: Sequence[BenchmarkJob], parts: Path, progress: Progress | None) -> pl.DataFrame:
     parts.mkdir(mode=0o700, parents=True, exist_ok=True)  # what is kept depends on the data
     directory = parts / _edition(jobs[0].data)
     paths = {directory / f"{job.name}.parquet": job for job in jobs}

@@ -13,8 +13,7 @@ from microveil.engines.memory import open_table
 from microveil.errors import DataError, PlanError
 from microveil.formats import load, source_of
 from microveil.judge.explore.candidates import starting_plan
-from microveil.lab.paper.datasets import DATA_SETS, DataSet
-from microveil.lab.paper.datasets import load as load_data_set
+from microveil.lab.paper.datasets import DATA_SETS, DataSet, load_data_set
 from microveil.measures.learning import check_number_of_classes, open_target, scikit_learn
 from microveil.plan.plan import Plan
 from microveil.plan.propose.columns import as_polars

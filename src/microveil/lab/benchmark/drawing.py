@@ -14,12 +14,12 @@ KNOWING, INFORMED = (
 )
 
 
-def draw(name: str, points: pl.DataFrame) -> "alt.VConcatChart":
+def draw_map(name: str, points: pl.DataFrame) -> "alt.VConcatChart":
     """Draw the points of one table: two panels, and what every method promises."""
     return _draw(name, points, listed(points), columns=2)
 
 
-def draw_narrow(name: str, points: pl.DataFrame) -> "alt.VConcatChart":
+def draw_narrow_map(name: str, points: pl.DataFrame) -> "alt.VConcatChart":
     """Draw the panels one below the other; what the numbers stand for is told beside them."""
     return _draw(name, points, [], columns=1)
 

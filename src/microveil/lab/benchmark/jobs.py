@@ -21,7 +21,7 @@ from microveil.measures.distances import mean_sse
 from microveil.measures.learning import f_and_area, scikit_learn
 from microveil.types import Integers, Reals
 
-SCHEMA = {
+BENCHMARK_COLUMNS = {
     "data": pl.String,
     "records": pl.Int64,
     "method": pl.String,
@@ -56,7 +56,7 @@ the release and tested on original records, null where there is nothing to learn
 
 
 @dataclass(frozen=True, eq=False)
-class Job:
+class BenchmarkJob:
     """What a process does: picklable, and the same figures whenever it is done."""
 
     data: Data
@@ -89,7 +89,7 @@ class Job:
                     "attack_auc": found.auc,
                 }
             )  # fmt: skip
-        return pl.DataFrame(rows, schema=SCHEMA)
+        return pl.DataFrame(rows, schema=BENCHMARK_COLUMNS)
 
     def _facts(self) -> dict[str, Any]:
         candidate = self.candidate

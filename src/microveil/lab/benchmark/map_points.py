@@ -18,7 +18,7 @@ def by_attack(results: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def points_of(results: pl.DataFrame) -> pl.DataFrame:
+def points_of_map(results: pl.DataFrame) -> pl.DataFrame:
     """Return one row per method and ε of one table.
 
     `risk`, `high` and `attack` are those of the attack whose upper end is highest, among intruders

@@ -74,7 +74,7 @@ class Candidate:
     mask: Mask
 
 
-def candidates(data: Data, epsilons: Sequence[float]) -> list[Candidate]:
+def list_candidates(data: Data, epsilons: Sequence[float]) -> list[Candidate]:
     """List what is compared on a table; methods that need a domain only where all are declared."""
     own = [] if data.own is None else [_of_plan("your plan", YOURS, _YOURS, data.own)]
     varied = [each for epsilon in epsilons for each in _at(data.plan, epsilon)]

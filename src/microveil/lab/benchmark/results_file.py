@@ -47,10 +47,10 @@ def benchmark_all(
         for name in names
     ]
     found = Benchmark(pl.concat(one.results for one in each))
-    return found, write(found, out)
+    return found, write_benchmark(found, out)
 
 
-def write(found: Benchmark, out: Path) -> list[Path]:
+def write_benchmark(found: Benchmark, out: Path) -> list[Path]:
     """Write results.parquet, and a map for each table."""
     maps = {out / f"map-{_file_name(name)}.svg": found.map_as_svg(name) for name in found.names}
     paths = [out / "results.parquet", *maps]

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from microveil.errors import FileError
 from microveil.formats import moved_into_place
-from microveil.lab.paper.download import download
+from microveil.lab.paper.download import download_file
 from microveil.types import Progress
 
 ENVIRONMENT = "MICROVEIL_DATA"
@@ -60,7 +60,7 @@ class DataSet:
 
 
 @dataclass(frozen=True, eq=False)
-class Table:
+class PaperTable:
     """A data set at hand: the attributes the paper masks, and every record's class."""
 
     dataset: DataSet
@@ -121,13 +121,13 @@ WINE = DataSet(
 DATA_SETS = {dataset.name: dataset for dataset in (CENSUS, WINE)}
 
 
-def load(
+def load_data_set(
     dataset: DataSet,
     data_dir: Path | None = None,
     *,
     urls: Sequence[str] | None = None,
     progress: Progress | None = None,
-) -> Table:
+) -> PaperTable:
     """Load a data set from `data_dir`, MICROVEIL_DATA or the cache, or download it into the cache.
 
     Parameters
@@ -192,7 +192,7 @@ def _download(
     failures = []
     for url in urls:
         try:
-            content = download(url, progress=progress)
+            content = download_file(url, progress=progress)
             _read(dataset, content, url)
         except FileError as failure:
             failures.append(str(failure))
@@ -210,14 +210,14 @@ def _download(
     )
 
 
-def _read(dataset: DataSet, content: bytes, source: str) -> Table:
+def _read(dataset: DataSet, content: bytes, source: str) -> PaperTable:
     names, values = _parse(dataset, _text(dataset, content, source), source)
     _check(dataset, names, values, source)
     frame = pl.DataFrame(values, schema=names, orient="row")
     second_class = frame[dataset.class_column].to_numpy() > dataset.class_above
     if np.count_nonzero(second_class) != dataset.second_class:
         raise _not_public(dataset, dataset.class_column, source)
-    return Table(dataset, frame.select(dataset.attributes), second_class)
+    return PaperTable(dataset, frame.select(dataset.attributes), second_class)
 
 
 def _text(dataset: DataSet, content: bytes, source: str) -> str:

@@ -8,12 +8,12 @@ import polars as pl
 
 from microveil.errors import PlanError
 from microveil.formats import moved_into_place
-from microveil.lab.paper.claims import Verdict
+from microveil.lab.paper.claims import ClaimVerdict
 from microveil.lab.paper.claims.document import write_claims
-from microveil.lab.paper.datasets import DATA_SETS, load, make_directory
+from microveil.lab.paper.datasets import DATA_SETS, load_data_set, make_directory
 from microveil.lab.paper.diagnosis import Diagnosis, diagnose
-from microveil.lab.paper.experiments import KS, QUICK_KS, QUICK_RUNS, RUNS, tasks
-from microveil.lab.paper.runner import run
+from microveil.lab.paper.experiments import KS, QUICK_KS, QUICK_RUNS, RUNS, list_experiments
+from microveil.lab.paper.runner import run_experiments
 from microveil.measures.learning import scikit_learn
 from microveil.types import Progress
 
@@ -25,7 +25,7 @@ class Reproduction:
     results: Path
     claims: Path
     figures: tuple[Path, ...]
-    verdicts: Mapping[Verdict, int]
+    verdicts: Mapping[ClaimVerdict, int]
 
 
 def reproduce(
@@ -61,13 +61,15 @@ def reproduce(
 
     scikit_learn()
     make_directory(out)
-    tables = {name: load(known, data_dir, progress=progress) for name, known in DATA_SETS.items()}
+    tables = {
+        name: load_data_set(known, data_dir, progress=progress) for name, known in DATA_SETS.items()
+    }
     runs = min(runs, QUICK_RUNS) if quick else runs
-    results = run(tasks(runs, quick=quick), tables, out / "parts", progress)
-    return write(results, diagnose(tables, QUICK_KS if quick else KS, runs), out)
+    results = run_experiments(list_experiments(runs, quick=quick), tables, out / "parts", progress)
+    return write_reproduction(results, diagnose(tables, QUICK_KS if quick else KS, runs), out)
 
 
-def write(results: pl.DataFrame, diagnosis: Diagnosis, out: Path) -> Reproduction:
+def write_reproduction(results: pl.DataFrame, diagnosis: Diagnosis, out: Path) -> Reproduction:
     """Write results, claims and figures.
 
     Parameters
@@ -79,11 +81,11 @@ def write(results: pl.DataFrame, diagnosis: Diagnosis, out: Path) -> Reproductio
     out
         Directory to write to.
     """
-    from microveil.lab.paper.paper_figures import draw
+    from microveil.lab.paper.paper_figures import draw_figures
 
     document, verdicts = write_claims(results, diagnosis)
     results_path, claims_path = out / "results.parquet", out / "claims.md"
     with moved_into_place([results_path, claims_path]) as (parquet, claims):
         results.write_parquet(parquet)
         claims.write_text(document, encoding="utf-8")
-    return Reproduction(results_path, claims_path, tuple(draw(results, out)), verdicts)
+    return Reproduction(results_path, claims_path, tuple(draw_figures(results, out)), verdicts)

@@ -10,7 +10,7 @@ import numpy as np
 from microveil.lab.paper.curves import Curves
 from microveil.lab.paper.diagnosis import Diagnosis
 
-Verdict = Literal["holds", "differs", "does not hold"]
+ClaimVerdict = Literal["holds", "differs", "does not hold"]
 
 _HOLDS, _FAILS = 0.9, 0.5
 
@@ -58,12 +58,12 @@ class Claim:
     reason: Reason | None = None
 
 
-def verdict(cases: Iterable[Case]) -> Verdict:
+def judge_claim(cases: Iterable[Case]) -> ClaimVerdict:
     """Judge a claim: it holds if it is met in nine of ten cases, and not if in less than half.
 
     Examples
     --------
-    >>> verdict([Case("Census", "1", met=1.0), Case("Wine Quality", "0", met=0.0)])
+    >>> judge_claim([Case("Census", "1", met=1.0), Case("Wine Quality", "0", met=0.0)])
     'differs'
     """
     met = float(np.mean([case.met for case in cases if case.met is not None]))

@@ -10,7 +10,7 @@ from microveil.lab.paper.claims.statistics import rank_correlation, share
 from microveil.lab.paper.curves import Curves
 from microveil.lab.paper.datasets import CENSUS, DATA_SETS, WINE
 from microveil.lab.paper.diagnosis import TELLTALE
-from microveil.lab.paper.experiments import EPSILONS
+from microveil.lab.paper.experiments import PAPER_EPSILONS
 from microveil.types import Reals
 
 _CENSUS = "Classification: Census"
@@ -20,11 +20,11 @@ _LS, _CBLS = "iDP-LS", "iDP-CBLS"
 
 _PERCENTAGE_POINTS = 2.5
 
-Statistic = Callable[[Curves, str, float], tuple[str, float]]
+ClassStatistic = Callable[[Curves, str, float], tuple[str, float]]
 
 
 def _each(
-    statistic: Statistic, dataset: str, epsilons: tuple[float, ...] = EPSILONS
+    statistic: ClassStatistic, dataset: str, epsilons: tuple[float, ...] = PAPER_EPSILONS
 ) -> Callable[[Curves], list[Case]]:
     """Judge one data set at these ε."""
     return lambda curves: [
@@ -60,7 +60,7 @@ def _coherent(curves: Curves) -> list[Case]:
     pairs = [
         (curves.sse(CENSUS.name, m, e).ravel(), _both(curves, CENSUS.name, m, e).ravel())
         for m in (_LS, _CBLS)
-        for e in EPSILONS
+        for e in PAPER_EPSILONS
     ]
     sse, f = (np.concatenate(side) for side in zip(*pairs, strict=True))
     correlation = rank_correlation(sse, f)
@@ -195,12 +195,12 @@ def _reason_noise_degrades(evidence: Evidence) -> str:
 
 def _tendencies(curves: Curves) -> list[Case]:
     """See whether what is said of Census can be said of Wine Quality: CBLS above LS, LS rising."""
-    last = EPSILONS[-1]
+    last = PAPER_EPSILONS[-1]
     met = [
-        share([_much_better(curves, WINE.name, epsilon)[1] for epsilon in EPSILONS]),
+        share([_much_better(curves, WINE.name, epsilon)[1] for epsilon in PAPER_EPSILONS]),
         _improves_with_k(curves, WINE.name, last)[1],
         _narrower_is_better(curves, WINE.name, last)[1],
-        share([_degrades(curves, WINE.name, epsilon)[1] for epsilon in EPSILONS]),
+        share([_degrades(curves, WINE.name, epsilon)[1] for epsilon in PAPER_EPSILONS]),
     ]
     figure = " / ".join(f"{value:.0%}" for value in met)
     return [Case(WINE.name, figure, float(np.mean(met)))]

@@ -7,7 +7,7 @@ import numpy as np
 from microveil.lab.paper.claims.claim import Case, Claim, Evidence
 from microveil.lab.paper.claims.statistics import alpha_ratio, cases_of, share
 from microveil.lab.paper.curves import Curves
-from microveil.lab.paper.experiments import ALPHAS, EPSILONS, NOISELESS
+from microveil.lab.paper.experiments import ALPHAS, NOISELESS, PAPER_EPSILONS
 
 _RESULTS = "Information loss: results"
 _CONCLUSIONS = "Conclusions"
@@ -44,8 +44,8 @@ def _rivals(times: float, methods: Sequence[str], factor: float) -> Callable[[Cu
     def judge(curves: Curves) -> list[Case]:
         cases = []
         for dataset in curves.datasets:
-            for low in EPSILONS:
-                high = [e for e in EPSILONS if abs(e / low / times - 1) < 0.01]
+            for low in PAPER_EPSILONS:
+                high = [e for e in PAPER_EPSILONS if abs(e / low / times - 1) < 0.01]
                 if high:
                     best = curves.sse(dataset, _CBLS, low).min(axis=1)
                     others = [curves.sse(dataset, m, high[0]).min(axis=1) for m in methods]
@@ -130,14 +130,14 @@ def _reason_chance(evidence: Evidence) -> str:
     curves, errors, near = evidence.curves, [], []
     for dataset in curves.datasets:
         ks, of_dataset = curves.ks(dataset), []
-        for epsilon in EPSILONS:
+        for epsilon in PAPER_EPSILONS:
             sse, error = (f(dataset, _CBLS, epsilon)[0] for f in (curves.sse, curves.sse_error))
             best = int(np.argmin(sse))
             spread = np.hypot(sse * error, sse[best] * error[best])
             within = np.flatnonzero(sse - sse[best] <= 2 * spread)
             of_dataset.append(f"{ks[within[0]]} to {ks[within[-1]]}")
         near.append(f"{dataset} {' | '.join(of_dataset)}")
-        error_of = [np.median(curves.sse_error(dataset, _CBLS, e)) for e in EPSILONS]
+        error_of = [np.median(curves.sse_error(dataset, _CBLS, e)) for e in PAPER_EPSILONS]
         errors.append(f"{dataset} " + " | ".join(f"{part:.0%}" for part in error_of))
     return (
         "the curves are flat and their points uncertain: at ε = 0.01 | 0.1 | 1 the standard error "
@@ -152,7 +152,7 @@ def _reason_noise_remains(evidence: Evidence) -> str:
     for dataset in curves.datasets:
         noise = [
             1 - (curves.sse(dataset, NOISELESS) / curves.sse(dataset, _CBLS, e))[:, -1].mean()
-            for e in EPSILONS
+            for e in PAPER_EPSILONS
         ]
         said.append(f"{dataset} " + " | ".join(f"{part:.0%}" for part in noise))
     return (

@@ -7,7 +7,7 @@ from typing import get_args
 
 import polars as pl
 
-from microveil.lab.paper.claims import CLAIMS, Claim, Evidence, Verdict, measured, verdict
+from microveil.lab.paper.claims import CLAIMS, Claim, ClaimVerdict, Evidence, judge_claim, measured
 from microveil.lab.paper.claims.past import past_the_paper
 from microveil.lab.paper.curves import Curves
 from microveil.lab.paper.diagnosis import Diagnosis
@@ -40,19 +40,21 @@ data.
 @dataclass(frozen=True)
 class _Judged:
     claim: Claim
-    verdict: Verdict
-    as_printed: Verdict | None
+    verdict: ClaimVerdict
+    as_printed: ClaimVerdict | None
     figures: str
     reason: str | None
 
 
-def write_claims(results: pl.DataFrame, diagnosis: Diagnosis) -> tuple[str, dict[Verdict, int]]:
+def write_claims(
+    results: pl.DataFrame, diagnosis: Diagnosis
+) -> tuple[str, dict[ClaimVerdict, int]]:
     """Judge every claim; return the document and how many claims got each verdict."""
     evidence = Evidence(Curves(results, "std"), diagnosis)
     printed = Curves(results, "variance")
     judged = [_judge(claim, evidence, printed) for claim in CLAIMS]
     counts = Counter(one.verdict for one in judged)
-    verdicts: dict[Verdict, int] = {name: counts[name] for name in get_args(Verdict)}
+    verdicts: dict[ClaimVerdict, int] = {name: counts[name] for name in get_args(ClaimVerdict)}
     parts = [
         _INTRODUCTION.format(setting=_setting(evidence.curves)),
         "| " + " | ".join(verdicts) + " |\n" + "|---" * len(verdicts) + "|\n"
@@ -68,11 +70,11 @@ def write_claims(results: pl.DataFrame, diagnosis: Diagnosis) -> tuple[str, dict
 
 def _judge(claim: Claim, evidence: Evidence, printed: Curves) -> _Judged:
     cases = claim.judge(evidence.curves)
-    ours = verdict(cases)
+    ours = judge_claim(cases)
     return _Judged(
         claim=claim,
         verdict=ours,
-        as_printed=verdict(claim.judge(printed)) if claim.about_sse else None,
+        as_printed=judge_claim(claim.judge(printed)) if claim.about_sse else None,
         figures=measured(cases),
         reason=claim.reason(evidence) if claim.reason and ours != "holds" else None,
     )

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from microveil.lab.paper.curves import Curves
 from microveil.lab.paper.datasets import DATA_SETS
-from microveil.lab.paper.experiments import ALPHAS, EPSILONS, MICROVEIL
+from microveil.lab.paper.experiments import ALPHAS, MICROVEIL, PAPER_EPSILONS
 
 _CBLS = "iDP-CBLS"
 
@@ -31,12 +31,12 @@ def past_the_paper(curves: Curves) -> str:
 
 def _summary(curves: Curves, dataset: str) -> str:
     shares = []
-    for epsilon in EPSILONS:
+    for epsilon in PAPER_EPSILONS:
         best = curves.sse(dataset, _CBLS, epsilon).min(axis=1)
         ratio = curves.sse(dataset, MICROVEIL, epsilon)[:, 0] / best
         shares.append(" and ".join(f"{value:.1%}" for value in ratio))
     ours, theirs = (_losses(curves, dataset, method) for method in (MICROVEIL, _CBLS))
-    epsilons = " | ".join(f"{epsilon:g}" for epsilon in EPSILONS)
+    epsilons = " | ".join(f"{epsilon:g}" for epsilon in PAPER_EPSILONS)
     alphas = " and ".join(f"{alpha:g}" for alpha in ALPHAS)
     return (
         f"- {dataset}, ε = {epsilons}: mean SSE {' | '.join(shares)} of the least of iDP-CBLS "
@@ -48,7 +48,7 @@ def _summary(curves: Curves, dataset: str) -> str:
 def _losses(curves: Curves, dataset: str, method: str) -> str:
     """How far the F-measure of a class is below the upper bound, at the worse α and class."""
     bound = curves.f_original(dataset)[:, None]
-    best = [curves.f(dataset, method, epsilon).max(axis=2) for epsilon in EPSILONS]
+    best = [curves.f(dataset, method, epsilon).max(axis=2) for epsilon in PAPER_EPSILONS]
     return " | ".join(f"{(1 - f / bound).max():.1%}" for f in best)
 
 
@@ -65,7 +65,7 @@ def _table(curves: Curves, dataset: str) -> str:
 
 
 def _rows(curves: Curves, dataset: str) -> Iterator[list[str]]:
-    for epsilon in EPSILONS:
+    for epsilon in PAPER_EPSILONS:
         sse, f = (measure(dataset, _CBLS, epsilon) for measure in (curves.sse, curves.f))
         ours, f_ours = (measure(dataset, MICROVEIL, epsilon) for measure in (curves.sse, curves.f))
         errors, our_errors = (curves.sse_error(dataset, m, epsilon) for m in (_CBLS, MICROVEIL))
