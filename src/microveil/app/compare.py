@@ -4,7 +4,7 @@ import narwhals as nw
 import polars as pl
 
 from microveil.compare.paired_columns import kind_of
-from microveil.compare.pairing import pair_up
+from microveil.compare.pairing import pair_tables
 from microveil.release.release import Release
 from microveil.show.charts.histograms import Shares
 from microveil.show.report.shapes import shapes
@@ -15,7 +15,5 @@ def compare(original: pl.DataFrame, release: Release) -> list[Shares]:
     changed = {*release.plan.confidential, *release.plan.derived}
     released = nw.from_native(release.data, eager_only=True)
     names = [n for n in released.columns if n in changed and kind_of(released[n]) is not None]
-    pair = pair_up(
-        original, release, detail=None, aligned=False, attributes=names, target=None
-    )  # fmt: skip
+    pair = pair_tables(original, release.data, release.detail, release.plan, attributes=names)
     return [shape.shares for shape in shapes(pair)]

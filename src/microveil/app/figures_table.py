@@ -3,8 +3,13 @@
 from collections.abc import Iterator
 from typing import Literal
 
-from microveil.judge.evaluation import MEASURES, Evaluation, Figure
+from microveil.compare.figures import Figure
+from microveil.compare.reasons import why_not
+from microveil.judge.evaluated import Evaluation
+from microveil.judge.registry import MEASURES
 from microveil.show.evaluations import figures_to_show
+from microveil.show.words.grading import notes_on
+from microveil.show.words.readings import label_of, label_of_missing, reading
 
 Part = Literal["utility", "risk"]
 
@@ -12,12 +17,12 @@ Part = Literal["utility", "risk"]
 def readings_of(evaluation: Evaluation, part: Part) -> Iterator[tuple[str, str, str]]:
     """Give the worst figure of each measure: the figure, what it is about, and its reading."""
     for figure, about in _to_show(evaluation, part):
-        yield f"{figure.label}: {figure.value:.3g}", about, figure.reading
+        yield f"{label_of(figure)}: {figure.value:.3g}", about, reading(figure)
 
 
 def _to_show(evaluation: Evaluation, part: Part) -> Iterator[tuple[Figure, str]]:
     """Choose the worst figure of each measure; say in brackets what it is about."""
-    figures = [f for f in evaluation.figures if MEASURES[f.measure].part == part]
+    figures = [f for f in evaluation.figures if MEASURES[f.measure].topic == part]
     for figure, chosen in figures_to_show(part, figures):
         about = ", ".join(filter(None, (figure.attribute, chosen)))
         yield figure, about and f"({about})"
@@ -25,5 +30,7 @@ def _to_show(evaluation: Evaluation, part: Part) -> Iterator[tuple[Figure, str]]
 
 def remarks(evaluation: Evaluation) -> list[str]:
     """Give what to know when reading the figures, and what there are no figures of."""
-    absent = [f"{x.label}: not computed, {x.reason}." for x in evaluation.not_computed]
-    return [*evaluation.notes, *absent]
+    absent = [
+        f"{label_of_missing(x)}: not computed, {why_not(x)}." for x in evaluation.not_computed
+    ]
+    return [*notes_on(evaluation), *absent]

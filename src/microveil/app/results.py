@@ -13,18 +13,28 @@ from microveil.app.downloads import HAS_REPORT, files_of, report_of
 from microveil.app.figures_table import readings_of, remarks
 from microveil.app.markup import graded, items, message, readings, shares, verdict
 from microveil.app.session_state import KEY, Chosen, Outcome, remember
-from microveil.compare.figures import LINKAGE, percent
+from microveil.attacks.registry import LINKAGE
 from microveil.errors import MicroveilError, noted
 from microveil.formats import FORMATS, WRITABLE
 from microveil.judge.change import Change
-from microveil.judge.evaluation import Evaluation, also_known, evaluate
-from microveil.judge.grades import PUBLISH, RULES, how_risky, how_useful, passes, said_of
+from microveil.judge.evaluated import Evaluation
+from microveil.judge.evaluation import also_known, evaluate
+from microveil.judge.grades import passes
 from microveil.judge.next_step import next_step_after
 from microveil.plan.plan import Plan
 from microveil.release.certificate import Certificate
 from microveil.release.protect import protect
 from microveil.show.charts.histograms import Shares
 from microveil.show.evaluations import scenarios_side_by_side
+from microveil.show.words.grading import (
+    PUBLISH,
+    RULES,
+    change_in_words,
+    passes_or_not,
+    risk_card,
+    usefulness_card,
+)
+from microveil.show.words.numbers import percent
 
 
 def run(chosen: Chosen, plan: Plan | None) -> Outcome | None:
@@ -80,9 +90,9 @@ def judge(outcome: Outcome) -> Evaluation:
         compared = remember(
             "compared", outcome, lambda: compare(outcome.original.data, outcome.release)
         )
-    useful_card, risky_card = how_useful(found.figures), how_risky(found.figures)
-    to_change = [f"To change: {change}."] if change is not None else []
-    st.html(verdict(risky_card.grade, [said_of(found.figures), *to_change]))
+    useful_card, risky_card = usefulness_card(found.figures), risk_card(found.figures)
+    to_change = [f"To change: {change_in_words(change)}."] if change is not None else []
+    st.html(verdict(risky_card.grade, [passes_or_not(found.figures), *to_change]))
     for column, card in zip(st.columns(2), (useful_card, risky_card), strict=True):
         with column.container(border=True, height="stretch"):
             st.subheader(card.question, anchor=False)

@@ -9,13 +9,13 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from microveil.compare.figures import percent
 from microveil.core.choices import DEFAULT_METHOD
 from microveil.judge.explore.exploration import Exploration, Measured, Point
 from microveil.show.charts.exploration_chart import exploration_chart
 from microveil.show.charts.points import EXPECTED, curves, map_of
 from microveil.show.charts.text_charts import frontier, risk_map
 from microveil.show.screens import Summary
+from microveil.show.words.numbers import percent
 
 if TYPE_CHECKING:
     import altair as alt

@@ -3,7 +3,6 @@
 import math
 from collections.abc import Callable, Sequence
 
-from microveil.compare.figures import percent
 from microveil.core.methods import methods_that
 from microveil.judge.explore.exploration import Exploration, Limits, Measured, Point
 from microveil.plan.plan import Plan
@@ -55,8 +54,8 @@ def advise(base: Plan, points: Sequence[Point], limits: Limits, target: str | No
         *_doubts(found),
         *_on_categories(found),
         "Linked is the share of records that the most successful of three attacks links, by "
-        f"someone who knows everybody's original values; at most {percent(limits.max_linkage)} was "
-        "asked for.",
+        f"someone who knows everybody's original values; at most {100 * limits.max_linkage:.3g}% "
+        "was asked for.",
         _covered(best.plan),
         *_hidden(best),
         "The choice looked at the data, which ε does not cover: keep these figures private, and "
@@ -97,10 +96,10 @@ def _nothing(
 def _rule(target: str | None) -> str:
     if target is None:
         return (
-            f"at which masking loses at most {percent(SPREAD_LOST)} of what publishing only the "
+            f"at which masking loses at most {100 * SPREAD_LOST:.3g}% of what publishing only the "
             "mean of each attribute of numbers would"
         )
-    return f"whose F-measure is within {percent(LEARNING_LOSS)} of the original's"
+    return f"whose F-measure is within {100 * LEARNING_LOSS:.3g}% of the original's"
 
 
 def _learns(_: Point, found: Measured) -> bool:
@@ -144,8 +143,8 @@ def _figures(found: Measured, target: str | None) -> str:
         learned = f"F-measure of {target} {found.f_measure:.2f} of {found.f_original:.2f}, "
     unchanged = ""
     if found.unchanged is not None:
-        unchanged = f"{percent(found.unchanged)} of categories unchanged, "
-    linkable = f"{percent(found.linkage)} linked by the strongest attack"
+        unchanged = f"{100 * found.unchanged:.3g}% of categories unchanged, "
+    linkable = f"{100 * found.linkage:.3g}% linked by the strongest attack"
     return f"{learned}mean SSE {found.mean_sse:.2g}, {unchanged}{linkable}"
 
 

@@ -7,12 +7,12 @@ from typing import NamedTuple
 import numpy as np
 import polars as pl
 
-from microveil.compare.figures import duration
 from microveil.compare.paired_columns import MISSING, Categories
 from microveil.compare.pairing import Pair, complete, deviation, present
 from microveil.engines.dtypes import describe
 from microveil.measures.disclosure_risk import quantiles_of_records
 from microveil.show.charts.histograms import Clock, Shares, shares_of_categories, shares_of_numbers
+from microveil.show.words.numbers import length_of_time
 from microveil.types import Reals
 
 MOST_PAIRED = 24
@@ -109,7 +109,7 @@ def _number_rows(
     yield (
         "standard deviation",
         *(  # type: ignore[misc]
-            short(one) if length is None else duration(one * length) for one in spread
+            short(one) if length is None else length_of_time(one * length) for one in spread
         ),
     )
 

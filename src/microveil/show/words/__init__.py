@@ -1,0 +1,1 @@
+"""Sentences for people: the only place that makes them, errors and warnings excepted."""
