@@ -40,7 +40,7 @@ def test_a_plan_is_for_one_table(run: Run, tmp_path: Path) -> None:
     (tmp_path / "plan.toml").write_text(plan.to_toml(), encoding="utf-8")
     code, _, said = run("benchmark a.csv sample --plan plan.toml")
     assert code == 1
-    assert "a plan or a target is for one table; name one, or leave both out" in said
+    assert "a plan or a target applies to one table; name one table, or leave both out" in said
 
 
 def test_too_few_records_are_refused_before_any_work(run: Run, tmp_path: Path) -> None:

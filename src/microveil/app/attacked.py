@@ -57,10 +57,10 @@ def map_of_attacks(found: Benchmark) -> "alt.VConcatChart":
 
 def promises(found: Benchmark) -> list[tuple[str, str]]:
     """Say what the numbers stand for."""
-    from microveil.lab.benchmark.drawing import listed
+    from microveil.lab.benchmark.benchmark_words import map_legend
 
     [name] = found.names
-    return listed(found.points(name))
+    return map_legend(found.points(name))
 
 
 def in_words(found: Benchmark) -> str:

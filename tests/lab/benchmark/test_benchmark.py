@@ -12,7 +12,7 @@ from microveil.lab.benchmark import run_candidates
 from microveil.lab.benchmark.benchmark_data import Data, open_data
 from microveil.lab.benchmark.jobs import BENCHMARK_COLUMNS, BenchmarkJob, subject_of
 from microveil.lab.benchmark.map_points import points_of_map
-from microveil.lab.benchmark.peers import Candidate, list_candidates
+from microveil.lab.benchmark.peers import Candidate, Promise, list_candidates
 from microveil.lab.benchmark.results_file import write_benchmark
 from microveil.plan.sample import people
 
@@ -34,7 +34,8 @@ def test_there_are_the_papers_methods_what_is_recommended_and_references() -> No
     assert len(names) == 13
     assert {"DP", "recommended, not pooled", "exchange 25", "average 5"} <= set(names)
     assert [c.name for c in found if c.epsilon is None] == ["original", "shuffled"]
-    assert all(candidate.promise for candidate in found)
+    pooled = {c.name: c.anonymity for c in found if c.promise == Promise.IDP_POOLED}
+    assert pooled == {f"{how} {n}": n for how in ("exchange", "average") for n in (5, 10, 25)}
 
 
 def test_methods_that_need_a_domain_are_left_out_without_one() -> None:
@@ -68,7 +69,7 @@ def test_what_one_job_measures() -> None:
 
 def result(method: str, attack: str, risk: float, high: float, seed: int = 0) -> dict[str, object]:
     return {
-        "data": "t", "method": method, "family": "f", "epsilon": 1.0, "promise": "p", "seed": seed,
+        "data": "t", "method": method, "family": "f", "epsilon": 1.0, "promise": "idp", "seed": seed,
         "attack": attack, "rate": risk, "control": 0.0, "risk": risk, "low": 0.0, "high": high,
         "error": 0.5,
     }  # fmt: skip
@@ -130,14 +131,14 @@ def test_rules_about_masked_attributes_stay_and_strata_are_refused() -> None:
     data = open_data(table, plan)
     assert data.own is not None
     assert data.own.rules == ("hours <= age",)
-    with pytest.raises(PlanError, match="neither units nor strata"):
+    with pytest.raises(PlanError, match="without units or strata"):
         open_data(table, plan.replace(rules=(), within=("region",)))
 
 
 def test_what_cannot_be_benchmarked_is_refused() -> None:
     with pytest.raises(DataError, match="at least 200 records"):
         benchmark(people(150))
-    with pytest.raises(DataError, match="must not be one of the confidential"):
+    with pytest.raises(DataError, match="'region' is a confidential attribute; choose"):
         open_data(people(300), Plan(epsilon=1, missing="keep", attributes={
             "age": "confidential", "region": {"role": "confidential", "kind": "nominal"},
         }), "region")  # fmt: skip

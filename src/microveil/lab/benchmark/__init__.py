@@ -1,4 +1,4 @@
-"""Attacks × methods × ε × data: how risky and how useful releases are, on one map."""
+"""Attacks × methods × ε × data: risk and usefulness of releases on one map."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -27,7 +27,7 @@ QUICK_RECORDS, RECORDS = 400, 1_200
 
 @dataclass(frozen=True, eq=False)
 class Benchmark(Shown):
-    """What was measured. It is a function of the data: private, unless these are public.
+    """What was measured. It is computed from the data: keep it private unless they are public.
 
     Attributes
     ----------
@@ -39,7 +39,7 @@ class Benchmark(Shown):
 
     @property
     def names(self) -> list[str]:
-        """The tables, in the order in which they were given."""
+        """Names of the tables, in the order given."""
         return self.results["data"].unique(maintain_order=True).to_list()
 
     def points(self, name: str) -> pl.DataFrame:
@@ -67,30 +67,31 @@ def benchmark(
     parts: Path | None = None,
     progress: Progress | None = None,
 ) -> Benchmark:
-    """Attack releases of a table by many methods, and measure what they are still good for.
+    """Attack releases of a table by many methods, and measure how useful they remain.
 
-    Nine attacks, each with a control, on the masked attributes of the paper's four methods, of what
-    is recommended, and of plans between: see `docs/findings.md`. Columns that are kept, derived or
-    dropped take no part.
+    Runs nine attacks, each with a control, on the masked attributes of releases by the paper's four
+    methods, by the recommended plan and by plans in between: see `docs/findings.md`. Columns that
+    are kept, derived or dropped are left out.
 
     Parameters
     ----------
     data
         As for `protect`; ``"census"``, ``"wine"`` or ``"sample"`` for the paper's data sets and the
-        bundled sample.
+        bundled sample. The paper's data sets have classes and need ``microveil[learning]``.
     plan
-        Roles and domains, and a point of its own. By default the roles that `microveil plan`
-        proposes.
+        Roles and domains; the plan is also a point on the map. By default the roles that
+        `microveil plan` proposes.
     epsilons
         The budgets to compare.
     target
-        The name of a column that is not confidential and holds classes to learn.
+        Name of a column that is not confidential and holds classes to learn; needs
+        ``microveil[learning]``.
     quick
         Attack 400 records, drawn at random, instead of 1,200.
     seeds
-        How often everything is done, each time with other noise.
+        Number of repetitions, each with different noise.
     parts
-        A directory that keeps what is done, so that a run that was stopped goes on.
+        Directory for finished parts, so that an interrupted run can continue.
     progress
         Called after every candidate.
     """
@@ -106,7 +107,7 @@ def attack_beside_others(
     progress: Progress | None = None,
     attacks: Sequence[Attack] = CONTROLLED,
 ) -> Benchmark:
-    """Attack a plan and others at its ε on 400 records at most, in this process."""
+    """Attack a plan and others at its ε, on at most 400 records, in this process."""
     opened = open_data(data, plan).some(QUICK_RECORDS)
     compared = [c for c in list_candidates(opened, [plan.epsilon]) if c.family != REFERENCES]
     each = []
@@ -134,14 +135,14 @@ def run_candidates(
 
 
 def _run(jobs: Sequence[BenchmarkJob], parts: Path, progress: Progress | None) -> pl.DataFrame:
-    parts.mkdir(mode=0o700, parents=True, exist_ok=True)  # what is kept depends on the data
+    parts.mkdir(mode=0o700, parents=True, exist_ok=True)  # private
     directory = parts / _edition(jobs[0].data)
     paths = {directory / f"{job.name}.parquet": job for job in jobs}
     return run_parts(paths, progress, what="attacking")
 
 
 def _edition(data: Data) -> str:
-    """Digest the table, its plan and the program: whatever changes results changes it."""
+    """Hash the table, its plan and the program: everything that can change the results."""
     digest = sha256(data.plan.to_toml().encode())
     digest.update(data.table.hash_rows(seed=1).to_numpy().tobytes())
     for path in sorted(Path(microveil.__file__).parent.rglob("*.py")):

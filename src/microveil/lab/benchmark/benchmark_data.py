@@ -1,4 +1,4 @@
-"""Tables to benchmark on: the paper's two, the bundled sample, or one of the user's."""
+"""Tables to benchmark on: the paper's two, the bundled sample, or the user's."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,10 +23,10 @@ from microveil.plan.sample import people, recommended_people_plan
 from microveil.types import UserTable
 
 FEWEST_RECORDS = 200
-"""Fewer do not make two halves that could be attacked."""
+"""Fewer cannot be split into a half to release and a half as control."""
 
 ALPHA = 1.5
-"""Domains of the paper's data are from 0 to so many times the largest value, as in the paper."""
+"""Domains of the paper's data reach from 0 to α times the largest value, as in the paper."""
 
 SAMPLE = "sample"
 KNOWN = {dataset.name.split()[0].lower(): dataset for dataset in DATA_SETS.values()}
@@ -106,8 +106,8 @@ def _data(name: str, table: pl.DataFrame, base: Plan, own: Plan | None, target: 
     kept = table.select(masked).filter(pl.Series(complete))
     if kept.height < FEWEST_RECORDS:
         raise DataError(
-            f"a benchmark needs at least {FEWEST_RECORDS} records, of which one half is released "
-            f"and the other is the control, found {kept.height}"
+            f"a benchmark needs at least {FEWEST_RECORDS} records: half are released, half are the "
+            f"control; found {kept.height}"
         )
     return Data(name, kept, only_masked(base), None if own is None else only_masked(own), classes)
 
@@ -116,8 +116,8 @@ def _classes(table: pl.DataFrame, target: str, plan: Plan) -> NDArray[Any]:
     _, series = open_target(nw.from_native(table, eager_only=True), target)
     if target in plan.confidential:
         raise DataError(
-            f"target {target!r}: a class must not be one of the confidential attributes; make it "
-            "an identifier or kept"
+            f"target {target!r} is a confidential attribute; choose another column, or make it an "
+            "identifier or kept in the plan"
         )
     check_number_of_classes(series.drop_nulls().n_unique())
     classes = series.to_numpy()
@@ -129,9 +129,9 @@ def only_masked(plan: Plan) -> Plan:
     for setting in ("unit", "within"):
         if getattr(plan, setting):
             raise PlanError(
-                f"{setting}: a benchmark attacks masked attributes record by record, and knows "
-                "neither units nor strata; leave it out of the plan here, and use microveil "
-                "evaluate for a release that has it",
+                f"{setting}: a benchmark attacks masked attributes record by record, without "
+                "units or strata; remove this setting from the plan, or use microveil evaluate for "
+                "a release that has it",
                 setting=setting,
             )
     names = plan.confidential

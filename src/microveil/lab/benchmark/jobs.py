@@ -1,4 +1,4 @@
-"""One candidate on one table with one seed: all attacks on it, and what it is still good for."""
+"""One candidate on one table with one seed: every attack on it, and how useful it remains."""
 
 import platform
 from collections.abc import Callable, Sequence
@@ -42,22 +42,25 @@ BENCHMARK_COLUMNS = {
     "f_boosting": pl.Float64,
     "auc_boosting": pl.Float64,
     "promise": pl.String,
+    "anonymity": pl.Int64,
+    "conditional": pl.Boolean,
     "microveil": pl.String,
     "python": pl.String,
     "numpy": pl.String,
 }
 """Columns of the results: one row per attack.
 
-`rate` and `control` are shares of right guesses, `risk` what is gained over the control, `low` and
+`rate` and `control` are shares of correct guesses, `risk` is the gain over the control, `low` and
 `high` its 95% interval. `error` is the mean SSE of numbers in standard deviations; `f_…` and
 `auc_…` are the mean F-measure over the classes and the area under the curve of models trained on
-the release and tested on original records, null where there is nothing to learn.
+the release and tested on original records, null where there is nothing to learn. `promise`,
+`anonymity` and `conditional` are those of the `Candidate`.
 """
 
 
 @dataclass(frozen=True, eq=False)
 class BenchmarkJob:
-    """What a process does: picklable, and the same figures whenever it is done."""
+    """The work of one process: picklable, and with the same figures every time."""
 
     data: Data
     candidate: Candidate
@@ -66,7 +69,7 @@ class BenchmarkJob:
 
     @property
     def name(self) -> str:
-        """A file name of its own, but for the data."""
+        """A file name that is unique among the jobs of one table."""
         epsilon = "none" if self.candidate.epsilon is None else f"{self.candidate.epsilon:g}"
         words = f"{self.data.name} {self.candidate.name} {epsilon} {self.seed}"
         return "".join(letter if letter.isalnum() else "-" for letter in words)
@@ -97,7 +100,8 @@ class BenchmarkJob:
         return {
             "data": self.data.name, "records": self.data.table.height, "method": candidate.name,
             "family": candidate.family, "epsilon": candidate.epsilon, "seed": self.seed,
-            "promise": candidate.promise, "microveil": __version__,
+            "promise": candidate.promise, "anonymity": candidate.anonymity,
+            "conditional": candidate.conditional, "microveil": __version__,
             "python": platform.python_version(), "numpy": np.__version__,
         }  # fmt: skip
 

@@ -24,14 +24,16 @@ def benchmark_all(
     seeds: int,
     progress: Progress | None,
 ) -> tuple[Benchmark, list[Path]]:
-    """Benchmark every table that is named; write results and maps, and keep what is done in parts.
+    """Benchmark every named table; write results and maps, and keep finished parts.
 
-    Only the owner can read what is written: it depends on the data.
+    Only the owner can read the files: they are computed from the data.
     """
     import microveil.show.charts.render  # noqa: F401 - says what to install, before any work is done
 
     if len(names) > 1 and (plan is not None or target is not None):
-        raise PlanError("a plan or a target is for one table; name one, or leave both out")
+        raise PlanError(
+            "a plan or a target applies to one table; name one table, or leave both out"
+        )
     make_directory(out)
     each = [
         benchmark(
