@@ -1,7 +1,7 @@
 """Useful and safe: error, learning, correlations and linkage of pooled releases and of peers.
 
 Census and Wine Quality, domains [0, 1.5·max]; means over seeded runs, ten unless `--runs` says
-otherwise. «Worst linkage» is that of the most successful of three attacks, run by run. Peers have
+otherwise. "Worst linkage" is that of the most successful of three attacks in each run. Peers have
 no ε: MDAV is microaggregation by joint clusters alone, rank swapping exchanges values within a
 quarter of the ranks. The joint mode is that of earlier versions, noise in joint clusters, as
 measured then. With `--svg FILE` draws the map of both data sets.

@@ -23,7 +23,7 @@ ATTACKS = (nearest_linkage, one_to_one_linkage, structure_linkage)
 
 
 def main() -> None:
-    """Print a table for each data set; an argument names one, or «large»."""
+    """Print a table for each data set; an argument names one, or ``large``."""
     warnings.simplefilter("ignore", PrivacyWarning)
     wanted = sys.argv[1].lower() if len(sys.argv) > 1 else ""
     for dataset in (CENSUS, WINE):

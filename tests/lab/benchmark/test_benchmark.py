@@ -69,9 +69,9 @@ def test_what_one_job_measures() -> None:
 
 def result(method: str, attack: str, risk: float, high: float, seed: int = 0) -> dict[str, object]:
     return {
-        "data": "t", "method": method, "family": "f", "epsilon": 1.0, "promise": "idp", "seed": seed,
-        "attack": attack, "rate": risk, "control": 0.0, "risk": risk, "low": 0.0, "high": high,
-        "error": 0.5,
+        "data": "t", "method": method, "family": "f", "epsilon": 1.0, "promise": "idp",
+        "seed": seed, "attack": attack, "rate": risk, "control": 0.0, "risk": risk, "low": 0.0,
+        "high": high, "error": 0.5,
     }  # fmt: skip
 
 

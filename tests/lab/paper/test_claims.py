@@ -144,7 +144,7 @@ def test_the_document_has_every_claim_by_number(
     assert sum(verdicts.values()) == len(CLAIMS)
     assert verdicts["holds"] == len(CLAIMS) - len(CANNOT_ALL_HOLD)
     for number, claim in enumerate(CLAIMS, start=1):
-        assert f"**{number}.** «{claim.quotation}» — **" in document
+        assert f'**{number}.** "{claim.quotation}": **' in document
     assert "standard deviations" in document
     assert "Means over 2 runs" in document
     assert "nan" not in document.lower().split()
@@ -161,7 +161,7 @@ def test_microveil_is_set_beside_the_best_of_cluster_based_sensitivity(
     for dataset in ("Census", "Wine Quality"):
         assert (
             f"- {dataset}, ε = 0.01 | 0.1 | 1: mean SSE 25.0% and 50.0% | 20.0% and 40.0% | "
-            "80.0% and 160.0% of the least of iDP-CBLS (α = 1.5 and 3); F-measures at most "
+            "80.0% and 160.0% of the smallest of iDP-CBLS (α = 1.5 and 3); F-measures at most "
             "10.0% | 5.0% | 0.0% below those of original data, and "
         ) in section
     assert "and 10.1% | 3.1% | 0.1% with iDP-CBLS.\n- Wine" in section
@@ -194,5 +194,5 @@ def test_the_printed_scale_is_judged_by_itself(
         change(as_published, "DP", mean_sse_variance=pl.col("mean_sse_variance") / 1e9), diagnosis
     )
     [entry] = [part for part in document.split("\n\n**") if "results in the highest SSE" in part]
-    assert "» — **holds**" in entry
+    assert '": **holds**' in entry
     assert "- With σ² as printed: does not hold." in entry

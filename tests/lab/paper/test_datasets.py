@@ -53,7 +53,7 @@ def test_an_archive_without_the_file_is_an_error(tiny: DataSet, tmp_path: Path) 
         ("", "empty"),
         (COMMAS.replace("wage", "pay"), "expected columns wage, tax rate, class"),
         (COMMAS + "1,2,3\n", "has 3 records, found 4"),
-        (COMMAS.replace("2.5", "2.6"), "column 'wage' is not that of the public Tiny"),
+        (COMMAS.replace("2.5", "2.6"), "column 'wage' differs from the public Tiny"),
         (COMMAS.replace("2.5", "secret"), "something else in record 2"),
         (COMMAS.replace("2.5", "nan"), "something else in record 2"),
         (COMMAS.replace("4,1", "4"), "something else in record 2"),
@@ -92,7 +92,7 @@ def test_without_data_says_where_to_put_it(tiny: DataSet, empty_cache: Path) -> 
         load_data_set(tiny)
     message = str(caught.value)
     assert "https://example.org/tiny" in message
-    assert f"put it as tiny.csv into {empty_cache}" in message
+    assert f"save it as tiny.csv in {empty_cache}" in message
     assert "MICROVEIL_DATA" in message
 
 
@@ -118,7 +118,7 @@ def test_wine_quality_is_the_public_file(paper_data: Path) -> None:
 def test_one_changed_value_is_noticed(paper_data: Path, tmp_path: Path) -> None:
     text = (paper_data / "census.csv").read_text()
     (tmp_path / "census.csv").write_text(text.replace("45554", "46554", 1))
-    with pytest.raises(FileError, match="column 'AGI' is not that of the public Census"):
+    with pytest.raises(FileError, match="column 'AGI' differs from the public Census"):
         load_data_set(CENSUS, tmp_path)
 
 

@@ -104,6 +104,6 @@ def test_the_next_address_is_tried(tiny: DataSet, site: Site, empty_cache: Path)
 def test_what_is_not_the_public_file_is_not_kept(
     tiny: DataSet, site: Site, empty_cache: Path
 ) -> None:
-    with pytest.raises(FileError, match=r"wrong\.csv: column 'wage' .* put it as tiny\.csv into"):
+    with pytest.raises(FileError, match=r"wrong\.csv: column 'wage' .* save it as tiny\.csv in"):
         load_data_set(tiny, urls=[f"{site.address}/wrong.csv"])
     assert not empty_cache.exists()

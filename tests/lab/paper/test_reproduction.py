@@ -107,5 +107,5 @@ def test_bad_settings_are_refused_before_any_work(tmp_path: Path) -> None:
     with pytest.raises(PlanError, match="runs must be 1 or more, got 0"):
         reproduce(None, tmp_path, runs=0)
     (tmp_path / "file").touch()
-    with pytest.raises(FileError, match="cannot be made a directory"):
+    with pytest.raises(FileError, match="cannot create this directory"):
         reproduce(None, tmp_path / "file")

@@ -1,4 +1,4 @@
-"""The paper's two data sets: found or downloaded, and checked against the public originals."""
+"""The paper's two data sets: found or downloaded, and compared with the public originals."""
 
 import csv
 import io
@@ -148,7 +148,7 @@ def load_data_set(
         public file.
     """
     if data_dir is not None and not data_dir.is_dir():
-        raise FileError(f"{data_dir}: no such directory; name the one that holds the data sets")
+        raise FileError(f"{data_dir}: no such directory; give the directory of the data sets")
     places = _places(data_dir)
     path = _find(dataset, places)
     if path is None:
@@ -171,7 +171,7 @@ def make_directory(path: Path) -> None:
     try:
         path.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise FileError(f"{path}: cannot be made a directory: {error.strerror}") from None
+        raise FileError(f"{path}: cannot create this directory: {error.strerror}") from None
 
 
 def _places(data_dir: Path | None) -> list[Path]:
@@ -204,9 +204,9 @@ def _download(
         return path
     raise FileError(
         f"the {dataset.name} data set is not in {', '.join(map(str, places))}, and "
-        f"{'; '.join(failures) or 'there is no address to download it from'}; get it from "
-        f"{dataset.home} and put it as {dataset.file_names[0]} into {places[0]}, or into a "
-        f"directory that the environment variable {ENVIRONMENT} names"
+        f"{'; '.join(failures) or 'there is no address to download it from'}; download it from "
+        f"{dataset.home} and save it as {dataset.file_names[0]} in {places[0]}, or in the "
+        f"directory named by the environment variable {ENVIRONMENT}"
     )
 
 
@@ -275,6 +275,6 @@ def _check(dataset: DataSet, names: list[str], values: NDArray[np.float64], sour
 
 def _not_public(dataset: DataSet, column: str, source: str) -> FileError:
     return FileError(
-        f"{source}: column {column!r} is not that of the public {dataset.name} data set; "
-        f"get the file from {dataset.home}"
+        f"{source}: column {column!r} differs from the public {dataset.name} data set; "
+        f"download the file from {dataset.home}"
     )

@@ -1,4 +1,4 @@
-"""The whole reproduction: load, run, keep, draw, judge."""
+"""The whole reproduction: load data, run experiments, draw figures, judge claims."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -35,29 +35,29 @@ def reproduce(
     quick: bool = False,
     progress: Progress | None = None,
 ) -> Reproduction:
-    """Repeat every experiment of the paper.
+    """Repeat every experiment of the paper; needs ``microveil[paper]``.
 
-    Writes ``results.parquet`` (every run's figures), four figures as SVG and PNG and ``claims.md``.
-    Finished experiments are kept in ``parts`` and not done again, so an interrupted reproduction
-    goes on where it stopped, and a quick one is the beginning of a full one.
+    Writes ``results.parquet`` (the figures of every run), four charts as SVG and PNG, and
+    ``claims.md``. Finished experiments are kept in ``parts`` and not repeated, so an interrupted
+    reproduction resumes where it stopped, and a full one continues a quick one.
 
     Parameters
     ----------
     data_dir
-        Where the data sets are; otherwise the environment variable MICROVEIL_DATA, the cache, or
-        their public homes.
+        Directory of the data sets. By default the directory in the environment variable
+        MICROVEIL_DATA, then the cache, then a download from their public addresses.
     out
-        Directory to write to; made if it does not exist.
+        Directory to write to; created if it does not exist.
     runs
-        How often every experiment is repeated, each time with other noise.
+        Number of repetitions of every experiment, each with different noise.
     quick
         A few values of k and at most three runs.
     progress
-        Called with what is being done, how much of it is done, and how much there is.
+        Called with the current step, how much of it is done, and how much there is.
     """
     if runs < 1:
         raise PlanError(f"runs must be 1 or more, got {runs}")
-    import microveil.lab.paper.paper_figures  # noqa: F401 - says what to install, as does the next
+    import microveil.lab.paper.paper_figures  # noqa: F401 - names a missing extra, as does the next
 
     scikit_learn()
     make_directory(out)

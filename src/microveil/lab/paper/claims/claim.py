@@ -20,7 +20,7 @@ class Case:
     """One situation a claim speaks of.
 
     `met` runs from 0 (the contrary) to 1 (as claimed); where many curves or values of k are looked
-    at it is their share, and 0.5 also says «in this direction, but not of this size». None is
+    at it is their share, and 0.5 also stands for a smaller effect in this direction. None is
     a figure shown for comparison only.
     """
 

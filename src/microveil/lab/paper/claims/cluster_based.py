@@ -111,7 +111,7 @@ def _reason_larger_epsilon(evidence: Evidence) -> str:
             reached = [k for k, sse in zip(curves.ks(dataset), curve, strict=True) if sse <= best]
             at = f"at k = {reached[0]}" if reached else f"at no k up to {curves.ks(dataset)[-1]}"
             said.append(f"{dataset}, α = {alpha:g}: {at}")
-    return f"iDP-LS at ε = 1 comes down to the best of iDP-CBLS at ε = 0.01 ({'; '.join(said)})"
+    return f"iDP-LS at ε = 1 reaches the best of iDP-CBLS at ε = 0.01 ({'; '.join(said)})"
 
 
 def _reason_clamping(evidence: Evidence) -> str:
@@ -120,9 +120,9 @@ def _reason_clamping(evidence: Evidence) -> str:
         narrow, wider = np.log10(evidence.curves.sse(dataset, "DP", 0.01)[:, 0])
         wide.append(f"{dataset} {narrow:.2f} and {wider:.2f}")
     return (
-        "the sensitivity does not know the domain, but outputs are clamped to it, and where the "
-        "noise is wider than the domain the clamping decides how far a value can go: plain DP at "
-        f"ε = 0.01 shows the ceiling it sets, log10 mean SSE {'; '.join(wide)} for α = 1.5 and 3"
+        "the sensitivity does not depend on the domain, but outputs are clamped to it, and where "
+        "the noise is wider than the domain, clamping limits how far a value can go: plain DP at "
+        f"ε = 0.01 shows that limit, log10 mean SSE {'; '.join(wide)} for α = 1.5 and 3"
     )
 
 
@@ -170,7 +170,7 @@ def _reason_microaggregated(evidence: Evidence) -> str:
         ]
         said.append(f"{dataset} {ratios[0]:.2g} and {ratios[1]:.2g}")
     return (
-        "it is plain DP that is left far behind; DP-UM at ε = 1 gains much from large k (largest "
+        "only plain DP is left far behind; DP-UM at ε = 1 gains much from large k (largest "
         f"multiple over α of DP's and of DP-UM's mean SSE: {'; '.join(said)})"
     )
 
@@ -201,7 +201,7 @@ CLUSTER_BASED_CLAIMS = (
           "mean SSE at the largest k as a multiple of the smallest, averaged over α",
           _small_increase, about_sse=True, reason=_reason_chance),
     Claim(_RESULTS, "because the distortion caused by microaggregation is greater (for large k)",
-          "at the largest k at least half of the mean SSE is there without noise, too",
+          "at the largest k at least half of the mean SSE also occurs without noise",
           "share of the mean SSE at the largest k that microaggregation alone causes",
           _microaggregation_share, about_sse=True, reason=_reason_noise_remains),
 )  # fmt: skip
