@@ -34,12 +34,12 @@ def found(outcome: Audit, attribute: str, level: int) -> float:
     return next(f.found for f in outcome.findings if (f.attribute, f.level) == (attribute, level))
 
 
-def test_a_million_runs_come_near_the_loss_of_plain_laplace_noise() -> None:
+def test_many_runs_come_near_the_loss_of_plain_laplace_noise() -> None:
     domain = Confidential(lower=0, upper=1)
     plan = Plan(epsilon=0.1, method="DP", attributes={"x": domain})
-    outcome = audit(pl.DataFrame({"x": [0.0, 1.0]}), plan, runs=1_000_000, releases=20, seed=1)
+    outcome = audit(pl.DataFrame({"x": [0.0, 1.0]}), plan, runs=400_000, releases=20, seed=1)
     assert not outcome.broken
-    assert 0.088 < found(outcome, "x", 1) < 0.1
+    assert 0.08 < found(outcome, "x", 1) < 0.1
     assert outcome.findings[0].exact == pytest.approx(0.1, rel=1e-6)
     assert outcome.findings[0].claimed == 0.1
 
@@ -194,7 +194,7 @@ def test_the_whole_sample_with_missing_values_and_several_records_per_person() -
 def test_the_time_budget_ends_the_audit() -> None:
     told: list[tuple[str, int, int]] = []
     outcome = audit(
-        people(500), people_plan(), runs=10**9, releases=10**6, seconds=0.5, seed=1,
+        TABLE, PLAN, runs=10**9, releases=10**6, seconds=0.5, seed=1,
         progress=lambda *step: told.append(step),
     )  # fmt: skip
     assert 100 <= outcome.runs < 10**8

@@ -193,7 +193,7 @@ def draws(
 def test_checks_of_what_is_as_it_should_be_seldom_give_an_alarm(method: str) -> None:
     targets, random = attributes_of(method), np.random.default_rng(11)
     alarms = np.zeros(CHECKS)
-    repetitions, alarm = 150, 0.2
+    repetitions, alarm = 80, 0.2
     for _ in range(repetitions):
         checks = check_releases([draws(targets, 25, random) for _ in range(2)], alarm, random)
         alarms += [check.broken for check in checks]

@@ -325,9 +325,9 @@ def test_scales_recomputed_tell_more_than_epsilon_under_idp_and_nothing_is_broke
 def test_dp_um_is_told_apart_as_run_no_better_than_epsilon_allows() -> None:
     table = pl.DataFrame({"x": [0.0, 0.0, 100.0, 100.0]})
     plan = Plan(epsilon=1.0, k=2, method="DP-UM", attributes={"x": DOMAIN})
-    x, together = audit_line(plan, table, releases=400).as_run
+    x, together = audit_line(plan, table, releases=250).as_run
     assert x.claimed == together.claimed == pytest.approx(1)
-    assert 0.3 < x.found <= 1
+    assert 0.2 < x.found <= 1
     # Laplace noise of scale Δ tells with probability 1 − exp(−1/2)/2.
     assert x.told_apart == pytest.approx(1 - np.exp(-0.5) / 2, abs=0.05)
     assert x.allowed == pytest.approx(np.e / (1 + np.e))
@@ -357,7 +357,7 @@ KINDS = {
 @pytest.mark.parametrize("method", ["DP", "DP-UM", "iDP-LS", "iDP-CBLS"])
 def test_honest_releases_of_all_kinds_pass(method: str, guarantee: str) -> None:
     plan = plan_of(method, attributes=KINDS, guarantee=guarantee, missing="keep", epsilon=20.0)
-    outcome = audit_line(plan, PEOPLE, releases=40)
+    outcome = audit_line(plan, PEOPLE, releases=20)
     assert not outcome.broken, str(outcome)
     assert [run.attribute for run in outcome.as_run] == [*KINDS, "all together"]
     assert all((run.claimed is None) == (method not in ("DP", "DP-UM")) for run in outcome.as_run)

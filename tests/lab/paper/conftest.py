@@ -48,7 +48,7 @@ def tiny() -> DataSet:
     )
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def as_published() -> pl.DataFrame:
     """Results as the paper describes them, and a line for microveil, made up."""
     return pl.DataFrame(list(_rows()), schema=EXPERIMENT_COLUMNS)

@@ -9,7 +9,7 @@ from microveil.lab.paper.diagnosis import Diagnosis, diagnose
 from microveil.lab.paper.experiments import Experiment, perform
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def tables(tiny: DataSet) -> Mapping[str, PaperTable]:
     """One attribute without ties; one in steps of 50, 20 and 10 records that tells the class."""
     generator = np.random.default_rng(1)
@@ -18,7 +18,7 @@ def tables(tiny: DataSet) -> Mapping[str, PaperTable]:
     return {"Census": PaperTable(tiny, attributes, steps > 1.5)}
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def diagnosis(tables: Mapping[str, PaperTable]) -> Diagnosis:
     return diagnose(tables, {"Census": [4, 5]}, runs=2)
 
