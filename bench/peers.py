@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 
 from microveil.core.mdav import mdav, standardise
-from microveil.lab.benchmark.peers import Candidate, Promise
+from microveil.lab.benchmark.peers import Candidate, PromiseKind
 from microveil.types import Reals
 
 FAMILY = "peers without ε"
@@ -23,18 +23,18 @@ def peers() -> list[Candidate]:
             f"MDAV {k}",
             FAMILY,
             None,
-            Promise.K_ANONYMITY,
+            PromiseKind.K_ANONYMITY,
             partial(_masked, partial(aggregated, k)),
             anonymity=k,
         )
         for k in (10, 25)
     ] + [
         Candidate(
-            "rank swapping 25%", FAMILY, None, Promise.NOTHING,
+            "rank swapping 25%", FAMILY, None, PromiseKind.NOTHING,
             partial(_masked, partial(swapped, 0.25)),
         ),
         Candidate(
-            "correlated noise 50%", FAMILY, None, Promise.NOTHING,
+            "correlated noise 50%", FAMILY, None, PromiseKind.NOTHING,
             partial(_masked, partial(noisy, 0.5)),
         ),
     ]  # fmt: skip

@@ -9,7 +9,7 @@ from bench.findings import LINKAGES, PAGE, page
 from bench.map import FINDINGS
 from microveil.attacks.registry import INFORMED
 from microveil.lab.benchmark.map_points import by_attack, points_of_map
-from microveil.lab.benchmark.peers import Promise
+from microveil.lab.benchmark.peers import PromiseKind
 
 RESULTS = pl.read_parquet(FINDINGS / "results.parquet")
 AUDITS = json.loads((FINDINGS / "theorems.json").read_text(encoding="utf-8"))["audits"]
@@ -28,7 +28,7 @@ def test_the_map_is_complete(name: str) -> None:
     assert cells["attack"].min() >= 6  # type: ignore[operator]
     assert cells.group_by("method").len().filter(pl.col("len") >= 3).height >= 12
     assert results["auc_boosting"].null_count() == 0
-    assert set(results["promise"]) <= set(Promise)
+    assert set(results["promise"]) <= set(PromiseKind)
     assert (FINDINGS / f"map-{name.lower().replace(' ', '-')}.svg").is_file()
 
 

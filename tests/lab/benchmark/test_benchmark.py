@@ -12,7 +12,7 @@ from microveil.lab.benchmark import run_candidates
 from microveil.lab.benchmark.benchmark_data import Data, open_data
 from microveil.lab.benchmark.jobs import BENCHMARK_COLUMNS, BenchmarkJob, subject_of
 from microveil.lab.benchmark.map_points import points_of_map
-from microveil.lab.benchmark.peers import Candidate, Promise, list_candidates
+from microveil.lab.benchmark.peers import Candidate, PromiseKind, list_candidates
 from microveil.lab.benchmark.results_file import write_benchmark
 from microveil.plan.sample import people
 
@@ -34,7 +34,7 @@ def test_there_are_the_papers_methods_what_is_recommended_and_references() -> No
     assert len(names) == 13
     assert {"DP", "recommended, not pooled", "exchange 25", "average 5"} <= set(names)
     assert [c.name for c in found if c.epsilon is None] == ["original", "shuffled"]
-    pooled = {c.name: c.anonymity for c in found if c.promise == Promise.IDP_POOLED}
+    pooled = {c.name: c.anonymity for c in found if c.promise == PromiseKind.IDP_POOLED}
     assert pooled == {f"{how} {n}": n for how in ("exchange", "average") for n in (5, 10, 25)}
 
 

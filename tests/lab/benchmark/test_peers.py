@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from bench.peers import aggregated, noisy, peers, swapped
-from microveil.lab.benchmark.peers import Promise, list_candidates
+from microveil.lab.benchmark.peers import PromiseKind, list_candidates
 from tests.lab.benchmark.test_benchmark import a_table
 
 
@@ -45,6 +45,6 @@ def test_peers_are_candidates_that_state_their_promise() -> None:
     names = {candidate.name for candidate in list_candidates(data, [1.0])}
     for peer in peers():
         assert peer.name not in names
-        assert peer.promise in (Promise.K_ANONYMITY, Promise.NOTHING)
+        assert peer.promise in (PromiseKind.K_ANONYMITY, PromiseKind.NOTHING)
         released = peer.mask(data.table, 1)
         assert released.shape == data.table.shape

@@ -1,7 +1,6 @@
 """Attacks × methods × ε × data: risk and usefulness of releases on one map."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -12,48 +11,17 @@ import microveil
 from microveil.attacks.registry import CONTROLLED, Attack
 from microveil.errors import PlanError
 from microveil.lab.benchmark.benchmark_data import Data, open_data
+from microveil.lab.benchmark.benchmark_result import Benchmark
 from microveil.lab.benchmark.jobs import BenchmarkJob
 from microveil.lab.benchmark.peers import REFERENCES, Candidate, list_candidates
 from microveil.lab.paper.experiments import PAPER_EPSILONS
 from microveil.lab.paper.runner import run_parts
 from microveil.plan.plan import Plan
-from microveil.shown import Shown
 from microveil.types import Progress, UserTable
 
 __all__ = ["Benchmark", "benchmark"]
 
 QUICK_RECORDS, RECORDS = 400, 1_200
-
-
-@dataclass(frozen=True, eq=False)
-class Benchmark(Shown):
-    """What was measured. It is computed from the data: keep it private unless they are public.
-
-    Attributes
-    ----------
-    results
-        One row per attack: see `microveil.lab.benchmark.jobs.BENCHMARK_COLUMNS`.
-    """
-
-    results: pl.DataFrame
-
-    @property
-    def names(self) -> list[str]:
-        """Names of the tables, in the order given."""
-        return self.results["data"].unique(maintain_order=True).to_list()
-
-    def points(self, name: str) -> pl.DataFrame:
-        """Return the points of one table's map: see `microveil.lab.benchmark.map_points`."""
-        from microveil.lab.benchmark.map_points import points_of_map
-
-        return points_of_map(self.results.filter(data=name))
-
-    def map_as_svg(self, name: str) -> str:
-        """Draw the map of one table."""
-        from microveil.lab.benchmark.drawing import draw_map
-        from microveil.show.charts.render import to_svg
-
-        return to_svg(draw_map(name, self.points(name)))
 
 
 def benchmark(

@@ -1,7 +1,7 @@
 """A benchmark in the terminal: a table of the points of each map, and the legend of a map."""
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import polars as pl
 from rich.box import SIMPLE_HEAD
@@ -9,11 +9,9 @@ from rich.console import Group
 from rich.table import Table
 
 from microveil.errors import visible
-from microveil.lab.benchmark.peers import Promise
+from microveil.lab.benchmark.benchmark_result import Benchmark
+from microveil.lab.benchmark.peers import PromiseKind
 from microveil.show.screens import Summary
-
-if TYPE_CHECKING:
-    from microveil.lab.benchmark import Benchmark
 
 CAPTION = (
     "Risk is the gain of an attack over its control: the upper 95% limit for the worst attack. "
@@ -24,22 +22,23 @@ CAPTION = (
 _NOT_STRUCTURE = "; no promise about which rows share values"
 _IDP = "individual differential privacy with ε, for fixed clusters and noise scales"
 PROMISES = {
-    Promise.DP: "differential privacy with ε, for the table as released",
-    Promise.DP_OF_VALUES: "differential privacy with ε, for masked values with fixed clusters"
+    PromiseKind.DP: "differential privacy with ε, for the table as released",
+    PromiseKind.DP_OF_VALUES: "differential privacy with ε, for masked values with fixed clusters"
     + _NOT_STRUCTURE,
-    Promise.IDP: _IDP + _NOT_STRUCTURE,
-    Promise.IDP_RECLUSTERED: "individual differential privacy with ε, re-clustered, for fixed "
+    PromiseKind.IDP: _IDP + _NOT_STRUCTURE,
+    PromiseKind.IDP_RECLUSTERED: "individual differential privacy with ε, re-clustered, for fixed "
     "noise scales" + _NOT_STRUCTURE,
-    Promise.IDP_POOLED: _IDP + "; these attributes identify nobody's row with probability above "
+    PromiseKind.IDP_POOLED: _IDP
+    + "; these attributes identify nobody's row with probability above "
     "1/{anonymity}",
-    Promise.K_ANONYMITY: "{anonymity}-anonymity by these attributes; no limit on what values "
+    PromiseKind.K_ANONYMITY: "{anonymity}-anonymity by these attributes; no limit on what values "
     "reveal",
-    Promise.CERTIFIED: "see its certificate",
-    Promise.NOTHING: "no promise",
+    PromiseKind.CERTIFIED: "see its certificate",
+    PromiseKind.NOTHING: "no promise",
 }
 
 
-def benchmark_screen(benchmark: "Benchmark") -> Summary:
+def benchmark_screen(benchmark: Benchmark) -> Summary:
     """Show what was measured, with a row for each point."""
     title = f"Benchmark of {', '.join(benchmark.names)} (private unless the data are public)"
     return Summary(title, laid_out=lambda: Group(*_tables(benchmark)))
@@ -52,11 +51,11 @@ def map_legend(points: pl.DataFrame) -> list[tuple[str, str]]:
 
 
 def _promise(row: dict[str, Any]) -> str:
-    promise = PROMISES[Promise(row["promise"])].format(anonymity=row["anonymity"])
+    promise = PROMISES[PromiseKind(row["promise"])].format(anonymity=row["anonymity"])
     return f"{promise} (as far as the certificate says)" if row["conditional"] else promise
 
 
-def _tables(benchmark: "Benchmark") -> Iterator[Table]:
+def _tables(benchmark: Benchmark) -> Iterator[Table]:
     """Make a table of points for each of the benchmark's tables."""
     for name in benchmark.names:
         points = benchmark.points(name)

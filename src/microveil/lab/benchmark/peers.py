@@ -32,7 +32,7 @@ _K, _WIDE_K, _RECLUSTERED_K = 10, 50, 100
 _STAYS = ("missing", "records_per_person", "domain_from_data", "from_data")
 
 
-class Promise(StrEnum):
+class PromiseKind(StrEnum):
     """What holds of all releases of a candidate; `benchmark_words` puts it into words."""
 
     DP = auto()
@@ -70,7 +70,7 @@ class Candidate:
     name: str
     family: str
     epsilon: float | None
-    promise: Promise
+    promise: PromiseKind
     mask: Mask
     anonymity: int | None = None
     conditional: bool = False
@@ -78,7 +78,9 @@ class Candidate:
 
 def list_candidates(data: Data, epsilons: Sequence[float]) -> list[Candidate]:
     """List what is compared on a table; methods that need a domain only where all are declared."""
-    own = [] if data.own is None else [_of_plan("your plan", YOURS, Promise.CERTIFIED, data.own)]
+    own = (
+        [] if data.own is None else [_of_plan("your plan", YOURS, PromiseKind.CERTIFIED, data.own)]
+    )
     varied = [each for epsilon in epsilons for each in _at(data.plan, epsilon)]
     if data.plan.from_data or data.plan.domain_from_data or data.plan.records_per_person > 1:
         varied = [replace(each, conditional=True) for each in varied]
@@ -97,26 +99,26 @@ def _at(base: Plan, epsilon: float) -> Iterator[Candidate]:
             name = f"{method.name}, k = {k}" if method.clustered else method.name
             yield _of_plan(name, PUBLISHED, _promise(method), plan)
     trimmed = Plan.published(**common, k=_K, trim=0.1)
-    yield _of_plan(f"{trimmed.method}, k = {_K}, trimmed", NOT_POOLED, Promise.IDP, trimmed)
+    yield _of_plan(f"{trimmed.method}, k = {_K}, trimmed", NOT_POOLED, PromiseKind.IDP, trimmed)
     again = Plan(**common, k=_RECLUSTERED_K, guarantee="re-clustered")
     name = f"{again.method}, k = {_RECLUSTERED_K}, re-clustered"
-    yield _of_plan(name, NOT_POOLED, Promise.IDP_RECLUSTERED, again)
+    yield _of_plan(name, NOT_POOLED, PromiseKind.IDP_RECLUSTERED, again)
     alone = Plan.recommended(**common, anonymity=0)
-    yield _of_plan("recommended, not pooled", NOT_POOLED, Promise.IDP, alone)
+    yield _of_plan("recommended, not pooled", NOT_POOLED, PromiseKind.IDP, alone)
     for pooling, family in _POOLINGS.items():
         for anonymity in ANONYMITIES:
             pooled = Plan.recommended(**common, anonymity=anonymity, pooling=pooling)
-            named = _of_plan(f"{pooling} {anonymity}", family, Promise.IDP_POOLED, pooled)
+            named = _of_plan(f"{pooling} {anonymity}", family, PromiseKind.IDP_POOLED, pooled)
             yield replace(named, anonymity=anonymity)
 
 
-def _promise(method: Method) -> Promise:
+def _promise(method: Method) -> PromiseKind:
     if not method.clustered:
-        return Promise.DP
-    return Promise.IDP if method.promise.caveat else Promise.DP_OF_VALUES
+        return PromiseKind.DP
+    return PromiseKind.IDP if method.promise.caveat else PromiseKind.DP_OF_VALUES
 
 
-def _of_plan(name: str, family: str, promise: Promise, plan: Plan) -> Candidate:
+def _of_plan(name: str, family: str, promise: PromiseKind, plan: Plan) -> Candidate:
     return Candidate(name, family, plan.epsilon, promise, partial(protected, plan))
 
 
@@ -131,8 +133,8 @@ def protected(plan: Plan, table: pl.DataFrame, seed: int) -> pl.DataFrame:
 
 
 def _references() -> Iterator[Candidate]:
-    yield Candidate("original", REFERENCES, None, Promise.NOTHING, _as_it_is)
-    yield Candidate("shuffled", REFERENCES, None, Promise.NOTHING, _shuffled)
+    yield Candidate("original", REFERENCES, None, PromiseKind.NOTHING, _as_it_is)
+    yield Candidate("shuffled", REFERENCES, None, PromiseKind.NOTHING, _shuffled)
 
 
 def _as_it_is(table: pl.DataFrame, _: int) -> pl.DataFrame:

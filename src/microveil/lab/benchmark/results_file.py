@@ -54,7 +54,13 @@ def benchmark_all(
 
 def write_benchmark(found: Benchmark, out: Path) -> list[Path]:
     """Write results.parquet, and a map for each table."""
-    maps = {out / f"map-{_file_name(name)}.svg": found.map_as_svg(name) for name in found.names}
+    from microveil.lab.benchmark.drawing import draw_map
+    from microveil.show.charts.render import to_svg
+
+    maps = {
+        out / f"map-{_file_name(name)}.svg": to_svg(draw_map(name, found.points(name)))
+        for name in found.names
+    }
     paths = [out / "results.parquet", *maps]
     with moved_into_place(paths) as temporary:
         for path in temporary:
