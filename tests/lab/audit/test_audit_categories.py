@@ -383,7 +383,7 @@ def test_more_lost_than_claimed_is_broken_even_if_no_attack_found_it() -> None:
     assert not Finding("x", 1, claimed=1.5, exact=1.0, found=0.3).broken
 
 
-# The informed adversary.
+# The informed attacker.
 
 
 def possible_by_hand(target: CategoryTarget, published: list[int], record: int) -> set[int]:
@@ -416,7 +416,7 @@ def possible_by_hand(target: CategoryTarget, published: list[int], record: int) 
 
 @pytest.mark.parametrize("method", ["DP-UM", "iDP-LS"])
 @pytest.mark.parametrize("seed", range(8))
-def test_the_informed_adversary_by_brute_force(method: MethodName, seed: int) -> None:
+def test_the_informed_attacker_by_brute_force(method: MethodName, seed: int) -> None:
     random = np.random.default_rng(seed)
     codes = random.integers(0, 3, 6).tolist()
     kind: CategoryKind = "ordinal" if seed % 2 else "nominal"
@@ -432,7 +432,7 @@ def test_the_informed_adversary_by_brute_force(method: MethodName, seed: int) ->
     assert result.categories == 3
 
 
-def test_the_informed_adversary_by_hand() -> None:
+def test_the_informed_attacker_by_hand() -> None:
     # aaa aab bcc, published a, b, c. The first cluster's neighbour begins with a: certain. The
     # second lies between a and b. Without its b it is aa: with a it would be stable and publish a,
     # so the b is certain; for an a both are possible. The third lies between b and c.

@@ -14,7 +14,7 @@ from microveil.types import Integers, Reals
 
 
 class Flaw(StrEnum):
-    """What releases must not show; the last two by no chance whatever."""
+    """What releases must not show; the last two never, the others no more often than by chance."""
 
     NOISE_SIZE = auto()
     SAME_SIGN = auto()

@@ -103,7 +103,7 @@ class ReleaseLine:
 
 
 def never_shown(lines: Sequence[ReleaseLine]) -> list[Check]:
-    """Say what no release may show, by whatever chance."""
+    """Report what no release may ever show."""
     alike = dict.fromkeys(name for line in lines for name in line.not_anonymous)
     clusters = dict.fromkeys(name for line in lines for name in line.other_clusters)
     return [

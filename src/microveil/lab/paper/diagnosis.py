@@ -1,7 +1,7 @@
 """What explains our results where they differ from the paper's, measured.
 
 A cluster of equal values has zero cluster-based sensitivity: no single record can move its
-pre-processed centroid, so iDP-CBLS releases it as it is, whatever ε is.
+pre-processed centroid, so iDP-CBLS releases it without noise at any ε.
 """
 
 from collections.abc import Mapping, Sequence

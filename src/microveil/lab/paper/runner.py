@@ -58,7 +58,7 @@ def run_parts(jobs: Jobs, progress: Progress | None, *, what: str) -> pl.DataFra
 
 
 def _edition() -> str:
-    """Digest all figures of a made-up table: whatever changes results changes it."""
+    """Hash all figures of a made-up table: every change of results changes it."""
     values = np.arange(1.0, 31.0)
     attributes = pl.DataFrame({"rising": values, "falling": values[::-1] ** 2})
     table = PaperTable(CENSUS, attributes, values % 3 == 0)
