@@ -1,10 +1,11 @@
-"""Write docs/findings.md from the results in docs/findings/: every figure in it is computed here.
+"""Write docs/explanation/findings.md and its tables from the results in docs/findings/.
 
-`tests/test_findings.py` writes it again and compares.
+Every figure in them is computed here; `tests/test_findings.py` writes both again and compares.
 """
 
 import json
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import polars as pl
@@ -15,23 +16,23 @@ from microveil.lab.benchmark.map_points import by_attack, points_of_map
 from microveil.lab.benchmark.peers import ANONYMITIES
 from microveil.lab.paper.datasets import DATA_SETS
 
-PAGE = FINDINGS.parent / "findings.md"
+PAGE = FINDINGS.parent / "explanation" / "findings.md"
+TABLES = FINDINGS.parent / "reference" / "attack-figures.md"
 LINKAGES = ("nearest linkage", "one-to-one linkage", "structure linkage")
 CLUSTERED = ("published", "not pooled")
 
 HEAD = """# Findings
 
-Risk and usefulness of releases: {attacks} attacks on {methods} methods at ε = {epsilons}, on the paper's two data sets.
-`python -m bench.findings` writes this page from `docs/findings/results.parquet` and `docs/findings/theorems.json`, which
-`script/bench map` and `script/bench theorems` produce; a test checks that the page is up to date. To draw the same map for your own table,
-run `microveil benchmark people.csv --plan plan.toml`.
+After this page you know what attacks find in releases of every method, and how useful these releases remain: {attacks} attacks on {methods} methods at
+ε = {epsilons}, on the paper's two data sets. `python -m bench.findings` writes this page from `docs/findings/results.parquet` and
+`docs/findings/theorems.json`, which `script/bench map` and `script/bench theorems` produce; a test checks that it is up to date.
+`microveil benchmark people.csv --plan plan.toml` draws the same map for your own table.
 
 ## How to read it
 
-Every attack has a **control**: the success of the same guess when the release says nothing about the person. The **risk** is the gain over the
-control, (rate − control)/(1 − control). Figures and tables show the **upper 95% limit** of the risk for the attack where that limit is highest, so no
-method looks better than these attacks allow; an attack that nobody has thought of may still do better. A promise holds for all releases and all
-attacks; a point is a measurement of one release.
+Every attack has a **control**: the success of the same guess when the release says nothing about the person. The **risk** is the gain over the control,
+(rate − control)/(1 − control). Figures show the **upper 95% limit** of the risk for the attack where that limit is highest, so no method looks better than
+these attacks allow; an attack not yet thought of may do better. A promise holds for all releases and all attacks; a point is a measurement of one release.
 
 | attack | what the attacker knows and does, and the control |
 |---|---|
@@ -45,31 +46,38 @@ attacks; a point is a measurement of one release.
 | membership inference | runs the plan on tables with and without the person, and compares; rate: members recognised at a false-alarm rate of 1% |
 | neighbour reconstruction | knows every record but one, whose row is whose, and the plan; tells which of two values the last person has; control: a coin toss. It has its own panel |
 
-Attacks with a control group release one half of the people. The registry `src/microveil/attacks/registry.py` names their papers. Columns that are
-kept are left out: an attacker who knows them does better.
+Attacks with a control group release one half of the people. [Measures](../reference/measures.md#attacks) names the paper behind each. Kept columns are left
+out: an attacker who knows them does better. [Attack figures](../reference/attack-figures.md) has every point and every attack as tables.
 """
 
-PEERS = """## Peers
+TABLES_HEAD = """# Attack figures
+
+After this page you can look up every point of the maps in [Findings](../explanation/findings.md), which says how to read them: the upper 95% limit of each risk, the
+error, and what models learn. `python -m bench.findings` writes it.
+"""
+
+PEERS = """## Other methods
 
 Rank swapping, MDAV without noise and correlated noise are our own small versions (`bench/peers.py`) of sdcMicro's `rankSwap`,
-`microaggregation(method = "mdav")` and `addNoise(method = "correlated")`. They were checked against values worked out by hand, not against sdcMicro.
-None of them has an ε.
+`microaggregation(method = "mdav")` and `addNoise(method = "correlated")`. They are checked against values worked out by hand, not against sdcMicro. None of them
+has an ε.
 
-MST (OpenDP's, `python -m bench.synthesisers`) makes a synthetic table with ε-differential privacy. None of its rows belongs to a person, so it has
-neither an error per record nor rows to link, and is not on the map. Three attacks apply (the table shows upper 95% limits of their risk); models are trained on a release of one half of the people
-and tested on the other half. Missing releases failed: OpenDP 0.16 found its own budget exceeded in the last digit.
+MST (OpenDP's, `python -m bench.synthesisers`) makes a synthetic table with ε-differential privacy. None of its rows belongs to a person, so it has neither an
+error per record nor rows to link, and is not on the map. Three attacks apply (the table shows upper 95% limits of their risk); models are trained on a release of one half of the people and tested on
+the other half. Missing releases failed: OpenDP 0.16 found its own budget exceeded in the last digit.
 
 """
 
 
 def main() -> None:
-    """Write the page."""
-    PAGE.write_text(page(), encoding="utf-8")
-    print(f"wrote {PAGE}")
+    """Write the pages."""
+    for path, text in pages().items():
+        path.write_text(text, encoding="utf-8")
+        print(f"wrote {path}")
 
 
-def page() -> str:
-    """Return the page."""
+def pages() -> dict[Path, str]:
+    """Return both pages by their paths."""
     results = pl.read_parquet(FINDINGS / "results.parquet")
     theorems = json.loads((FINDINGS / "theorems.json").read_text(encoding="utf-8"))
     names = results["data"].unique(maintain_order=True).to_list()
@@ -84,7 +92,9 @@ def page() -> str:
     made = synthetic["data"].unique(maintain_order=True).to_list()
     said = [_beside_synthetic(name, synthetic, results) for name in made]
     peers = "\n".join([PEERS, *_synthetic_table(synthetic), "", *said, ""])
-    return "\n".join([*parts, peers, _theorems(theorems, results), _made(results)])
+    findings = [*parts, peers, _theorems(theorems, results), _made(results)]
+    tables = [TABLES_HEAD, *(_tables_of(name, results.filter(data=name)) for name in names)]
+    return {PAGE: "\n".join(findings), TABLES: "\n".join(tables)}
 
 
 def _methods(results: pl.DataFrame) -> int:
@@ -93,26 +103,32 @@ def _methods(results: pl.DataFrame) -> int:
 
 def _of_data(name: str, results: pl.DataFrame) -> str:
     points, attacks = points_of_map(results), by_attack(results)
-    file = f"findings/map-{name.lower().replace(' ', '-')}.svg"
+    file = f"../findings/map-{name.lower().replace(' ', '-')}.svg"
     records, seeds = results["records"][0], results["seed"].n_unique()
     lines = [
         f"## {name}",
         "",
         f"{_records(name, records)}; {_number(seeds, 'run')} of every method. Left: attackers who know "
-        "people's values. Right: the attacker who knows every record but one. Points are upper 95% limits; a "
-        "line goes down to the measured risk. Numbers mark the largest ε of each method.",
+        "people's values. Right: the attacker who knows every record but one. Points are upper "
+        "95% limits; a line goes down to the measured risk. Numbers mark the largest ε of each method.",
         "",
         f"![{name}: risk against error of every method]({file})",
         "",
         *(f"- {sentence}" for sentence in _sentences(points, attacks)),
         "",
-        *_table(points),
+    ]
+    return "\n".join(lines)
+
+
+def _tables_of(name: str, results: pl.DataFrame) -> str:
+    lines = [
+        f"## {name}",
         "",
-        "<details markdown><summary>Every attack: upper 95% limit of its risk</summary>",
+        *_table(points_of_map(results)),
         "",
-        *_attack_table(attacks),
+        f"### {name}: every attack",
         "",
-        "</details>",
+        *_attack_table(by_attack(results)),
         "",
     ]
     return "\n".join(lines)
@@ -159,7 +175,7 @@ def _sentences(points: pl.DataFrame, attacks: pl.DataFrame) -> Iterator[str]:
 
 
 def _structure_sentence(attacks: pl.DataFrame) -> str:
-    """Report where structure links nearly everyone, and name the points where it does not."""
+    """Say where structure links nearly everyone, and what the points have where it does not."""
     found = attacks.filter(
         pl.col("family").is_in(CLUSTERED) & (pl.col("method") != "DP"), attack="structure linkage"
     )
@@ -170,13 +186,9 @@ def _structure_sentence(attacks: pl.DataFrame) -> str:
     )
     if others.is_empty():
         return said
-    named = [
-        f"{_named(row)} ({row['rate']:.1%}, mean SSE {row['error']:.3g})"
-        for row in others.to_dicts()
-    ]
     return (
-        f"{said} The exceptions, all with a mean SSE of {min(others['error']):.3g} or more, are "
-        f"{'; '.join(named)}. That this attack finds few there does not prove that no other would."
+        f"{said} The other {others.height} have a mean SSE of {min(others['error']):.3g} or more; that this "
+        "attack finds few there does not prove that no other could."
     )
 
 
@@ -186,10 +198,10 @@ def _informed(attacks: pl.DataFrame) -> str:
     sure = others.filter(pl.col("rate") >= 0.95)
     plain = found.filter(method="DP")
     return (
-        f"The attacker who knows every record but one is right in at least 95% of releases at {sure.height} of "
-        f"{others.height} points of all methods except DP, pooled or not, peers included; for DP in "
-        f"{_range(plain['rate'])}, where a coin toss has 50%. Of the promises on the map, only DP's covers "
-        "this attacker."
+        "An attacker who knows every record but one is right in at least 95% of releases at "
+        f"{sure.height} of {others.height} points of all methods except DP, pooled or not; for DP in "
+        f"{_range(plain['rate'])}, where a coin toss has 50%. Of the promises on the map, only DP's "
+        "covers this attacker."
     )
 
 
@@ -315,8 +327,8 @@ loss of ε = 1 allows {calibrated["allowed"]:.0%}; the loss is at least {calibra
 (k = {plain["k"]}), whose scales follow from the plan, {plain["told_apart"]:.0%} and {plain["as_run_found"]:.1f}: its ε holds without that condition.
 
 **2. Noise does not hide who shares values with whom; pooling does.** In `script/bench map`, structure linkage on published {published["method"]} (k = {published["k"]})
-finds {_by_data(_structure(results))}, at any ε from {_ends(results["epsilon"], "g")}; on the original, in
-which some records are equal, it finds {_by_data(_original(results))}. With pooling, the most successful linkage on {found["data"]} finds {_pooled(pooled)}; the theorem's
+finds {_by_data(_structure(results))}, at any ε from {_ends(results["epsilon"], "g")}; on the original, in which
+some records are equal, it finds {_by_data(_original(results))}. With pooling, the most successful linkage on {found["data"]} finds {_pooled(pooled)}; the theorem's
 1/k is {", ".join(f"{1 / k:.0%}" for k in ANONYMITIES)}. [Guarantees](guarantees.md#pooling-whose-row-it-is) has the proof.
 """
 

@@ -26,6 +26,7 @@ from microveil.release.certificate import Certificate
 from microveil.release.protect import protect
 from microveil.show.charts.histograms import Shares
 from microveil.show.evaluations import scenarios_side_by_side
+from microveil.show.words.certificate_words import level_heading, level_statement, remarks_of
 from microveil.show.words.grading import (
     PUBLISH,
     RULES,
@@ -159,14 +160,11 @@ def _shapes(compared: list[Shares]) -> None:
 
 
 def _certificate(certificate: Certificate) -> None:
-    st.html(readings((f"{x.level}. {x.name}", "", x.statement) for x in certificate.levels))
-    for title, texts in (
-        ("What is not protected", certificate.not_protected),
-        ("Notes", certificate.notes),
-    ):
-        if texts:
-            st.subheader(title, anchor=False)
-            st.html(items(texts))
+    st.html(readings((level_heading(x), "", level_statement(certificate, x))
+                     for x in certificate.levels))  # fmt: skip
+    for title, sentences in remarks_of(certificate).items():
+        st.subheader(title, anchor=False)
+        st.html(items(sentences))
 
 
 class Offered(NamedTuple):

@@ -105,7 +105,7 @@ def plan(
 ) -> None:
     """Look at a file and write a commented plan that a person can edit, or check an edited one."""
     from microveil.cli.screens_of_commands import lost_of, show_proposed
-    from microveil.formats import check_output, load, write_text
+    from microveil.formats import check_output, load_table, write_text
     from microveil.plan.propose.proposal import propose
 
     if check is not None:
@@ -114,7 +114,7 @@ def plan(
     if output is None:
         raise PlanError("give a plan to write with -o, or one to check with --check")
     check_output(output, overwrite=overwrite, source=data.path, suffixes=(".toml",))
-    table = load(data)
+    table = load_table(data)
     proposed = propose(table.data, data.name, table.meta.described, na=data.na, dates=data.dates)
     write_text(output, proposed.toml, private=True)
     _say(show_proposed(proposed), quiet=quiet)
@@ -285,6 +285,7 @@ def protect(
     from microveil.release.ledger import check_left
     from microveil.show.certificates import show_release, show_stamp
     from microveil.show.words.grading import PUBLISH
+    from microveil.show.words.rule_words import rule_statement
 
     _check_report(report, overwrite=overwrite, source=data.path)
     job = open_job(
@@ -323,7 +324,7 @@ def protect(
         _errors.print(stamp, end="")
     _say(show_release(certificate), quiet=quiet)
     for rule in written.rules:
-        _say(str(rule), quiet=quiet)
+        _say(rule_statement(rule), quiet=quiet)
     if done.verdict is not None:
         _say(show_verdict(done.verdict))
     _say(f"Protected   {written.protected}\nCertificate {written.certificate}", quiet=quiet)
@@ -396,9 +397,9 @@ def certificate(
     protected = read.file_beside(file)
     if read.file and protected and sha256_of(protected) != read.file.sha256:
         raise MicroveilError(
-            f"{protected}: the file is not the one this certificate was written for: they are of "
-            "different releases, or the file was changed; protect again, or keep what belongs "
-            "together"
+            f"{protected}: the file is not the one this certificate was written for: they "
+            "belong to different releases, or the file was changed; protect the table again, or put "
+            "the matching files together"
         )
     _say(show_certificate(read))
     if protected:

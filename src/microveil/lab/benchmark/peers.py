@@ -115,7 +115,7 @@ def _at(base: Plan, epsilon: float) -> Iterator[Candidate]:
 def _promise(method: Method) -> PromiseKind:
     if not method.clustered:
         return PromiseKind.DP
-    return PromiseKind.IDP if method.promise.caveat else PromiseKind.DP_OF_VALUES
+    return PromiseKind.IDP if method.promise.fixes_scales else PromiseKind.DP_OF_VALUES
 
 
 def _of_plan(name: str, family: str, promise: PromiseKind, plan: Plan) -> Candidate:

@@ -11,8 +11,8 @@ from microveil.judge.next_step import next_step_after
 from microveil.plan.plan import Plan
 from microveil.release.certificate import Certificate
 from microveil.release.guarantees import exactly, rounded_up
-from microveil.show.certificates import how_hidden
 from microveil.show.evaluations import scenarios_side_by_side
+from microveil.show.words.certificate_words import how_hidden
 from microveil.show.words.grading import (
     PUBLISH,
     Card,
@@ -21,6 +21,7 @@ from microveil.show.words.grading import (
     risk_card,
     usefulness_card,
 )
+from microveil.show.words.method_words import DONE_TO_CATEGORIES, DONE_TO_NUMBERS
 from microveil.show.words.numbers import percent
 
 
@@ -61,7 +62,7 @@ def _covered(certificate: Certificate | None) -> Card:
             question,
             "unknown",
             "Not known",
-            ("There is no certificate beside the protected file that would say.",),
+            ("There is no certificate next to the protected file.",),
         )
     fixed, reclustered, released = certificate.levels
     covers = [level for level in certificate.levels if level.enforced]
@@ -78,15 +79,15 @@ def _covered(certificate: Certificate | None) -> Card:
     sentences = []
     if released.epsilon is not None:
         sentences.append(f"{likely.format(_factor(released.epsilon)).capitalize()}.")
-        sentences.append("No clusters are formed that would show through. Exact statements: below.")
+        sentences.append("No clusters are formed. Exact statements: below.")
         return Card(question, "good", answer, tuple(sentences))
-    from_data = any(METHODS[a.method].promise.caveat for a in certificate.attributes)
+    from_data = any(METHODS[a.method].promise.fixes_scales for a in certificate.attributes)
     scales = (" and noise scales", ", with noise scales fixed") if from_data else ("", "")
     if fixed.epsilon is not None:
         sentences.append(
             f"With fixed clusters{scales[0]}, {likely.format(_factor(fixed.epsilon))}."
         )
-    hidden = how_hidden(certificate) or "; rows can be linked by who shares values with whom"
+    hidden = how_hidden(certificate) or "; rows can be linked by which records share values"
     sentences.append(
         f"Re-clustered{scales[1]}: {_bound(reclustered.epsilon)}. The table as released: no "
         f"bound{hidden}. Exact statements: below."
@@ -101,7 +102,7 @@ def _bound(epsilon: float | None) -> str:
 def _factor(epsilon: float) -> str:
     """Write exp(ε) with three digits, never below what it is."""
     if epsilon > 13:
-        return f"exp({rounded_up(epsilon)}), that is over 400,000,"
+        return f"exp({rounded_up(epsilon)}), which is over 400,000,"
     digits = Context(prec=3, rounding=ROUND_CEILING).create_decimal_from_float(math.exp(epsilon))
     return f"{digits:,f}"
 
@@ -114,22 +115,21 @@ def done(certificate: Certificate) -> list[str]:
             a for a in certificate.attributes if (a.kind in ("nominal", "ordinal")) == categories
         ]
         for name, trim in dict.fromkeys((a.method, a.trim) for a in masked):
-            method = METHODS[name]
-            what = method.on_categories if categories else method.on_numbers
+            what = (DONE_TO_CATEGORIES if categories else DONE_TO_NUMBERS)[name]
             names = ", ".join(a.name for a in masked if (a.method, a.trim) == (name, trim))
             sentences.append(f"{names} ({name}): {what}{_trimmed(trim)}.")
     for group in certificate.groups:
         done = "replaced by their average" if group.pooling == "average" else "exchanged at random"
         sentences.append(
             f"Masked values of {', '.join(group.attributes)} were {done} within joint clusters of "
-            f"{group.anonymity:,} {'units' if group.of_units else 'records'} or more: nobody picks "
-            f"{'a unit of a size that as many have' if group.of_units else whose} by them with a "
-            f"better chance than 1 in {group.anonymity:,}."
+            f"at least {group.anonymity:,} {'units' if group.of_units else 'records'}: an attacker "
+            f"picks {'a unit of a size that as many have' if group.of_units else whose} by them "
+            f"with probability at most 1/{group.anonymity:,}."
         )
     if certificate.dropped:
         sentences.append(f"Left out: {', '.join(certificate.dropped)}.")
     if certificate.kept:
-        sentences.append(f"Published as they are: {', '.join(certificate.kept)}.")
+        sentences.append(f"Published unchanged: {', '.join(certificate.kept)}.")
     return sentences
 
 
@@ -142,10 +142,10 @@ def _trimmed(trim: float | None) -> str:
 def repeated(certificate: Certificate | None, plan: Plan | None, seed: int | None) -> list[str]:
     """Say how to make the release again, and what then differs."""
     if certificate is None and plan is None:
-        return ["That takes the plan, which the private detail holds; it was not given."]
+        return ["This needs the plan, which is in the private detail; no detail was given."]
     made = [f"Made with {certificate.software} at {certificate.created}."] if certificate else []
     if plan is None:
-        made.append("The plan is in the private detail, which was not given.")
+        made.append("The plan is in the private detail; no detail was given.")
     elif seed is not None:
         made.append("The random numbers were seeded: this command makes the same release again.")
     elif certificate and certificate.randomness == "seeded":
@@ -155,7 +155,8 @@ def repeated(certificate: Certificate | None, plan: Plan | None, seed: int | Non
         )
     else:
         made.append(
-            "The noise came from the operating system and cannot be drawn again: this command "
-            "makes another release by the same plan. Do not publish both; each spends the budget."
+            "The random numbers came from the operating system and cannot be repeated: this "
+            "command makes another release with the same plan. Do not publish both: each spends "
+            "budget."
         )
     return made
