@@ -17,7 +17,7 @@ from microveil.errors import DataError
 from microveil.judge.evaluated import Evaluation
 from microveil.judge.next_step import next_step
 from microveil.judge.registry import MEASURES
-from microveil.measures.learning import open_target
+from microveil.measures.learning import open_target, scikit_learn
 from microveil.measures.registry import FAMILIES, Family
 from microveil.plan.scenarios import Scenario
 from microveil.release.detail import Detail
@@ -114,6 +114,8 @@ def evaluate(
     """
     if isinstance(quasi_identifiers, str):
         quasi_identifiers = [quasi_identifiers]
+    if target is not None:
+        scikit_learn()  # says what to install, before any work is done
     asked = Asked(
         scale, rank_percent, deviations, tuple(quasi_identifiers), target, estimator, train,
         most_attacked=linkage_sample, seed=seed,
