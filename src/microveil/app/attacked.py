@@ -6,7 +6,7 @@ import streamlit as st
 
 from microveil.app.markup import items, message
 from microveil.app.session_state import Outcome, remember
-from microveil.attacks.registry import INFORMED
+from microveil.attacks.attack_rows import INFORMED
 from microveil.errors import MicroveilError
 from microveil.lab.benchmark import QUICK_RECORDS, Benchmark, attack_beside_others
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import narwhals as nw
 
-from microveil.attacks.registry import LOW_LINKAGE
+from microveil.attacks.attack_rows import LOW_LINKAGE
 from microveil.engines.memory import open_table
 from microveil.errors import DataError, PlanError, noted
 from microveil.formats import LoadedTable, load_table, source_of
