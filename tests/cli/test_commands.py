@@ -169,7 +169,7 @@ def test_a_changed_file_does_not_match_its_certificate(run: Run) -> None:
         file.write("\n")
     code, _, err = run("certificate out.certificate.json")
     assert code == 1
-    assert "not the one this certificate was written for" in err
+    assert "not the file this certificate was written for" in err
 
 
 def test_evaluate(run: Run) -> None:
@@ -251,7 +251,7 @@ def test_demo_names_the_command_as_it_was_called(
               "there/microveil": "there/microveil", "__main__.py": "microveil"}  # fmt: skip
     for name, shown in called.items():
         monkeypatch.setattr(sys, "argv", [name])
-        assert demo.command() == shown
+        assert demo.own_command() == shown
 
 
 GOOD = f"name,x\na,{VALUE}\nb,2\nc,3\nd,4\n"
@@ -352,7 +352,7 @@ def test_checking_a_plan_that_fits(run: Run) -> None:
     write_people()
     code, out, _ = run("plan people.csv --check plan.toml")
     assert (code, out.partition(".toml")[2].partition(".")[0]) == (0, " fits the data")
-    assert run("plan people.csv")[2].startswith("error: give a plan to write with -o, or one to ch")
+    assert run("plan people.csv")[2].startswith("error: give -o PLAN to write a plan, or --check")
     assert files() == {"people.csv", "plan.toml"}
 
 

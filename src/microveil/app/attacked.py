@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from microveil.app.markup import items, message
-from microveil.app.session_state import Outcome, remember
+from microveil.app.session_state import Protected, remember
 from microveil.errors import MicroveilError
 from microveil.lab.benchmark import QUICK_RECORDS, Benchmark, attack_beside_others
 from microveil.lab.benchmark.benchmark_attacks import INFORMED
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 _ASKED = "attacks asked for"
 
 
-def attacked(outcome: Outcome) -> None:
+def attacked(outcome: Protected) -> None:
     """Attack the plan and others once that is asked for, and draw what came of it."""
     st.caption(
         "Nine attacks, each against a control, on the masked attributes of this plan and of others "
@@ -33,10 +33,10 @@ def attacked(outcome: Outcome) -> None:
         return
     st.altair_chart(map_of_attacks(found), width="content")
     st.html(items(f"{number}. {said}" for number, said in promises(found)))
-    st.html(message("note", in_words(found)))
+    st.html(message("note", own_plan_in_words(found)))
 
 
-def _attack(outcome: Outcome) -> Benchmark:
+def _attack(outcome: Protected) -> Benchmark:
     bar = st.progress(0.0, text="Attacking")
 
     def show(_what: str, done: int, total: int) -> None:
@@ -63,7 +63,7 @@ def promises(found: Benchmark) -> list[tuple[str, str]]:
     return listed(found.points(name))
 
 
-def in_words(found: Benchmark) -> str:
+def own_plan_in_words(found: Benchmark) -> str:
     """Say what became of the plan itself, which is the first."""
     [name] = found.names
     own = found.points(name).row(0, named=True)

@@ -16,7 +16,7 @@ LARGEST_UPLOAD = 4_000
 """In megabytes."""
 
 
-def choose() -> Chosen | None:
+def choose_table() -> Chosen | None:
     """Step 1: a file or the sample."""
     st.header("1. Choose a table", anchor=False)
     own, sample = "A file of yours", "A sample of made-up people"

@@ -67,7 +67,7 @@ def graded(grade: str, answer: str, sentences: Iterable[str]) -> str:
     )
 
 
-def verdict(grade: str, sentences: Iterable[str]) -> str:
+def verdict_box(grade: str, sentences: Iterable[str]) -> str:
     """Write whether a release passes, and what to change."""
     first, *others = map(escape, sentences)
     return (
@@ -78,7 +78,7 @@ def verdict(grade: str, sentences: Iterable[str]) -> str:
     )
 
 
-def shares(rows: Iterable[tuple[str, list[str]]]) -> str:
+def scenario_table(rows: Iterable[tuple[str, list[str]]]) -> str:
     """Write what each attack found by scenario."""
     head = "".join(
         f'<th style="text-align: left">{title}</th>'

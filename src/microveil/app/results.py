@@ -8,11 +8,10 @@ from streamlit.delta_generator import DeltaGenerator
 
 from microveil.app.attacked import attacked
 from microveil.app.charts import before_and_after
-from microveil.app.compare import compare
-from microveil.app.downloads import HAS_REPORT, files_of, report_of
+from microveil.app.downloads import HAS_REPORT, release_files, report_of
 from microveil.app.figures_table import readings_of, remarks
-from microveil.app.markup import graded, items, message, readings, shares, verdict
-from microveil.app.session_state import KEY, Chosen, Outcome, remember
+from microveil.app.markup import graded, items, message, readings, scenario_table, verdict_box
+from microveil.app.session_state import KEY, Chosen, Protected, remember
 from microveil.compare.figures import LINKAGE, percent
 from microveil.errors import MicroveilError, noted
 from microveil.formats import FORMATS, WRITABLE
@@ -25,9 +24,10 @@ from microveil.release.certificate import Certificate
 from microveil.release.protect import protect
 from microveil.show.charts.histograms import Shares
 from microveil.show.evaluations import scenarios_side_by_side
+from microveil.show.shapes import shapes_of_masked
 
 
-def run(chosen: Chosen, plan: Plan | None) -> Outcome | None:
+def protect_step(chosen: Chosen, plan: Plan | None) -> Protected | None:
     """Step 4: protect the table."""
     st.header("4. Protect", anchor=False)
     pressed = st.button("Protect", type="primary", disabled=plan is None)
@@ -51,7 +51,7 @@ def run(chosen: Chosen, plan: Plan | None) -> Outcome | None:
     return outcome  # type: ignore[no-any-return]
 
 
-def _protect(chosen: Chosen, plan: Plan, place: DeltaGenerator) -> Outcome:
+def _protect(chosen: Chosen, plan: Plan, place: DeltaGenerator) -> Protected:
     bar = place.progress(0.0, text="Masking")
     table = chosen.as_planned(plan)
 
@@ -62,10 +62,10 @@ def _protect(chosen: Chosen, plan: Plan, place: DeltaGenerator) -> Outcome:
         key = st.session_state.get(KEY, "").strip() or None
         release = protect(table, plan, key=key, progress=show)
     bar.empty()
-    return Outcome(table, release)
+    return Protected(table, release)
 
 
-def judge(outcome: Outcome) -> Evaluation:
+def judge_step(outcome: Protected) -> Evaluation:
     """Step 5: how useful it is, how risky, what to change, and what is promised."""
     st.header("5. Judge", anchor=False)
     st.caption("These figures depend on the data: keep them private.")
@@ -77,25 +77,25 @@ def judge(outcome: Outcome) -> Evaluation:
             "scenario", asked, lambda: also_known(base, known, people, quasi_identifiers)
         )
         change = remember("change", asked, lambda: _next_step(found))
-        compared = remember(
-            "compared", outcome, lambda: compare(outcome.original.data, outcome.release)
+        shapes = remember(
+            "shapes", outcome, lambda: shapes_of_masked(outcome.original.data, outcome.release)
         )
     useful_card, risky_card = how_useful(found.figures), how_risky(found.figures)
     to_change = [f"To change: {change}."] if change is not None else []
-    st.html(verdict(risky_card.grade, [said_of(found.figures), *to_change]))
+    st.html(verdict_box(risky_card.grade, [said_of(found.figures), *to_change]))
     for column, card in zip(st.columns(2), (useful_card, risky_card), strict=True):
         with column.container(border=True, height="stretch"):
             st.subheader(card.question, anchor=False)
             st.html(graded(card.grade, card.answer, card.sentences))
     st.caption(RULES)
     _scenarios(found)
-    shapes, useful, safe, attacks, promised = st.tabs(
+    drawn, useful, safe, attacks, promised = st.tabs(
         ["Before and after", "More on utility", "More on risk", "Attacks", "Certificate"]
     )
     useful.html(readings(readings_of(found, "utility")) + items(remarks(found)))
     safe.html(readings(readings_of(found, "risk")))
-    with shapes:
-        _shapes(compared)
+    with drawn:
+        _shapes([shape.shares for shape in shapes])
     with attacks:
         attacked(outcome)
     with promised:
@@ -118,7 +118,7 @@ def _intruder(plan: Plan) -> tuple[list[str], float, list[str]]:
     return known, people / 100, quasi_identifiers
 
 
-def _evaluate(outcome: Outcome) -> Evaluation:
+def _evaluate(outcome: Protected) -> Evaluation:
     with noted():
         return evaluate(outcome.original, outcome.release)
 
@@ -135,7 +135,7 @@ def _scenarios(evaluation: Evaluation) -> None:
     ]
     if rows:
         st.subheader("Scenarios", anchor=False)
-        st.html(shares(rows))
+        st.html(scenario_table(rows))
 
 
 def _shapes(compared: list[Shares]) -> None:
@@ -166,7 +166,7 @@ class Offered(NamedTuple):
     own: DeltaGenerator
 
 
-def download(chosen: Chosen, outcome: Outcome) -> Offered:
+def offer_files(chosen: Chosen, outcome: Protected) -> Offered:
     """Step 6: the files."""
     st.header("6. Take it home", anchor=False)
     endings = list(WRITABLE)
@@ -179,7 +179,7 @@ def download(chosen: Chosen, outcome: Outcome) -> Offered:
     )
     try:
         files = remember(
-            "files", (outcome, ending), lambda: files_of(outcome.release, chosen.name, ending)
+            "files", (outcome, ending), lambda: release_files(outcome.release, chosen.name, ending)
         )
     except MicroveilError as error:
         st.html(message("error", str(error)))
@@ -201,7 +201,7 @@ def download(chosen: Chosen, outcome: Outcome) -> Offered:
     return Offered(publish, own)
 
 
-def conclude(outcome: Outcome, evaluation: Evaluation, offered: Offered) -> None:
+def conclude(outcome: Protected, evaluation: Evaluation, offered: Offered) -> None:
     """Say whether to publish, and offer the private report, which is written when asked for."""
     passed = passes(evaluation.figures)
     offered.publish.caption(PUBLISH if passed else "Do not publish these: the release fails above.")
@@ -209,7 +209,7 @@ def conclude(outcome: Outcome, evaluation: Evaluation, offered: Offered) -> None
         _offer_report(outcome, evaluation)
 
 
-def _offer_report(outcome: Outcome, evaluation: Evaluation) -> None:
+def _offer_report(outcome: Protected, evaluation: Evaluation) -> None:
     if HAS_REPORT:
         _button(
             "Private report",

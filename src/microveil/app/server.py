@@ -50,7 +50,7 @@ def options(port: int) -> dict[str, object]:
     return {**_OPTIONS, "server.port": port, "server.allowedHosts": list(_HOSTS)}
 
 
-def check(port: int) -> None:
+def check_server(port: int) -> None:
     """Refuse what could not be started: no Streamlit, or a port that is taken."""
     for module in ("streamlit", "altair"):
         if find_spec(module) is None:

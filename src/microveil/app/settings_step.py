@@ -7,14 +7,14 @@ import polars as pl
 import streamlit as st
 
 from microveil.app.attributes import is_about_rows, plan_of
-from microveil.app.charts import frontier_chart, map_chart
+from microveil.app.charts import map_chart, outlook_chart
 from microveil.app.markup import message
 from microveil.app.outlook import (
-    EPSILONS,
-    check,
-    frontier,
+    COMPARED_EPSILONS,
+    guarantee_notes,
     others,
     outlook,
+    predicted_frontier,
     some_records,
     why_unpredicted,
 )
@@ -23,6 +23,7 @@ from microveil.core.methods import GUARANTEES, METHODS, methods_that
 from microveil.errors import MicroveilError
 from microveil.plan.plan import Plan
 from microveil.show.charts.points import JOINED
+from microveil.show.words.exploration_words import recommendation_text
 
 _EPSILONS = [0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 1.0, 1.5, 2.0, 3.0, 5.0, 7.0, 10.0]
 _KS = [1, 2, 3, 4, 5, 7, 10, 15, 20, 25, 30, 40, 50, 75, 100, 150, 200, 300, 500, 1000]
@@ -53,7 +54,9 @@ def settings(chosen: Chosen, edited: Edited) -> Plan | None:
     place = st.container()
     try:
         plan = plan_of(edited.rows, chosen.proposed, chosen.data.schema, **given)
-        notes = remember("notes", (chosen.identity, plan), lambda: check(chosen.data, plan))
+        notes = remember(
+            "notes", (chosen.identity, plan), lambda: guarantee_notes(chosen.data, plan)
+        )
     except MicroveilError as error:
         where = edited.place if is_about_rows(error, edited.rows, given) else place
         where.html(message("error", str(error)))
@@ -248,7 +251,7 @@ def _others(chosen: Chosen, plan: Plan) -> None:
     st.caption(f"{JOINED} These figures depend on the data: keep them private.")
     if records.height < chosen.data.height:
         st.caption(f"Of {records.height:,} of {chosen.data.height:,} records, chosen at random.")
-    st.html(message("note", found.recommendation))
+    st.html(message("note", recommendation_text(found)))
 
 
 _EXPECTED: Any = {
@@ -259,13 +262,13 @@ _EXPECTED: Any = {
 
 
 def _frontier(chosen: Chosen, plan: Plan, records: pl.DataFrame, error: float) -> None:
-    budgets = sorted({*EPSILONS, plan.epsilon})
+    budgets = sorted({*COMPARED_EPSILONS, plan.epsilon})
     settings = plan.model_dump(exclude={"epsilon", "k", "partition", "post"})
     parts = [
         remember(
             f"frontier {epsilon}",
             (chosen.identity, settings),
-            lambda epsilon=epsilon: frontier(records, plan, epsilon),  # type: ignore[misc]
+            lambda epsilon=epsilon: predicted_frontier(records, plan, epsilon),  # type: ignore[misc]
         )
         for epsilon in budgets
     ]
@@ -274,5 +277,5 @@ def _frontier(chosen: Chosen, plan: Plan, records: pl.DataFrame, error: float) -
         st.write("No curves: this method needs a declared domain for every attribute.")
         return
     k = plan.k if isinstance(plan.k, int) else None
-    st.altair_chart(frontier_chart(points, plan.epsilon, k, error))
+    st.altair_chart(outlook_chart(points, plan.epsilon, k, error))
     st.caption("Curves are for clusters of k records each; the diamond is your plan.")

@@ -12,7 +12,7 @@ from rich.text import Text
 from microveil.release.certificate import SEEDED, Certificate, MaskedAttribute
 from microveil.release.guarantees import exactly, rounded_up
 from microveil.release.release import Release
-from microveil.show.screens import MOST_BARS, Summary
+from microveil.show.screens import MOST_BARS, ResultScreen
 
 if TYPE_CHECKING:
     import altair as alt
@@ -38,20 +38,20 @@ def show_certificate(certificate: Certificate) -> RenderableType:
     return Group(*parts)
 
 
-def certificate_screen(certificate: Certificate) -> Summary:
+def certificate_screen(certificate: Certificate) -> ResultScreen:
     """Say at a glance what a certificate says; its whole is every sentence of it."""
     title = "Certificate of a release protected with microveil"
     return _screen(certificate, title)
 
 
-def release_screen(release: Release) -> Summary:
+def release_screen(release: Release) -> ResultScreen:
     """Say at a glance what was released."""
     library = type(release.data).__module__.partition(".")[0]
     title = f"Release: a {library} table of {len(release.data.columns):,} columns"
     return _screen(release.certificate, title)
 
 
-def _screen(certificate: Certificate, title: str) -> Summary:
+def _screen(certificate: Certificate, title: str) -> ResultScreen:
     """Say at a glance what was masked and what ε covers."""
     seeded = [SEEDED] if _is_seeded(certificate) else []
     derived = tuple(attribute.name for attribute in certificate.derived)
@@ -69,7 +69,7 @@ def _screen(certificate: Certificate, title: str) -> Summary:
     ]
     head = ("attribute", "method", "clusters", "epsilon", "domain")
     lines = [*seeded, said_of(certificate), *others, f"Row order: {certificate.row_order}."]
-    return Summary(
+    return ResultScreen(
         title, lines, head, rows, lambda: _chart(certificate), lambda: show_certificate(certificate)
     )
 

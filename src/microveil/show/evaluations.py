@@ -14,7 +14,7 @@ from rich.text import Text
 from microveil.compare.figures import LINKAGE, MEASURES, Figure, Part, percent
 from microveil.judge.evaluated import Evaluation
 from microveil.judge.grades import how_risky, how_useful
-from microveil.show.screens import MOST_BARS, Summary
+from microveil.show.screens import MOST_BARS, ResultScreen
 
 if TYPE_CHECKING:
     import altair as alt
@@ -25,7 +25,7 @@ _DRAWN = {
 }
 
 
-def evaluation_screen(evaluation: Evaluation) -> Summary:
+def evaluation_screen(evaluation: Evaluation) -> ResultScreen:
     """Say how risky and how useful a release is, with the worst figures of each measure."""
     title = (
         f"Evaluation of {evaluation.released:,} released of {evaluation.records:,} records, "
@@ -44,7 +44,7 @@ def evaluation_screen(evaluation: Evaluation) -> Summary:
         for figure, chosen in figures_to_show(part, figures):
             about = f"{figure.attribute or ''}{f' ({chosen})' if chosen else ''}"
             rows.append((figure.label, f"{figure.value:.3g}", about))
-    return Summary(
+    return ResultScreen(
         title,
         lines,
         ("measure", "value", "about"),

@@ -10,19 +10,19 @@ from rich.text import Text
 from microveil.compare.figures import percent
 from microveil.core.suda import MOST_SUBSETS
 from microveil.measures.classical_result import ALARMING_DIS, LIMITS, Diversity, Risk, Suda
-from microveil.show.screens import MOST_BARS, Summary
+from microveil.show.screens import MOST_BARS, ResultScreen
 
 if TYPE_CHECKING:
     import altair as alt
 
 
-def risk_screen(risk: Risk) -> Summary:
+def risk_screen(risk: Risk) -> ResultScreen:
     """Say who can be found by keys, with the figures a steward looks at."""
     title = f"Risk of {risk.records:,} records by keys (private: computed from the original data)"
     drawn = (lambda: _draw(risk)) if risk.suda is not None and risk.suda.records else None
     lines = [risk_sentence(risk), *risk_notes(risk)]
     rows = [*risk_rows(risk)]
-    return Summary(
+    return ResultScreen(
         title, lines, ("figure", "value"), rows, drawn, lambda: risks_side_by_side({"table": risk})
     )
 

@@ -9,7 +9,7 @@ from rich.text import Text
 from microveil.compare.figures import percent
 from microveil.judge.grades import PASS_RULE, how_far, kept_point_to_people
 from microveil.judge.verdict import Verdict
-from microveil.show.screens import Summary
+from microveil.show.screens import ResultScreen
 
 _TITLE = "Verdict (private: computed from the original data)"
 _LINKED = (
@@ -22,10 +22,10 @@ _MOVED = (
 )
 
 
-def verdict_screen(verdict: Verdict) -> Summary:
+def verdict_screen(verdict: Verdict) -> ResultScreen:
     """Say everything in a few lines."""
     said = [f"{about}: {line}" for about, line in verdict_lines(verdict) if about != "Rule"]
-    return Summary(_TITLE, said, laid_out=lambda: _laid_out(verdict))
+    return ResultScreen(_TITLE, said, laid_out=lambda: _laid_out(verdict))
 
 
 def _laid_out(verdict: Verdict) -> RenderableType:

@@ -9,7 +9,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from microveil.lab.audit.distinguishers import ALL, most_provable
-from microveil.show.screens import MOST_BARS, Summary
+from microveil.show.screens import MOST_BARS, ResultScreen
 
 if TYPE_CHECKING:
     import altair as alt
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _LEVELS = {1: "fixed clusters", 2: "re-clustered"}
 
 
-def audit_screen(audit: "Audit") -> Summary:
+def audit_screen(audit: "Audit") -> ResultScreen:
     """Say whether anything is broken, with a row for each attack."""
     title = (
         f"Audit: {audit.runs:,} runs of the mechanism, {audit.releases:,} releases; private: it "
@@ -35,7 +35,7 @@ def audit_screen(audit: "Audit") -> Summary:
     ]
     rows = [(*row, "BROKEN" if broken else "") for *row, broken in [*fixed, *as_run]]
     head = ("attribute", "clusters", "claimed at most", "found at least", "")
-    return Summary(
+    return ResultScreen(
         title,
         _verdict(audit),
         head,

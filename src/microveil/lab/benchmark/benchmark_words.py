@@ -8,7 +8,7 @@ from rich.console import Group
 from rich.table import Table
 
 from microveil.errors import visible
-from microveil.show.screens import Summary
+from microveil.show.screens import ResultScreen
 
 if TYPE_CHECKING:
     from microveil.lab.benchmark import Benchmark
@@ -20,10 +20,10 @@ CAPTION = (
 )
 
 
-def benchmark_screen(benchmark: "Benchmark") -> Summary:
+def benchmark_screen(benchmark: "Benchmark") -> ResultScreen:
     """Say what was measured, with a row for each point."""
     title = f"Benchmark of {', '.join(benchmark.names)}; private, unless these are public"
-    return Summary(title, laid_out=lambda: Group(*_tables(benchmark)))
+    return ResultScreen(title, laid_out=lambda: Group(*_tables(benchmark)))
 
 
 def _tables(benchmark: "Benchmark") -> Iterator[Table]:

@@ -154,7 +154,7 @@ def _page(
         "losses": _losses(pair.detail),
         "attributes_said": "Shares of records, before (blue) and after (orange)." + not_drawn,
         "distributions": distributions,
-        "matrices": drawings.correlations(pair),
+        "matrices": drawings.matrices(pair),
         "overviews": drawings.overviews(pair),
         "parts_of_evaluation": [
             (part, list(figures_to_show(part, figures)))

@@ -11,7 +11,7 @@ from microveil.measures.disclosure_risk import NARROW
 from microveil.show.charts.distributions import bars, distribution
 from microveil.show.charts.histograms import Shares
 from microveil.show.charts.overviews import amounts, heat_map, spans
-from microveil.show.report.shapes import Rows, Shape, correlations, shapes, widths
+from microveil.show.shapes import BeforeAndAfter, Shape, correlation_matrices, shapes, widths
 
 if TYPE_CHECKING:
     import altair as alt
@@ -35,7 +35,7 @@ class Drawing:
     number: int | None
     title: str
     caption: str
-    rows: Rows = ()
+    rows: BeforeAndAfter = ()
 
 
 class Drawings:
@@ -51,9 +51,9 @@ class Drawings:
         left = len(pair.attributes) - MOST
         return drawn, f" The first {MOST}; {left:,} more are not drawn." if left > 0 else ""
 
-    def correlations(self, pair: Pair) -> list[Drawing]:
+    def matrices(self, pair: Pair) -> list[Drawing]:
         """Draw correlations before and after, and their change."""
-        names, before, after = correlations(pair)
+        names, before, after = correlation_matrices(pair)
         if not names:
             return []
         change = after - before
@@ -82,7 +82,7 @@ class Drawings:
         chart: "alt.LayerChart",
         title: str,
         caption: str,
-        rows: Rows = (),
+        rows: BeforeAndAfter = (),
     ) -> Drawing:
         self.charts.append(chart)
         return Drawing(len(self.charts) - 1, title, caption, rows)

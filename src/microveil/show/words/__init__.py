@@ -1,0 +1,1 @@
+"""Sentences about results, for the terminal, the page, reports, notebooks and certificates."""
