@@ -19,8 +19,9 @@ _ASKED = "attacks asked for"
 def attacked(outcome: Protected) -> None:
     """Attack the plan and others once that is asked for, and draw what came of it."""
     st.caption(
-        "Nine attacks, each against a control, on the masked attributes of this plan and of others "
-        f"at the same ε: {QUICK_RECORDS} records at most, one half of them as a control group."
+        "Runs every attack of the benchmark on the masked attributes of your plan and of other "
+        f"plans at the same ε. At most {QUICK_RECORDS} records are used; half of them are the "
+        "control group."
     )
     if st.button("Attack this plan and others (takes a minute or two)"):
         st.session_state[_ASKED] = outcome
@@ -67,14 +68,14 @@ def own_plan_in_words(found: Benchmark) -> str:
     """Say what became of the plan itself, which is the first."""
     [name] = found.names
     own = found.points(name).row(0, named=True)
-    said = (
-        f"Your plan, ringed: the most successful attack is {own['attack']}, which gains "
-        f"{own['risk']:.1%} over its control, {own['high']:.1%} at most."
+    informed = (
+        f" An attacker who knows every other record gains {own['informed']:.0%} ({INFORMED})."
+        if own["informed_high"] is not None
+        else ""
     )
-    if own["informed_high"] is None:
-        return said
     return (
-        f"{said} By {INFORMED}, somebody who knows every record but one gains "
-        f"{own['informed']:.0%}. Columns that are kept take no part. These figures depend on the "
-        "data: keep them private."
+        f"Your plan is ringed: the most successful attack is {own['attack']}, which gains "
+        f"{own['risk']:.1%} over its control (upper 95% limit {own['high']:.1%}).{informed} Kept "
+        "columns are not attacked. These figures are computed from the original data: keep them "
+        "private."
     )

@@ -1,4 +1,4 @@
-"""The files a release is taken home in, as bytes."""
+"""The files of a release to download, as bytes."""
 
 from importlib import import_module
 from importlib.util import find_spec

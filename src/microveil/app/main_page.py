@@ -27,8 +27,8 @@ def show_steps() -> None:
     st.html(STYLE)
     st.title("Protect a table of people")
     st.caption(
-        "Everything happens on this machine: what you load is held in its memory, is sent nowhere, "
-        "and is gone when you close the page and stop microveil."
+        "Everything runs on this machine: your data stay in its memory, are not sent anywhere, and "
+        "are gone when you close the page and stop microveil."
     )
     source = choose_table()
     if source is None:

@@ -82,7 +82,7 @@ def scenario_table(rows: Iterable[tuple[str, list[str]]]) -> str:
     """Write what each attack found by scenario."""
     head = "".join(
         f'<th style="text-align: left">{title}</th>'
-        for title in ("someone who ...", "nearest record", "one to one", "shared values")
+        for title in ("the attacker ...", "nearest record", "one to one", "shared values")
     )
     body = "".join(
         f"<tr><td>{escape(label)}</td>{''.join(f'<td>{escape(x)}</td>' for x in found)}</tr>"

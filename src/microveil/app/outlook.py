@@ -57,7 +57,7 @@ def some_records(table: pl.DataFrame) -> pl.DataFrame:
 def why_unpredicted(plan: Plan) -> str | None:
     """Say why nothing is predicted for a plan; None if it can be."""
     if all(attribute.is_category for attribute in plan.confidential.values()):
-        return "Only categories are masked; what is predicted is the error of numbers and dates."
+        return "Only categories are masked; errors are predicted for numbers and dates only."
     return None
 
 

@@ -1,4 +1,4 @@
-"""Steps 4 to 6: protect, judge what came of it, take it home."""
+"""Steps 4 to 6: protect the table, judge the release, download the files."""
 
 from collections.abc import Callable
 from typing import NamedTuple
@@ -32,7 +32,7 @@ def protect_step(chosen: Chosen, plan: Plan | None) -> Protected | None:
     st.header("4. Protect", anchor=False)
     pressed = st.button("Protect", type="primary", disabled=plan is None)
     if plan is None:
-        st.caption("First fix what is marked above as an error.")
+        st.caption("Fix the errors marked above first.")
     place = st.container()
     if pressed and plan is not None:
         try:
@@ -46,7 +46,7 @@ def protect_step(chosen: Chosen, plan: Plan | None) -> Protected | None:
         return None
     if outcome.plan != plan:
         place.html(
-            message("note", "the plan has changed since; what follows is the release before.")
+            message("note", "the plan has changed; the results below are for the previous release.")
         )
     return outcome  # type: ignore[no-any-return]
 
@@ -66,10 +66,10 @@ def _protect(chosen: Chosen, plan: Plan, place: DeltaGenerator) -> Protected:
 
 
 def judge_step(outcome: Protected) -> Evaluation:
-    """Step 5: how useful it is, how risky, what to change, and what is promised."""
-    st.header("5. Judge", anchor=False)
-    st.caption("These figures depend on the data: keep them private.")
-    known, people, quasi_identifiers = _intruder(outcome.plan)
+    """Step 5: how useful and how risky the release is, what to change, and its certificate."""
+    st.header("5. Judge the release", anchor=False)
+    st.caption("These figures are computed from the original data: keep them private.")
+    known, people, quasi_identifiers = _attacker(outcome.plan)
     with st.spinner("Measuring; a million records take about a minute", show_time=True):
         base = remember("evaluation", outcome, lambda: _evaluate(outcome))
         asked = (outcome, tuple(known), people, tuple(quasi_identifiers))
@@ -103,18 +103,18 @@ def judge_step(outcome: Protected) -> Evaluation:
     return found
 
 
-def _intruder(plan: Plan) -> tuple[list[str], float, list[str]]:
-    """Ask what someone may know who looks for people in the release."""
+def _attacker(plan: Plan) -> tuple[list[str], float, list[str]]:
+    """Ask what an attacker may know."""
     released = [name for name, a in plan.attributes.items() if a.role != "identifier"]
     quasi_identifiers = st.multiselect(
-        "Quasi-identifiers: columns that others may have too, together", released,
-        placeholder="none named; counts records that are alone with their combination",
+        "Count records that are unique on these columns", released,
+        placeholder="columns that an attacker may know",
     )  # fmt: skip
     left, right = st.columns([3, 1])
     known = left.multiselect(
-        "Also try someone who knows only", released, placeholder="all masked attributes"
+        "Also test an attacker who knows only", released, placeholder="all masked attributes"
     )
-    people = right.slider("of so many people, in %", 5, 100, 100, step=5)
+    people = right.slider("Share of people known (%)", 5, 100, 100, step=5)
     return known, people / 100, quasi_identifiers
 
 
@@ -145,7 +145,7 @@ def _shapes(compared: list[Shares]) -> None:
                 st.text(drawn.name)
                 if drawn.before:
                     st.altair_chart(before_and_after(drawn))
-                st.caption(drawn.note if drawn.before else "There is nothing to draw.")
+                st.caption(drawn.note if drawn.before else "Nothing to draw.")
 
 
 def _certificate(certificate: Certificate) -> None:
@@ -168,7 +168,7 @@ class Offered(NamedTuple):
 
 def offer_files(chosen: Chosen, outcome: Protected) -> Offered:
     """Step 6: the files."""
-    st.header("6. Take it home", anchor=False)
+    st.header("6. Download the files", anchor=False)
     endings = list(WRITABLE)
     same = "." + chosen.name.rpartition(".")[2].lower()
     ending = st.selectbox(
@@ -187,12 +187,12 @@ def offer_files(chosen: Chosen, outcome: Protected) -> Offered:
     for note in files.notes:
         st.html(message("warning", note))
     publish = st.empty()
-    publish.caption("Whether to publish these two is judged above.")
+    publish.caption("Step 5 says whether to publish these two files.")
     with st.container(horizontal=True):
         _button("Protected file", files.protected, primary=True)
         _button("Certificate", files.certificate)
-    st.caption("For yourself: the plan, and what is private and must not be published.")
-    detail = st.checkbox("I also want the private detail")
+    st.caption("For you only: the plan and the private files. Do not publish them.")
+    detail = st.checkbox("Include the private detail")
     own = st.container(horizontal=True)
     with own:
         _button("Plan", ("plan.toml", outcome.plan.to_toml().encode()))
@@ -204,7 +204,9 @@ def offer_files(chosen: Chosen, outcome: Protected) -> Offered:
 def conclude(outcome: Protected, evaluation: Evaluation, offered: Offered) -> None:
     """Say whether to publish, and offer the private report, which is written when asked for."""
     passed = passes(evaluation.figures)
-    offered.publish.caption(PUBLISH if passed else "Do not publish these: the release fails above.")
+    offered.publish.caption(
+        PUBLISH if passed else "Do not publish these files: the release does not pass, see step 5."
+    )
     with offered.own:
         _offer_report(outcome, evaluation)
 

@@ -21,8 +21,8 @@ _LONGEST_NAME = 20
 
 
 def show_verdict(verdict: Verdict | str) -> RenderableType:
-    """Lay out a verdict, or the line that says why there is none."""
-    return Text(f"Verdict: none. {verdict}") if isinstance(verdict, str) else verdict
+    """Lay out a verdict, or say why there is none."""
+    return Text(f"No verdict: {verdict}") if isinstance(verdict, str) else verdict
 
 
 def show_ledger(ledger: Ledger) -> RenderableType:

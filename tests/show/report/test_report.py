@@ -91,11 +91,11 @@ def browse(chromium: str, page: str, folder: Path) -> str:
 
 def test_it_says_what_was_done_and_found(sample: str) -> None:
     text = Page(sample).text
-    assert text.startswith("Private report on a table Private: for the data holder. Do not publish")
+    assert text.startswith("Private report on a table Private: for the data holder only. Do")
     for words in (
         "How useful is it?", "How risky is it?", "What does ε cover?", "What was done",
         "What the guarantee covers, and what it does not", "Every attribute before and after",
-        "Attributes together", "Width of clusters", "Learning", "Not computed", "How to repeat it",
+        "Correlations", "Width of clusters", "Learning", "Not computed", "How to repeat it",
         "NOT FOR PUBLICATION", "income = wages + other", "--seed 1", "[attributes.wages]",
     ):  # fmt: skip
         assert words in text
@@ -235,7 +235,7 @@ def test_scenarios_are_side_by_side_the_worst_first() -> None:
     roles = {"age": "confidential", "region": "kept"}
     plan = Plan(epsilon=1.0, k=5, attributes=roles, scenarios=scenarios)  # type: ignore[arg-type]
     text = Page(report(table, protect(table, plan, seed=1), known=["age", "region"])).text
-    rows = text[text.index("someone who ...") :]
+    rows = text[text.index("the attacker ...") :]
     places = [rows.index(name) for name in
               ("knows age and region", "knows all masked attributes", "nobody <b>")]  # fmt: skip
     assert places == sorted(places)
@@ -252,7 +252,7 @@ def test_dp_without_clusters_and_order() -> None:
     unordered = Page(report(table, release.data)).text
     assert "Attacks could not be scored: which record is whose is not known" in unordered
     assert "--detail FILE" in unordered
-    assert "No certificate lies beside the protected file" in unordered
+    assert "There is no certificate next to the protected file" in unordered
     assert "The quantile that moves most" in unordered
 
 
@@ -285,7 +285,7 @@ def test_pooled_groups_are_named_with_their_anonymity() -> None:
     )
     text = Page(report(table, protect(table, plan, seed=1))).text
     assert "Masked values of age, children were exchanged at random" in text
-    assert "a better chance than 1 in 10" in text
+    assert "picks a person's row with probability at most 1/10" in text
 
 
 def test_the_certificate_page_tells_plan_facts_only() -> None:

@@ -6,8 +6,8 @@ from microveil.core.choices import DEFAULT_METHOD
 from microveil.judge.explore.exploration import Exploration, Measured, Point
 from microveil.show.charts.series import Curve, PlacedRelease
 
-EXPECTED = "Expected error cuts off noise at half the domain and ignores isotonic regression"
-JOINED = "Lines join releases pooled in ever larger joint clusters."
+EXPECTED = "Expected error cuts noise off at half the domain and ignores isotonic regression"
+JOINED = "Lines connect releases with increasingly large joint clusters."
 
 
 def curves(points: Sequence[Point]) -> list[Curve]:

@@ -52,7 +52,7 @@ def draw_risk_map(
     x = alt.X(
         "error",
         type="quantitative",
-        title="mean SSE: less is more useful",
+        title="mean SSE (lower is more useful)",
         scale=alt.Scale(type="log", domain=[marks[0], marks[-1]]),
         axis=alt.Axis(values=marks, format="~g"),
     )

@@ -47,8 +47,8 @@ def _covered(certificate: Certificate | None) -> Card:
         return Card(
             question,
             "unknown",
-            "Not known",
-            ("There is no certificate beside the protected file that would say.",),
+            "Unknown",
+            ("There is no certificate next to the protected file.",),
         )
     fixed, reclustered, released = certificate.levels
     covers = [level for level in certificate.levels if level.enforced]
@@ -65,7 +65,9 @@ def _covered(certificate: Certificate | None) -> Card:
     sentences = []
     if released.epsilon is not None:
         sentences.append(f"{likely.format(_factor(released.epsilon)).capitalize()}.")
-        sentences.append("No clusters are formed that would show through. Exact statements: below.")
+        sentences.append(
+            "No clusters are formed that could show through. Exact statements: see below."
+        )
         return Card(question, "good", answer, tuple(sentences))
     from_data = any(METHODS[a.method].promise.caveat for a in certificate.attributes)
     scales = (" and noise scales", ", with noise scales fixed") if from_data else ("", "")
@@ -73,10 +75,10 @@ def _covered(certificate: Certificate | None) -> Card:
         sentences.append(
             f"With fixed clusters{scales[0]}, {likely.format(_factor(fixed.epsilon))}."
         )
-    hidden = how_hidden(certificate) or "; rows can be linked by who shares values with whom"
+    hidden = how_hidden(certificate) or "; rows can be linked by matching on shared values"
     sentences.append(
         f"Re-clustered{scales[1]}: {_bound(reclustered.epsilon)}. The table as released: no "
-        f"bound{hidden}. Exact statements: below."
+        f"bound{hidden}. Exact statements: see below."
     )
     return Card(question, "fair" if covers else "poor", answer, tuple(sentences))
 
@@ -95,7 +97,7 @@ def _factor(epsilon: float) -> str:
 
 def done(certificate: Certificate) -> list[str]:
     """Say what was done to the table."""
-    sentences, whose = [], "a person's row"
+    sentences = []
     for categories in (False, True):
         masked = [
             a for a in certificate.attributes if (a.kind in ("nominal", "ordinal")) == categories
@@ -107,42 +109,43 @@ def done(certificate: Certificate) -> list[str]:
             sentences.append(f"{names} ({name}): {what}{_trimmed(trim)}.")
     for group in certificate.groups:
         done = "replaced by their average" if group.pooling == "average" else "exchanged at random"
+        of = "units" if group.of_units else "records"
+        picked = "a unit of a size that as many have" if group.of_units else "a person's row"
         sentences.append(
             f"Masked values of {', '.join(group.attributes)} were {done} within joint clusters of "
-            f"{group.anonymity:,} {'units' if group.of_units else 'records'} or more: nobody picks "
-            f"{'a unit of a size that as many have' if group.of_units else whose} by them with a "
-            f"better chance than 1 in {group.anonymity:,}."
+            f"{group.anonymity:,} or more {of}: an attacker who knows them picks {picked} with "
+            f"probability at most 1/{group.anonymity:,}."
         )
     if certificate.dropped:
-        sentences.append(f"Left out: {', '.join(certificate.dropped)}.")
+        sentences.append(f"Dropped: {', '.join(certificate.dropped)}.")
     if certificate.kept:
-        sentences.append(f"Published as they are: {', '.join(certificate.kept)}.")
+        sentences.append(f"Published unchanged: {', '.join(certificate.kept)}.")
     return sentences
 
 
 def _trimmed(trim: float | None) -> str:
     if not trim:
         return ""
-    return f"; means leave out {trim:.3g} of a cluster's records, rounded down, at each end"
+    return f"; cluster means leave out {trim:.3g} of the records at each end, rounded down"
 
 
 def repeated(certificate: Certificate | None, plan: Plan | None, seed: int | None) -> list[str]:
     """Say how to make the release again, and what then differs."""
     if certificate is None and plan is None:
-        return ["That takes the plan, which the private detail holds; it was not given."]
+        return ["This needs the plan, which is in the private detail; it was not given."]
     made = [f"Made with {certificate.software} at {certificate.created}."] if certificate else []
     if plan is None:
         made.append("The plan is in the private detail, which was not given.")
     elif seed is not None:
-        made.append("The random numbers were seeded: this command makes the same release again.")
+        made.append("The random numbers were seeded: this command reproduces the release.")
     elif certificate and certificate.randomness == "seeded":
         made.append(
-            "The random numbers were seeded: with the same --seed this command makes the same "
-            "release again."
+            "The random numbers were seeded: with the same --seed this command reproduces the "
+            "release."
         )
     else:
         made.append(
             "The noise came from the operating system and cannot be drawn again: this command "
-            "makes another release by the same plan. Do not publish both; each spends the budget."
+            "makes another release with the same plan. Do not publish both: each spends the budget."
         )
     return made
