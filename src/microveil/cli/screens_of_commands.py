@@ -16,6 +16,7 @@ from microveil.release.guarantees import exactly, rounded_up
 from microveil.release.ledger import Ledger, Spent
 from microveil.show.charts.text_charts import sparkline
 from microveil.show.shapes import Shape
+from microveil.show.words.column_words import contents_of
 
 _LONGEST_NAME = 20
 
@@ -72,7 +73,7 @@ def show_proposed(proposed: Proposed) -> Table:
         role = str(proposal.settings.get("kind", role))
         grid.add_row(
             Text(name),
-            _holds(look.column.dtype),
+            contents_of(look.column.dtype),
             f"{look.distinct:,}",
             f"{look.missing:,}" if look.missing else "",
             Text(role, style),
@@ -98,18 +99,6 @@ _ROLES = {
     "derived": ("derived", "cyan"),
 }
 """What a role does to a column, and its style."""
-
-
-def _holds(dtype: pl.DataType) -> str:
-    if dtype.is_integer():
-        return "integers"
-    if dtype.is_numeric():
-        return "numbers"
-    words: dict[type, str] = {
-        pl.Date: "dates", pl.Datetime: "times", pl.Time: "times", pl.Duration: "durations",
-        pl.Boolean: "yes/no",
-    }  # fmt: skip
-    return words.get(type(dtype), "text")
 
 
 def lost_of(proposed: Proposed) -> str:
