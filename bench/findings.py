@@ -10,7 +10,7 @@ from typing import Any
 import polars as pl
 
 from bench.map import FINDINGS
-from microveil.lab.benchmark.benchmark_attacks import ATTACKS, INFORMED
+from microveil.attacks.registry import CONTROLLED, INFORMED
 from microveil.lab.benchmark.map_points import by_attack, points_of
 from microveil.lab.benchmark.peers import ANONYMITIES
 from microveil.lab.paper.datasets import DATA_SETS
@@ -75,7 +75,7 @@ def page() -> str:
     names = results["data"].unique(maintain_order=True).to_list()
     budgets = sorted(results["epsilon"].drop_nulls().unique())
     head = HEAD.format(
-        attacks=len(ATTACKS),
+        attacks=len(CONTROLLED),
         methods=_methods(results),
         epsilons=", ".join(f"{budget:g}" for budget in budgets),
     )

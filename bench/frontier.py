@@ -20,7 +20,9 @@ import polars as pl
 from bench.paper import load
 from bench.peers import aggregated, swapped
 from microveil import Plan, PrivacyWarning, protect
-from microveil.attacks import linkage
+from microveil.attacks.nearest import nearest_linkage
+from microveil.attacks.one_to_one import one_to_one_linkage
+from microveil.attacks.structure import structure_linkage
 from microveil.core.choices import Pooling
 from microveil.lab.paper.datasets import CENSUS, WINE, DataSet
 from microveil.lab.paper.datasets import load as load_table
@@ -121,7 +123,7 @@ def _peer(mask: partial[Reals], original: Reals) -> Masker:
 
 
 def _figures(original: Reals, masked: Reals, target: object, seed: int) -> tuple[float, ...]:
-    attacks = (linkage.nearest, linkage.one_to_one, linkage.structure)
+    attacks = (nearest_linkage, one_to_one_linkage, structure_linkage)
     return (
         mean_sse(original, masked),
         _learned(original, masked, target, seed),

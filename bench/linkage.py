@@ -13,11 +13,13 @@ import polars as pl
 
 from bench.paper import load
 from microveil import Plan, PrivacyWarning, protect
-from microveil.attacks import linkage
+from microveil.attacks.nearest import nearest_linkage
+from microveil.attacks.one_to_one import one_to_one_linkage
+from microveil.attacks.structure import structure_linkage
 from microveil.lab.paper.datasets import CENSUS, WINE, DataSet
 
 EPSILONS = (0.01, 0.1, 1.0)
-ATTACKS = (linkage.nearest, linkage.one_to_one, linkage.structure)
+ATTACKS = (nearest_linkage, one_to_one_linkage, structure_linkage)
 
 
 def main() -> None:
@@ -46,7 +48,7 @@ def _attack(dataset: DataSet) -> None:
         for name, plan in plans.items():
             masked = protect(table, plan, seed=1).data.to_numpy().astype(np.float64)
             shares = [attack(original, masked).share for attack in ATTACKS]
-            shares.append(linkage.structure(original, masked, people=0.5).share)
+            shares.append(structure_linkage(original, masked, people=0.5).share)
             figures = "".join(f"{share:9.1%}" for share in shares)
             print(f"  ε = {epsilon:<6g}{name:<20}{figures}", flush=True)
 

@@ -11,7 +11,9 @@ from scipy.optimize import linear_sum_assignment
 
 from bench.paper import load as load_with_domains
 from microveil import Plan, protect
-from microveil.attacks import linkage
+from microveil.attacks.nearest import nearest_linkage
+from microveil.attacks.one_to_one import one_to_one_linkage
+from microveil.attacks.structure import structure_linkage
 from microveil.core.choices import Pooling
 from microveil.core.joint import cluster_points
 from microveil.core.mdav import joint_clusters, mdav, standardise
@@ -178,7 +180,7 @@ def error_and_linkage() -> None:
                 epsilon=1.0, anonymity=anonymity, pooling=pooling, attributes=roles
             )
             masked = protect(table, plan, seed=1).data.to_numpy().astype(np.float64)
-            attacks = (linkage.nearest, linkage.one_to_one, linkage.structure)
+            attacks = (nearest_linkage, one_to_one_linkage, structure_linkage)
             shares = "".join(f"{attack(original, masked).share:8.1%}" for attack in attacks)
             if anonymity:
                 shares += f"{linked_by_joint_clusters(original, masked, anonymity):8.1%}"

@@ -63,10 +63,10 @@ def main(python: str) -> None:
 def _measure(name: str, epsilon: float, python: str) -> list[dict[str, object]]:
     import numpy as np
 
+    from microveil.attacks.registry import ATTACKS
+    from microveil.attacks.subject import Subject
     from microveil.lab.benchmark import RECORDS
     from microveil.lab.benchmark.benchmark_data import open_data
-    from microveil.lab.benchmark.inferring import attribute_inference, linkability, singling_out
-    from microveil.lab.benchmark.subject import Subject
 
     data = open_data(name).some(RECORDS)
     people, classes = data.table.to_numpy().astype(np.float64), data.classes
@@ -84,12 +84,13 @@ def _measure(name: str, epsilon: float, python: str) -> list[dict[str, object]]:
     outside = np.setdiff1d(np.arange(len(people)), half)
     learned = _learned(made, people[outside], classes[outside])
     found = []
-    for attack in (attribute_inference, singling_out, linkability):
-        outcome = attack(subject, SEED)
+    for id_ in ("risk.inference", "risk.singling_out", "risk.linkability"):
+        attack = ATTACKS[id_]
+        outcome = attack.with_control(subject, SEED) if attack.with_control else None
         assert outcome is not None  # noqa: S101 - there are several attributes
         found.append({
             "data": data.name, "method": "MST", "epsilon": epsilon, "seed": SEED,
-            "attack": outcome.attack, "rate": outcome.rate, "control": outcome.control,
+            "attack": attack.label, "rate": outcome.rate, "control": outcome.control,
             "risk": outcome.risk, "high": outcome.high, **learned,
         })  # fmt: skip
         print(found[-1], flush=True)

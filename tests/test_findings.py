@@ -7,7 +7,7 @@ import pytest
 
 from bench.findings import LINKAGES, PAGE, page
 from bench.map import FINDINGS
-from microveil.lab.benchmark.benchmark_attacks import INFORMED
+from microveil.attacks.registry import INFORMED
 from microveil.lab.benchmark.map_points import by_attack, points_of
 
 RESULTS = pl.read_parquet(FINDINGS / "results.parquet")

@@ -19,7 +19,8 @@ if TYPE_CHECKING:
         UsefulnessWarning,
     )
     from microveil.formats import Source
-    from microveil.judge.evaluation import Evaluation, evaluate
+    from microveil.judge.evaluated import Evaluation
+    from microveil.judge.evaluation import evaluate
     from microveil.judge.explore import Exploration, explore
     from microveil.judge.verdict import Verdict, verdict
     from microveil.lab.audit import Audit, audit
@@ -106,7 +107,8 @@ _HOMES = {
             "PrivacyWarning",
             "UsefulnessWarning",
         ),
-        "judge.evaluation": ("Evaluation", "evaluate"),
+        "judge.evaluated": ("Evaluation",),
+        "judge.evaluation": ("evaluate",),
         "measures.classical": ("risk",),
         "measures.classical_result": ("Risk",),
         "release.estimator": ("ProtectedEstimator",),

@@ -9,13 +9,13 @@ from streamlit.testing.v1 import AppTest
 
 import microveil.app
 from microveil.app import attacked
-from microveil.judge.grades import PUBLISH
+from microveil.attacks.registry import ATTACKS
 from microveil.lab.benchmark import Benchmark, attack_beside_others
-from microveil.lab.benchmark.linking import nearest_linkage
 from microveil.plan.plan import Plan
 from microveil.plan.sample import people
 from microveil.plan.survey import survey
 from microveil.release.ledger import Ledger, declare
+from microveil.show.words.grading import PUBLISH
 
 PAGE = Path(microveil.app.__file__).with_name("main_page.py")
 SAMPLE = "A sample of fictitious people"
@@ -194,7 +194,7 @@ def test_the_plan_is_a_point_among_attacked_ones(
     page: AppTest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def quickly(data: pl.DataFrame, plan: Plan, _: object) -> Benchmark:
-        return attack_beside_others(data, plan, attacks=(nearest_linkage,))
+        return attack_beside_others(data, plan, attacks=(ATTACKS["linkage.nearest"],))
 
     monkeypatch.setattr(attacked, "attack_beside_others", quickly)
     page.radio[0].set_value(SAMPLE).run()

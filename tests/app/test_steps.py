@@ -39,7 +39,7 @@ from microveil.app.outlook import (
 )
 from microveil.app.server import options
 from microveil.app.upload import Upload
-from microveil.compare.pairing import pair_up
+from microveil.compare.pairing import pair_tables
 from microveil.formats import TableMeta, sha256_of
 from microveil.formats.table import ColumnMeta
 from microveil.measures.distances import mean_sse
@@ -280,10 +280,7 @@ def test_the_outlook_is_what_evaluate_measures(trim: float) -> None:
     plan = people_plan(epsilon=5.0).replace(trim=trim)
     found = outlook(table, plan)
     runs = [protect(table, plan, seed=seed) for seed in range(20)]
-    pairs = [
-        pair_up(table, run, detail=None, aligned=False, attributes=None, target=None)
-        for run in runs
-    ]
+    pairs = [pair_tables(table, run.data, run.detail, run.plan) for run in runs]
     measured = mean(mean_sse(*pair.complete_records()) for pair in pairs)
     assert found.error**2 / 7 == pytest.approx(measured, rel=0.25)
     assert found.attributes["attribute"].to_list()[:2] == ["age", "since"]

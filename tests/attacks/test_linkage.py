@@ -7,11 +7,14 @@ import polars as pl
 import pytest
 
 from microveil import Confidential, DataError, Plan, protect
-from microveil.attacks import linkage
+from microveil.attacks import sight
+from microveil.attacks.nearest import nearest_in_parts, nearest_linkage
+from microveil.attacks.one_to_one import one_to_one_linkage
+from microveil.attacks.structure import structure_linkage
 from microveil.core.mdav import mdav, standardise
 from microveil.types import Reals
 
-ATTACKS = (linkage.nearest, linkage.one_to_one, linkage.structure)
+ATTACKS = (nearest_linkage, one_to_one_linkage, structure_linkage)
 
 
 def clustered(records: int, attributes: int, k: int, noise: float) -> tuple[Reals, Reals]:
@@ -29,8 +32,8 @@ def clustered(records: int, attributes: int, k: int, noise: float) -> tuple[Real
 def test_an_assignment_finds_what_distances_alone_do_not() -> None:
     original = np.array([[1.0], [2.0], [8.0], [9.0]])
     masked = np.array([[0.0], [1.2], [6.0], [8.1]])
-    assert linkage.nearest(original, masked).share == 0.5
-    assert linkage.one_to_one(original, masked).share == 1
+    assert nearest_linkage(original, masked).share == 0.5
+    assert one_to_one_linkage(original, masked).share == 1
 
 
 def test_noise_does_not_stop_the_attack_on_structure() -> None:
@@ -63,10 +66,10 @@ def test_categories_missing_values_and_the_order_of_rows() -> None:
     absent = np.random.default_rng(2).random(300) < 0.1
     original, masked = (np.column_stack([table, sex]) for table in (original, masked))
     original[absent, 0] = masked[absent, 0] = np.nan
-    found = linkage.structure(original, masked, nominal=[6])
+    found = structure_linkage(original, masked, nominal=[6])
     assert found.share > 0.9
     order = np.random.default_rng(4).permutation(300)
-    again = linkage.structure(original[order], masked[order], nominal=[6])
+    again = structure_linkage(original[order], masked[order], nominal=[6])
     assert again.share == pytest.approx(found.share, abs=0.02)
 
 
@@ -88,41 +91,41 @@ def test_exchanged_values_hide_people_in_their_joint_clusters() -> None:
     for members in (np.flatnonzero(joint == label) for label in range(joint.max() + 1)):
         for a in range(6):
             exchanged[members, a] = masked[random.permutation(members), a]
-    assert linkage.structure(original, masked).share > 0.95
+    assert structure_linkage(original, masked).share > 0.95
     for attack in ATTACKS:
         assert attack(original, exchanged).share < 0.2  # 0.1 expected, of 300 people
 
 
 def test_what_an_intruder_knows() -> None:
     original, masked = clustered(300, 6, k=6, noise=0.05)
-    whole = linkage.nearest(original, masked)
-    part = linkage.nearest(original, masked, known=[0, 1])
+    whole = nearest_linkage(original, masked)
+    part = nearest_linkage(original, masked, known=[0, 1])
     assert (whole.records, whole.known, whole.chance) == (300, 300, 1 / 300)
     assert part.share < whole.share
-    some = linkage.structure(original, masked, people=0.5)
+    some = structure_linkage(original, masked, people=0.5)
     assert (some.known, some.attacked, some.records) == (150, 150, 300)
     assert some.share > 0.5
     with pytest.raises(DataError, match="known must be columns from 0 to 5"):
-        linkage.structure(original, masked, known=[6])
+        structure_linkage(original, masked, known=[6])
     with pytest.raises(DataError, match="people must be a share"):
-        linkage.structure(original, masked, people=0)
+        structure_linkage(original, masked, people=0)
 
 
-@pytest.mark.parametrize("pairs", [linkage.EXACT, 0])
+@pytest.mark.parametrize("pairs", [sight.EXACT, 0])
 def test_columns_published_as_they_are_rule_records_out(
     pairs: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """By hand: by them alone two are linked to one of two each time, and one for sure."""
-    monkeypatch.setattr(linkage, "EXACT", pairs)
+    monkeypatch.setattr(sight, "EXACT", pairs)
     original = np.array([[30, 0], [31, 0], [60, 1], [62, 1], [np.nan, np.nan]], dtype=float)
     masked = np.array([[31, 0], [30, 0], [30, 1], [99, 1], [31, np.nan]], dtype=float)
     for attack in ATTACKS:
         assert attack(original, masked, known=[1], exact=[1]).share == pytest.approx(0.6)
-    by_age = linkage.nearest(original, masked, known=[0])  # 31 is nearest to what is missing
+    by_age = nearest_linkage(original, masked, known=[0])  # 31 is nearest to what is missing
     assert by_age.share == pytest.approx((0 + 0 + 0 + 0 + 1 / 2) / 5)
-    both = linkage.nearest(original, masked, exact=[1])
+    both = nearest_linkage(original, masked, exact=[1])
     assert both.share == pytest.approx((0 + 0 + 1 + 0 + 1) / 5)  # 62 is nearer to 30 than to 99
-    assert linkage.one_to_one(original, masked, exact=[1]).share == pytest.approx(3 / 5)
+    assert one_to_one_linkage(original, masked, exact=[1]).share == pytest.approx(3 / 5)
 
 
 def test_parts_are_the_whole() -> None:
@@ -133,8 +136,8 @@ def test_parts_are_the_whole() -> None:
     masked[::11, 0] = np.nan
     chosen = np.arange(0, 300, 3)
     known = np.isin(np.arange(300), chosen)
-    whole = linkage.nearest(original, masked, nominal=[3], exact=[4], people=known)
-    parts = linkage.nearest_in_parts(
+    whole = nearest_linkage(original, masked, nominal=[3], exact=[4], people=known)
+    parts = nearest_in_parts(
         original[chosen], masked[chosen], np.array_split(masked, 4), nominal=[3], exact=[4],
         known=100,
     )  # fmt: skip
@@ -144,8 +147,8 @@ def test_parts_are_the_whole() -> None:
 
 def test_large_tables_are_attacked_by_candidates(monkeypatch: pytest.MonkeyPatch) -> None:
     original, masked = clustered(1_000, 6, k=8, noise=0.05)
-    monkeypatch.setattr(linkage, "EXACT", 1_000)
-    monkeypatch.setattr(linkage, "MOST_PEOPLE", 600)
+    monkeypatch.setattr(sight, "EXACT", 1_000)
+    monkeypatch.setattr(sight, "MOST_PEOPLE", 600)
     for attack in ATTACKS[1:]:
         found = attack(original, masked)
         assert (found.attacked, found.known, found.records) == (600, 1_000, 1_000)
@@ -162,6 +165,6 @@ def test_census_is_linked_at_any_epsilon(paper_data: Path) -> None:
     }
     release = protect(table, Plan.published(epsilon=0.01, k=10, attributes=attributes), seed=1)
     original, masked = table.to_numpy().astype(float), release.data.to_numpy().astype(float)
-    assert linkage.nearest(original, masked).share < 0.01
-    assert linkage.structure(original, masked).share > 0.99
-    assert linkage.structure(original, masked, people=0.5).share > 0.6
+    assert nearest_linkage(original, masked).share < 0.01
+    assert structure_linkage(original, masked).share > 0.99
+    assert structure_linkage(original, masked, people=0.5).share > 0.6

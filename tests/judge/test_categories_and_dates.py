@@ -17,9 +17,12 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.preprocessing import OneHotEncoder
 
 from microveil import Confidential, DataError, Evaluation, Plan, Release, evaluate, protect
-from microveil.judge.evaluation import MEASURES
+from microveil.compare.reasons import why_not
+from microveil.judge.registry import MEASURES
 from microveil.measures.distances import propensity
 from microveil.measures.learning import F_MEASURES
+from microveil.show.words.grading import notes_on
+from microveil.show.words.readings import reading
 from microveil.types import Reals
 
 RECORDS = 150
@@ -86,9 +89,9 @@ Reasons = dict[tuple[str, str | None], str]
 
 
 def _reasons(evaluation: Evaluation) -> Reasons:
-    """By measure, or «every», and attribute why there is no figure."""
+    """By measure, or "every", and attribute why there is no figure."""
     return {
-        (measure, missing.attribute): missing.reason
+        (measure, missing.attribute): why_not(missing)
         for missing in evaluation.not_computed
         for measure in missing.measures or ("every",)
     }
@@ -233,19 +236,19 @@ def test_joint_groups_are_counted() -> None:
         smallest = release.data.group_by(group).len()["len"].min()
         names = ", ".join(group)
         assert evaluation.value("risk.smallest_joint_class", names) == smallest
-        (reading,) = (
-            f.reading
+        (said,) = (
+            reading(f)
             for f in evaluation.figures
             if (f.measure, f.attribute) == ("risk.smallest_joint_class", names)
         )
-        assert reading == (
-            f"every combination of averaged {names} is shared by {smallest} or more of 150 "
-            "released records, whatever ε is; the plan asks for 5"
+        assert said == (
+            f"every combination of averaged {names} is shared by at least {smallest} of 150 "
+            "released rows, at any ε; the plan asks for 5"
         )
     detail = replace(release.detail, plan=JOINT)
     part = evaluate(PEOPLE, release.data.drop("smokes"), detail=detail, attributes="age")
     reason = _reasons(part)["risk.smallest_joint_class", "job, smokes"]
-    assert reason == "not all of it is in the release"
+    assert reason == "not all of its columns are in the release"
     kept = {**JOINT.attributes, "code": "kept"}
     everything = PLAN.replace(anonymity=5, pooling="average", attributes=kept)
     whole = evaluate(PEOPLE, protect(PEOPLE, everything, seed=1))
@@ -269,7 +272,7 @@ def test_missing_categories_are_left_out() -> None:
     # A value that only one of two records has is as far apart as another category. Records 3 and 4
     # are nearer to the masked records 2 and 3, 1/s away, than to their own.
     assert evaluation.value("linkage.nearest") == pytest.approx(3 / 5)
-    assert evaluation.notes[0].startswith("1 of 5 records of the original have missing values")
+    assert notes_on(evaluation)[0].startswith("1 records of the original have missing values")
 
 
 def test_categories_without_anything_to_compare() -> None:
@@ -280,7 +283,9 @@ def test_categories_without_anything_to_compare() -> None:
     assert reasons["utility.unchanged", "a"] == "no record has it in both tables"
     assert reasons["every", "c"] == "every value is missing in the original"
     assert "fewer than two categories" in reasons["utility.cramers_v", "d"]
-    assert reasons["utility.cramers_v", None].startswith("it needs two attributes or more")
+    assert reasons["utility.cramers_v", None].startswith(
+        "associations need at least two attributes"
+    )
     assert ("linkage.nearest", None) not in reasons  # missing values are values like others
 
 
@@ -356,7 +361,7 @@ def test_files_say_the_same(
         target="old",
         estimator=KNeighborsClassifier(),
     )
-    expected = evaluation.to_frame().drop("reading")
+    expected = evaluation.to_frame()
     assert found.to_frame().drop("reading").equals(expected)
 
 
@@ -387,9 +392,9 @@ def test_dates_and_times_are_numbers_with_a_unit() -> None:
     as_dates = [pl.DataFrame({"x": s.cast(pl.Int32).cast(pl.Date)}) for s in (days, masked)]
     as_numbers = [pl.DataFrame({"x": s}) for s in (days, masked)]
     dates, numbers = (evaluate(*t, aligned=True) for t in (as_dates, as_numbers))
-    of_numbers = numbers.to_frame().filter(pl.col("measure") != "utility.totals").drop("reading")
-    assert dates.to_frame().drop("reading").equals(of_numbers)
-    readings = {f.measure: f.reading for f in dates.figures}
+    of_numbers = numbers.to_frame().filter(pl.col("measure") != "utility.totals")
+    assert dates.to_frame().equals(of_numbers)
+    readings = {f.measure: reading(f) for f in dates.figures}
     # The standard deviation is sqrt(130/4) days and the mean rises by 1 day.
     assert readings["utility.means"].endswith("0.175 standard deviations (1 days)")
     zoned = [
@@ -401,7 +406,7 @@ def test_dates_and_times_are_numbers_with_a_unit() -> None:
     assert times.value("utility.means", "x") == pytest.approx(expected)
     clock = [t.select(x=pl.col("x").cast(pl.Int64).mul(1_000_000_000).cast(pl.Time)) for t in
              as_numbers]  # fmt: skip
-    seconds = {f.measure: f.reading for f in evaluate(*clock, aligned=True).figures}
+    seconds = {f.measure: reading(f) for f in evaluate(*clock, aligned=True).figures}
     assert seconds["utility.means"].endswith("(1 seconds)")
 
 

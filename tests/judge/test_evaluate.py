@@ -22,14 +22,22 @@ from microveil import (
     evaluate,
     protect,
 )
-from microveil.attacks.linkage import nearest
-from microveil.compare.figures import ABOUT, LINKAGE, percent
-from microveil.judge.evaluation import MEASURES, ONE_BY_ONE
+from microveil.attacks.nearest import nearest_linkage
+from microveil.attacks.registry import LINKAGE
+from microveil.compare.reasons import why_not
+from microveil.judge.registry import ABOUT, MEASURES
 from microveil.measures import distances as utility
 from microveil.measures.learning import F_MEASURES
+from microveil.show.words.grading import notes_on
+from microveil.show.words.numbers import percent
+from microveil.show.words.readings import label_of_missing, reading
 from microveil.types import Reals
 
 RECORDS = 120
+WITH_CONTROL = {id_ for id_, row in MEASURES.items() if "control" in row.needs}
+ONE_BY_ONE = tuple(
+    id_ for id_, row in MEASURES.items() if row.needs == ("paired",) and id_ not in LINKAGE
+)
 ATTRIBUTES = ("wages", "age")
 OF_CATEGORIES_OR_POOLS = {  # or of units, strata and rules
     "utility.rule_broken", "utility.rule_changed",
@@ -81,9 +89,9 @@ Reasons = dict[tuple[str, str | None], str]
 
 
 def _reasons(evaluation: Evaluation) -> Reasons:
-    """By measure, or «every», and attribute why there is no figure."""
+    """By measure, or "every", and attribute why there is no figure."""
     return {
-        (measure, missing.attribute): missing.reason
+        (measure, missing.attribute): why_not(missing)
         for missing in evaluation.not_computed
         for measure in missing.measures or ("every",)
     }
@@ -97,13 +105,15 @@ def test_a_release_in_memory(release: Release) -> None:
     original, masked = _arrays(release)
     assert evaluation.attributes == ATTRIBUTES
     assert (evaluation.records, evaluation.released) == (RECORDS, RECORDS)
-    assert (evaluation.not_computed, evaluation.notes) == ((), ())
-    assert {f.measure for f in evaluation.figures} == set(MEASURES) - OF_CATEGORIES_OR_POOLS
+    assert (evaluation.not_computed, notes_on(evaluation)) == ((), [])
+    assert {f.measure for f in evaluation.figures} == set(
+        MEASURES
+    ) - OF_CATEGORIES_OR_POOLS - WITH_CONTROL
 
     value = evaluation.value
     assert value("utility.mean_sse") == utility.mean_sse(original, masked)
     assert value("utility.il1s") == pytest.approx(utility.il1s(original, masked).mean())
-    assert value("linkage.nearest") == nearest(original, masked).share
+    assert value("linkage.nearest") == nearest_linkage(original, masked).share
     assert value("utility.pmse") == utility.propensity(original, masked).pmse
     assert value("utility.sse_sst", "age") == pytest.approx(utility.sse_sst(original, masked)[1])
     spearman = utility.correlation_differences(original, masked, "spearman")[0, 1]
@@ -132,7 +142,7 @@ def test_learning_is_done_on_the_first_two_thirds(release: Release) -> None:
 
 
 def _same(one: Evaluation, other: Evaluation) -> bool:
-    return one.to_frame().drop("reading").equals(other.to_frame().drop("reading"), null_equal=True)
+    return one.to_frame().equals(other.to_frame(), null_equal=True)
 
 
 @pytest.mark.parametrize("kind", ["csv", "parquet"])
@@ -158,9 +168,9 @@ def test_aligned_files_lack_only_the_clusters(release: Release, tmp_path: Path) 
     own = OF_CATEGORIES_OR_POOLS
     of_clusters = {m for m in MEASURES if "cluster" in MEASURES[m].label and m not in own}
     of_classes = {"risk.unique_records", "risk.smallest_class"}
-    of_kept = {"risk.unique_kept", "risk.linkage_with_kept"}
-    assert {measure for measure, _ in _reasons(measured)} == of_clusters | of_classes | of_kept
-    without = of_clusters | of_kept
+    of_plan = {id_ for id_, row in MEASURES.items() if "plan" in row.needs}
+    assert {measure for measure, _ in _reasons(measured)} == of_clusters | of_classes | of_plan
+    without = of_clusters | of_plan
     assert measured.figures == tuple(f for f in expected.figures if f.measure not in without)
 
 
@@ -175,9 +185,8 @@ def test_a_table_alone_gives_distributions_and_says_what_is_missing(release: Rel
     }  # fmt: skip
     reasons = _reasons(evaluation)
     for measure in (*ONE_BY_ONE, *LINKAGE, *F_MEASURES):
-        assert "which record is whose is not known" in reasons[measure, None]
-    assert evaluation.unscored == reasons["linkage.nearest", None]
-    assert evaluation.unscored.startswith("attacks could not be scored")
+        assert "it is not known which record is whose" in reasons[measure, None]
+    assert not evaluation.scored
     assert "private detail" in reasons["risk.width_median", None]
     with_order = evaluate(PEOPLE, release)
     for measure in ("utility.means", "utility.variances"):
@@ -219,11 +228,12 @@ def test_tables_of_every_kind_and_missing_values(kind: str) -> None:
     assert evaluation.value("utility.mean_sse") == utility.mean_sse(
         complete[:, :2], complete[:, 2:]
     )
-    assert evaluation.notes == tuple(
-        f"20 of 120 records of the {where} have missing values; measures of several attributes "
-        "leave them out."
+    assert evaluation.incomplete == (20, 20)
+    assert notes_on(evaluation) == [
+        f"20 records of the {where} have missing values; measures of several attributes leave them "
+        "out."
         for where in ("original", "release")
-    )
+    ]
 
 
 def test_records_that_were_dropped(tmp_path: Path) -> None:
@@ -233,14 +243,14 @@ def test_records_that_were_dropped(tmp_path: Path) -> None:
     release = protect(people, PLAN.replace(missing="drop"), seed=1)
     evaluation = evaluate(people, release, target="old")
     assert (evaluation.records, evaluation.released) == (120, 108)
-    assert evaluation.notes[0] == "12 of 120 original records are not in the release."
+    assert notes_on(evaluation)[0] == "12 of 120 original records are not in the release."
     kept = people.drop_nulls("age").select(ATTRIBUTES).to_numpy().astype(float)
     masked = release.data.select(ATTRIBUTES).to_numpy().astype(float)
     assert evaluation.value("utility.mean_sse") == utility.mean_sse(kept, masked)
     written = release.write(tmp_path / "protected.parquet", detail=True)
     from_files = evaluate(people, written.protected, detail=written.detail, target="old")
     assert _same(from_files, evaluation)
-    assert evaluate(people, release.data).notes[0] == evaluation.notes[0]
+    assert notes_on(evaluate(people, release.data))[0] == notes_on(evaluation)[0]
 
 
 def test_targets_with_missing_classes_leave_records_out(release: Release) -> None:
@@ -280,9 +290,9 @@ def test_nothing_but_constants() -> None:
     table = pl.DataFrame({"a": [1, 1, 1], "sex": ["f", "f", "m"]})
     evaluation = evaluate(table, table, aligned=True, attributes="a", quasi_identifiers=["sex"])
     assert [f.measure for f in evaluation.figures] == ["risk.unique_records", "risk.smallest_class"]
-    missing, kept = evaluation.not_computed
-    assert "plan" in kept.reason
-    assert missing.label == "every measure of 'a'"
+    missing = evaluation.not_computed[0]
+    assert label_of_missing(missing) == "every measure of 'a'"
+    assert "no_plan" in [item.reason for item in evaluation.not_computed]
 
 
 def test_too_few_complete_records() -> None:
@@ -295,7 +305,10 @@ def test_too_few_complete_records() -> None:
     apart = evaluate(
         original, original.with_columns(a=pl.Series([None, None, 1.0, 2])), aligned=True
     )
-    assert "does not vary where both tables have it" in _reasons(apart)["utility.sse_sst", "a"]
+    assert (
+        "does not vary in the records that have it in both tables"
+        in _reasons(apart)["utility.sse_sst", "a"]
+    )
 
 
 def test_attributes_masked_without_clusters() -> None:
@@ -368,18 +381,19 @@ def test_results_in_every_form(release: Release) -> None:
     assert frame.columns == ["measure", "attribute", "value", "reading", "high", "weighted"]
     assert frame["value"].is_finite().all()
     assert len(frame) == len(evaluation.figures)
-    assert all("\n" not in reading and reading for reading in frame["reading"])
+    assert all("\n" not in said and said for said in map(reading, evaluation.figures))
     plain = json.loads(json.dumps(evaluation.to_dict()))
     assert plain["figures"][0]["measure"] == "utility.mean_sse"
     assert plain["not_computed"] == [
         {
             "measures": ["risk.unique_records", "risk.smallest_class"],
             "attribute": None,
-            "reason": "no quasi-identifiers were named",
+            "reason": "no_quasi-identifiers",
+            "facts": {},
         }
     ]
     (missing,) = evaluation.not_computed
-    assert missing.label == "unique records and smallest class"
+    assert label_of_missing(missing) == "unique records and smallest class"
 
 
 def test_every_measure_has_an_id_of_its_own() -> None:
@@ -407,7 +421,7 @@ def test_figures_are_about_what_their_measure_says(release: Release) -> None:
     [
         (("utility.mean_see",), r"no measure has the id .*; did you mean 'utility.mean_sse'\?"),
         (("mean SSE",), r"did you mean 'utility.mean_sse'\? \(ids: utility.mean_sse, utility.sse_"),
-        (("linkage by nearest",), r"did you mean 'linkage.nearest'\?"),
+        (("nearest linkag",), r"did you mean 'linkage.nearest'\?"),
         (("?",), r"no measure has the id '\?' \(ids: utility.mean_sse, .*f_measure_original\)$"),
         (("utility.mean_sse", "age"), r"computed for 'age': its figures are about the whole table"),
         (("utility.means",), r"computed for the whole table: its figures are about an attribute"),
@@ -450,16 +464,15 @@ def test_the_terminal_shows_the_worst_attribute_and_every_class(release: Release
 
 def test_readings_state_figure_chance_and_sample(release: Release) -> None:
     evaluation = evaluate(PEOPLE, release, linkage_sample=50)
-    readings = {f.measure: f.reading for f in evaluation.figures}
+    readings = {f.measure: reading(f) for f in evaluation.figures}
     assert "by chance 0.833%" in readings["linkage.nearest"]
     assert "sample of 50 of 120 people" in readings["linkage.nearest"]
-    assert "higher is riskier" in readings["risk.rank_disclosure"]
     as_printed = evaluate(PEOPLE, release, scale="variance")
     original, masked = _arrays(release)
     assert as_printed.value("utility.mean_sse") == utility.mean_sse(
         original, masked, scale="variance"
     )
-    assert "scale: variance" in as_printed.figures[0].reading
+    assert "scale: variance" in reading(as_printed.figures[0])
 
 
 def test_one_name_will_do_for_a_list_of_names(release: Release) -> None:

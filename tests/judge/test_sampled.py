@@ -1,7 +1,6 @@
 """Tables that are too large to be looked at as a whole: what is drawn says what the whole says."""
 
 import os
-import re
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -10,12 +9,12 @@ import polars as pl
 import pytest
 
 from microveil import DataError, Plan, evaluate, protect, protect_file
-from microveil.compare.figures import LINKAGE
+from microveil.attacks.registry import LINKAGE
 from microveil.engines import beside_here as beside
-from microveil.judge.evaluation import Evaluation, also_known
+from microveil.judge.evaluated import Evaluation
+from microveil.judge.evaluation import also_known
+from microveil.show.words.grading import notes_on
 from tests.conftest import Run
-
-INTERVAL = re.compile(r"from a sample of ([\d,]+) of .*with 95% confidence (\S+) to ([^\s)]+)\)")
 
 
 def people(records: int, attributes: int = 4) -> pl.DataFrame:
@@ -58,9 +57,9 @@ def files(folder: Path, table: pl.DataFrame, made_by: Plan) -> Files:
 def small_memory(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
     """A machine for which every file is large, and of which few records are drawn."""
     monkeypatch.setattr(os, "sysconf", {"SC_PAGE_SIZE": 8, "SC_PHYS_PAGES": 4}.__getitem__)
-    monkeypatch.setattr("microveil.judge.evaluation.SAMPLED", 1_000)
+    monkeypatch.setattr("microveil.compare.examined.DRAWN_OF_LARGE", 1_000)
     monkeypatch.setattr(beside, "PART", 1_100)
-    monkeypatch.setattr("microveil.judge.verdict._TRIAL", 500)
+    monkeypatch.setattr("microveil.attacks.structure._TRIAL", 500)
     return monkeypatch
 
 
@@ -80,11 +79,11 @@ def test_figures_of_a_sample_hold_those_of_the_whole(
     assert (drawn.records, drawn.released, drawn.drawn, whole.drawn) == (3_000, 3_000, 1_000, None)
     held = {}
     for figure in drawn.figures:
-        says, truth = INTERVAL.search(figure.reading), whole.value(figure.measure, figure.attribute)
-        if says is None:  # of the whole release
+        truth = whole.value(figure.measure, figure.attribute)
+        if figure.sample is None:  # of the whole release
             assert figure.value == pytest.approx(truth, rel=0.01)
             continue
-        low, high = (_number(text) for text in says.groups()[1:])
+        low, high = figure.sample.low, figure.sample.high
         assert low <= figure.value * 1.001 + 1e-9
         held[figure.measure, figure.attribute] = low * 0.99 - 1e-6 <= truth <= high * 1.01
     of_all = {("linkage.structure", None): drawn.value("linkage.structure") >= 0.9 * whole.value(
@@ -95,21 +94,17 @@ def test_figures_of_a_sample_hold_those_of_the_whole(
     assert all(held[attack, None] for attack in LINKAGE)
 
 
-def _number(text: str) -> float:
-    return float(text.removesuffix("%")) / 100 if text.endswith("%") else float(text)
-
-
 def test_without_the_detail_tables_are_compared_as_wholes(
     tmp_path: Path, small_memory: pytest.MonkeyPatch
 ) -> None:
     original, protected, _ = files(tmp_path, people(2_000), plan())
     found = evaluate(original, protected, quasi_identifiers=["region"])
     assert found.drawn == 1_000
-    assert "attacks could not be scored" in str(found.unscored)
+    assert not found.scored
     assert abs(found.value("utility.means", "a0")) < 0.2  # of two samples
     classes = protect(people(2_000), plan(), seed=1).data["region"].value_counts()["count"]
     assert found.value("risk.smallest_class", "region") == classes.min()
-    assert any("1,000 of 2,000 records were drawn at random" in note for note in found.notes)
+    assert any("1,000 of 2,000 records were drawn at random" in note for note in notes_on(found))
     with pytest.raises(DataError, match="evaluate again with known and people"):
         also_known(found, ["region"])
     small_memory.undo()

@@ -19,16 +19,21 @@ from microveil import (
     protect,
     verdict,
 )
-from microveil.attacks import linkage
+from microveil.attacks import structure
 from microveil.attacks.known import EVERYTHING
+from microveil.attacks.nearest import link_to_nearest, nearest_linkage
+from microveil.attacks.registry import LOW_LINKAGE
+from microveil.compare.asked import Asked
+from microveil.compare.examined import examine
 from microveil.compare.figures import Figure
 from microveil.engines import beside_here as beside
 from microveil.engines.columnwise import ReleasedInFiles
-from microveil.judge import glance
 from microveil.judge import verdict as module
-from microveil.judge.grades import LOW_LINKAGE, grade_of, passes
+from microveil.judge.grades import grade_of, passes
 from microveil.judge.next_step import losses_of
 from microveil.show.verdicts import verdict_lines
+from microveil.show.words.grading import change_in_words
+from microveil.show.words.readings import reading
 
 VALUE = 918_273  # stands for a data value: nothing printed may contain it
 
@@ -66,8 +71,7 @@ def test_it_fails_without_pooling_and_names_the_change_that_helps() -> None:
     assert not found.passed
     assert found.linkage.value > 0.5
     assert found.change is not None
-    assert found.change.what == "add anonymity = 10"
-    assert found.change.effect.startswith("linkage ")
+    assert change_in_words(found.change).startswith("add anonymity = 10: linkage ")
     changed = found.change.plan
     assert changed is not None
     after = judged(people, changed)
@@ -81,7 +85,7 @@ def test_too_few_in_a_joint_cluster_are_raised() -> None:
     found = judged(table(), plan(anonymity=3))
     assert not found.passed
     assert found.change is not None
-    assert found.change.what == "raise anonymity from 3 to 10"
+    assert change_in_words(found.change).startswith("raise anonymity from 3 to 10: ")
 
 
 def test_noise_does_not_hide_people_who_share_values() -> None:
@@ -100,15 +104,16 @@ def test_noise_does_not_hide_people_who_share_values() -> None:
 def test_of_large_tables_it_is_tried_on_records_protected_anew(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(module, "STRUCTURE", 100)
-    monkeypatch.setattr(module, "_TRIAL", 300)
+    monkeypatch.setattr(module, "_BY_STRUCTURE", 100)
+    monkeypatch.setattr(structure, "_TRIAL", 300)
     people = table(400, attributes=8)
     names = [name for name in people.columns if name != "region"]
     noisy = plan(epsilon=0.02, attributes={**dict.fromkeys(names, "confidential"),
                                            "region": "identifier"})  # fmt: skip
     found = judged(people, noisy).linkage
     assert found.measure == "linkage.structure"
-    assert "from a sample of 300 of 400 records, protected anew by the same plan" in found.reading
+    said = reading(found)
+    assert "from a sample of 300 of 400 records, protected again by the same plan" in said
     assert found.value > 0.9
 
 
@@ -116,34 +121,36 @@ def test_records_that_are_tried_have_the_noise_of_the_release(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """The attack finds everybody in these 2,400 records; 300 by the same plan hide 98%."""
-    monkeypatch.setattr(module, "_TRIAL", 300)
+    monkeypatch.setattr(structure, "_TRIAL", 300)
     people, random = table(2_400), np.random.default_rng(1)
-    look = glance.glance(people, protect(people, plan(epsilon=0.01), seed=1), random)
-    found = module.by_structure(look, EVERYTHING, random)
-    assert found is not None
-    assert (found.anew, found.attacked, found.known) == (8, 300, 2_400)
-    assert found.share > 0.9
+    release = protect(people, plan(epsilon=0.01), seed=1)
+    with examine(people, release, random=random) as seen:
+        found = structure.structure_figure(seen, EVERYTHING, Asked(most_by_structure=0, seed=1))
+    assert isinstance(found, Figure)
+    assert found.sample is not None
+    assert (found.sample.anew, found.sample.drawn, found.sample.of) == (8, 300, 2_400)
+    assert found.value > 0.9
 
 
-def test_a_sample_covers_the_figure_of_all(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_sample_covers_the_figure_of_all() -> None:
     people = table(3_000)
     release = protect(people, plan(epsilon=0.1), seed=3)
     names = [f"a{i}" for i in range(4)]
-    whole = linkage.nearest(
+    whole = nearest_linkage(
         people.select(names).to_numpy(), release.data.select(names).to_numpy(), sample=None
     )
-    monkeypatch.setattr(glance, "RECORDS", 300)
     covered = 0
     for seed in range(20):
         random = np.random.default_rng(seed)
-        found = glance.glance(people, release, random).nearest()
+        with examine(people, release, random=random, most=300) as seen:
+            found = link_to_nearest(seen)
         assert (found.attacked, found.known, found.records) == (300, 3_000, 3_000)
         covered += found.low <= whole.share <= found.high
     assert covered >= 17  # of 20; 19 are expected
 
 
 def test_lazy_tables_are_judged_like_those_in_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(glance, "RECORDS", 200)
+    monkeypatch.setattr(module, "LOOKED_AT", 200)
     monkeypatch.setattr(beside, "PART", 130)
     people = table().with_columns(
         a1=pl.when(pl.col("a1") > 900).then(None).otherwise("a1"),
@@ -214,12 +221,12 @@ def test_the_worst_scenario_counts() -> None:
     assert not told.passed
     assert told.linkage.measure == "risk.linkage_with_kept"
     (shown,) = [line for about, line in verdict_lines(told) if about == "Kept"]
-    assert shown.startswith("100% of released records have a combination of kept columns (region)")
+    assert shown.startswith("100% of released rows have a combination of kept columns (region)")
     known = judged(people, made_by, known=["region"])
     assert not known.passed
     assert known.linkage.attribute == "knows region"
     assert known.change is not None
-    assert known.change.what == "drop region, or mask it"
+    assert (known.change.kind, known.change.names) == ("drop", ("region",))
 
 
 def test_kept_columns_that_tell_pooled_records_apart() -> None:
@@ -227,10 +234,10 @@ def test_kept_columns_that_tell_pooled_records_apart() -> None:
     kinds = {**plan().attributes, "region": "kept"}
     found = judged(people.cast({"region": pl.String}), plan(anonymity=10, attributes=kinds))
     assert not found.passed
-    assert dict(verdict_lines(found))["Risk"].endswith("kept columns tell pooled records apart.")
+    assert dict(verdict_lines(found))["Risk"].count("kept columns tell pooled rows apart")
     change = found.change
     assert change is not None
-    assert change.what.startswith("mask what is kept (region)")
+    assert (change.kind, change.names) == ("mask kept", ("region",))
     assert change.plan is not None
     assert change.plan.confidential["region"].kind == "nominal"
 
@@ -244,38 +251,21 @@ def test_what_is_lost_for_nothing_is_won_back(settings: dict[str, Any], setting:
     assert found.passed
     assert found.usefulness.grade == "poor"
     assert found.change is not None
-    assert setting in found.change.what
+    assert setting in found.change.names
     assert found.change.plan is not None
     assert found.change.plan.anonymity == 10
 
 
-def test_associations_that_are_lost_are_kept_together() -> None:
-    job = np.random.default_rng(2).integers(0, 8, 600)
-    people = table(600).with_columns(
-        job=pl.Series(job).cast(pl.String), rank=pl.Series(job % 2).cast(pl.String)
-    )
-    kinds = {
-        "a0": "confidential", "a1": "confidential", "a2": "identifier", "a3": "identifier",
-        "region": "identifier", "job": Confidential(kind="nominal", categories=list("01234567")),
-        "rank": Confidential(kind="nominal", categories=list("01")),
-    }  # fmt: skip
-    found = judged(people, plan(anonymity=25, attributes=kinds))
-    assert found.usefulness.grade == "poor"
-    assert found.change is not None
-    assert found.change.plan is not None
-    assert found.change.plan.together == (("job", "rank"),)
-
-
 def test_pooling_proves_what_a_small_table_shows_by_chance() -> None:
-    proved = Figure("linkage.nearest", None, 0.12, "", high=0.1)
+    proved = Figure("linkage.nearest", None, 0.12, bound=0.1)
     assert grade_of(proved) == "good"
-    assert grade_of(replace(proved, high=None)) == "fair"
+    assert grade_of(replace(proved, bound=None)) == "fair"
     assert passes([proved])
     assert not passes([])
     found = evaluate(table(40), protect(table(40), plan(anonymity=10), seed=4))
     for figure in (f for f in found.figures if f.measure.startswith("linkage.")):
         assert figure.at_most <= LOW_LINKAGE
-        assert "pooling leaves nobody a better chance than 1 in 10" in figure.reading
+        assert "pooling proves a chance of at most 1 in 10" in reading(figure)
 
 
 def test_nothing_of_it_is_on_the_certificate() -> None:
@@ -316,7 +306,7 @@ def test_what_is_lost_is_what_evaluate_measures() -> None:
     people = table()
     release = protect(people, plan(), seed=1)
     found, evaluation = verdict(people, release, seed=1), evaluate(people, release)
-    for figure in losses_of(evaluation.pair):
+    for figure in losses_of(evaluation.seen):
         if figure.measure != "utility.quantiles":
             assert figure.value == evaluation.value(figure.measure, figure.attribute)
             assert figure in found.figures

@@ -29,6 +29,7 @@ from microveil.compare import estimates
 from microveil.compare.estimates import Interval, Weights
 from microveil.measures import category_distances as categorical
 from microveil.measures import distances as utility
+from microveil.show.words.readings import label_of, reading
 
 pytestmark = pytest.mark.filterwarnings("ignore::microveil.PrivacyWarning")
 random = np.random.default_rng(5)
@@ -133,8 +134,8 @@ def test_equal_weights_are_none_and_their_scale_does_not_matter(
             measure(original, masked, uneven), rel=1e-7, abs=1e-7
         )
     codes, others = original[:, 0].astype(int) % 3, masked[:, 0].astype(int) % 3
-    assert categorical.interval_overlap(codes, others, equal) == pytest.approx(
-        categorical.interval_overlap(codes, others)
+    assert categorical.share_overlap(codes, others, equal) == pytest.approx(
+        categorical.share_overlap(codes, others)
     )
     assert categorical.total_variation(codes, others, equal) == pytest.approx(
         categorical.total_variation(codes, others)
@@ -155,8 +156,8 @@ def test_evaluate_weighs_by_the_plans_weight_and_says_so() -> None:
     assert found.value("utility.means", "income") == pytest.approx((after - before) / spread)
     assert found.value("utility.totals", "income") == pytest.approx(after / before - 1)
     figure = next(f for f in found.figures if f.measure == "utility.means")
-    assert figure.label == "difference in means, weighted"
-    assert "the weighted mean" in figure.reading
+    assert label_of(figure) == "difference in means, weighted"
+    assert "the weighted mean" in reading(figure)
     assert found.to_frame()["weighted"].any()
     unweighted = evaluate(table, protect(table, plan("kept"), seed=1))
     assert not any(f.weighted for f in unweighted.figures)

@@ -28,10 +28,11 @@ from microveil import (
     protect,
     protect_file,
 )
-from microveil.attacks import linkage
+from microveil.attacks.one_to_one import one_to_one_linkage
 from microveil.core.choices import Pooling
 from microveil.engines.memory import MemoryEngine
 from microveil.show.certificates import how_hidden
+from microveil.show.words.readings import reading
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore:.*iDP publishes the category", "ignore:.*the data decided", "ignore:.*voids the claim"
@@ -217,7 +218,7 @@ def test_someone_who_forms_the_joint_clusters_anew_finds_one_in_k(pooling: Pooli
     found = linked_by_joint_clusters(data.to_numpy(), masked, 10)
     assert 0.06 < found <= 0.1 + 1e-9
     alone = protect(data, chosen.replace(anonymity=0), seed=1).data.to_numpy()
-    assert linkage.one_to_one(data.to_numpy(), alone).share > 0.9
+    assert one_to_one_linkage(data.to_numpy(), alone).share > 0.9
 
 
 def posterior(exchanges: Any, masked: tuple[tuple[int, int], ...]) -> set[Fraction]:  # noqa: ANN401
@@ -322,7 +323,7 @@ def test_l_diversity_and_t_closeness_are_measured() -> None:
     (constant,) = [f for f in evaluation.figures
                    if (f.measure, f.attribute) == ("risk.joint_distinct_least", "sex")]  # fmt: skip
     assert constant.value == 1
-    assert "in 100.0% of joint clusters all agree" in constant.reading
+    assert "in 100% of joint clusters all agree" in reading(constant)
     assert evaluation.value("risk.joint_distance_largest", "sex") == 0
 
 

@@ -15,6 +15,7 @@ from microveil.core.choices import GuaranteeName, MethodName, Partition
 from microveil.errors import noted
 from microveil.measures.expected_error import expected_error
 from microveil.plan.scenarios import Scenario
+from microveil.show.words.readings import reading
 from tests.release.brute import centroids_of
 
 RANDOM = np.random.default_rng(6)
@@ -217,4 +218,4 @@ def test_totals_by_stratum_are_weighted_by_the_sampling_weight() -> None:
     moved = np.abs(after - before).sum() / before.sum()
     assert found.value == pytest.approx(moved)
     assert found.weighted
-    assert found.reading.startswith("weighted totals of 3 strata")
+    assert reading(found).startswith("weighted totals of 3 strata")

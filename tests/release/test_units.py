@@ -24,8 +24,9 @@ from microveil import (
     verdict,
 )
 from microveil.attacks.whole_units import UnitsLinked, link_units
+from microveil.compare.examined import examine
 from microveil.compare.figures import Figure
-from microveil.compare.pairing import Pair, pair_up
+from microveil.compare.pairing import Pair, pair_tables
 from microveil.core.choices import GuaranteeName, MethodName, Pooling
 from microveil.core.joint_units import cluster_units
 from microveil.core.methods import METHODS
@@ -33,7 +34,6 @@ from microveil.core.noise import SeededWords
 from microveil.engines.memory import ReleasedInMemory
 from microveil.errors import noted
 from microveil.judge.explore import explore
-from microveil.judge.glance import glance
 from microveil.judge.next_step import next_step
 from microveil.plan.problems import plan_and_problems
 from microveil.release.ledger import Ledger, declare
@@ -341,9 +341,7 @@ def _refused_or_bounded(method: MethodName, guarantee: GuaranteeName) -> None:
 
 
 def beside(table: pl.DataFrame, release: Release) -> Pair:
-    return pair_up(
-        table, release, detail=None, aligned=False, attributes=None, target=None
-    )  # fmt: skip
+    return pair_tables(table, release.data, release.detail, release.plan)
 
 
 def test_pooling_hides_households_also_where_a_pseudonym_tells_who_they_are() -> None:
@@ -367,11 +365,11 @@ def test_pooling_hides_households_also_where_a_pseudonym_tells_who_they_are() ->
 def test_what_to_do_where_units_are_found() -> None:
     plan = PLAN.replace(anonymity=2, attributes={**ROLES, "home": "pseudonym"}, epsilon=3000)
     table = households(300)
-    look = glance(table, protect(table, plan, seed=1), np.random.default_rng(1))
-    figure = Figure("risk.linkage_of_units", None, 0.4, "")
-    change = next_step(look, [figure], (), seed=1)
+    release = protect(table, plan, seed=1)
+    with examine(table, release, random=np.random.default_rng(1)) as seen:
+        change = next_step(seen, [Figure("risk.linkage_of_units", None, 0.4)], (), seed=1)
     assert change is not None
-    assert change.what == "set anonymity = 10"
+    assert (change.kind, change.most) == ("pool", 10)
 
 
 def test_the_attack_on_units_by_hand() -> None:

@@ -6,9 +6,9 @@ import streamlit as st
 
 from microveil.app.markup import items, message
 from microveil.app.session_state import Protected, remember
+from microveil.attacks.registry import INFORMED
 from microveil.errors import MicroveilError
 from microveil.lab.benchmark import QUICK_RECORDS, Benchmark, attack_beside_others
-from microveil.lab.benchmark.benchmark_attacks import INFORMED
 
 if TYPE_CHECKING:
     import altair as alt

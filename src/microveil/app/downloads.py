@@ -8,7 +8,7 @@ from typing import NamedTuple
 from microveil.app.upload import private_folder
 from microveil.errors import noted
 from microveil.formats import Table
-from microveil.judge.evaluation import Evaluation
+from microveil.judge.evaluated import Evaluation
 from microveil.release.release import Release
 
 HAS_REPORT = find_spec("vl_convert") is not None

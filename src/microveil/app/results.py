@@ -12,12 +12,13 @@ from microveil.app.downloads import HAS_REPORT, release_files, report_of
 from microveil.app.figures_table import readings_of, remarks
 from microveil.app.markup import graded, items, message, readings, scenario_table, verdict_box
 from microveil.app.session_state import KEY, Chosen, Protected, remember
-from microveil.compare.figures import LINKAGE, percent
+from microveil.attacks.registry import LINKAGE
 from microveil.errors import MicroveilError, noted
 from microveil.formats import FORMATS, WRITABLE
 from microveil.judge.change import Change
-from microveil.judge.evaluation import Evaluation, also_known, evaluate
-from microveil.judge.grades import PUBLISH, RULES, how_risky, how_useful, passes, said_of
+from microveil.judge.evaluated import Evaluation
+from microveil.judge.evaluation import also_known, evaluate
+from microveil.judge.grades import passes
 from microveil.judge.next_step import next_step_after
 from microveil.plan.plan import Plan
 from microveil.release.certificate import Certificate
@@ -25,6 +26,15 @@ from microveil.release.protect import protect
 from microveil.show.charts.histograms import Shares
 from microveil.show.evaluations import scenarios_side_by_side
 from microveil.show.shapes import shapes_of_masked
+from microveil.show.words.grading import (
+    PUBLISH,
+    RULES,
+    change_in_words,
+    passes_or_not,
+    risk_card,
+    usefulness_card,
+)
+from microveil.show.words.numbers import percent
 
 
 def protect_step(chosen: Chosen, plan: Plan | None) -> Protected | None:
@@ -80,9 +90,9 @@ def judge_step(outcome: Protected) -> Evaluation:
         shapes = remember(
             "shapes", outcome, lambda: shapes_of_masked(outcome.original.data, outcome.release)
         )
-    useful_card, risky_card = how_useful(found.figures), how_risky(found.figures)
-    to_change = [f"To change: {change}."] if change is not None else []
-    st.html(verdict_box(risky_card.grade, [said_of(found.figures), *to_change]))
+    useful_card, risky_card = usefulness_card(found.figures), risk_card(found.figures)
+    to_change = [f"To change: {change_in_words(change)}."] if change is not None else []
+    st.html(verdict_box(risky_card.grade, [passes_or_not(found.figures), *to_change]))
     for column, card in zip(st.columns(2), (useful_card, risky_card), strict=True):
         with column.container(border=True, height="stretch"):
             st.subheader(card.question, anchor=False)

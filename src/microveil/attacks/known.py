@@ -1,12 +1,13 @@
-"""Two tables as an intruder meets them: by what is known of people."""
+"""Two tables as an attacker meets them: by what is known of people."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import polars as pl
 
+from microveil.compare.examined import Examined
 from microveil.compare.paired_columns import MISSING, compare_numbers
 from microveil.compare.pairing import Pair
 from microveil.engines.dtypes import column_of, polars_of
@@ -18,7 +19,7 @@ from microveil.types import Integers, Reals
 EVERYTHING = Scenario()
 """Someone who knows all masked attributes of everybody."""
 
-Kind = Literal["number", "ordinal", "nominal", "exact"]
+KnownAs = Literal["number", "ordinal", "nominal", "exact"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,11 +28,20 @@ class Known:
 
     original: Reals
     masked: Reals
-    kinds: tuple[Kind, ...]
+    kinds: tuple[KnownAs, ...]
 
-    def columns(self, kind: Kind) -> list[int]:
-        """Return which attributes are of a kind."""
-        return [number for number, other in enumerate(self.kinds) if other == kind]
+    @property
+    def tables(self) -> tuple[Reals, Reals]:
+        """The two tables."""
+        return self.original, self.masked
+
+    @property
+    def given(self) -> dict[str, Any]:
+        """Which attributes are nominal, and which are published as they are."""
+        return {
+            kind: [number for number, other in enumerate(self.kinds) if other == kind]
+            for kind in ("nominal", "exact")
+        }
 
 
 def scenarios_of(
@@ -69,6 +79,11 @@ def proved(plan: Plan | None, scenario: Scenario) -> int | None:
     return next((group.anonymity for group in groups), None)
 
 
+def known_of(seen: Examined, scenario: Scenario) -> Known:
+    """Take what is known out of the records that are looked at, which are paired."""
+    return what_is_known(seen.pair if scenario.known is None else seen.given, scenario)
+
+
 def what_is_known(pair: Pair, scenario: Scenario) -> Known:
     """Take what is known out of two tables whose records are aligned.
 
@@ -85,7 +100,7 @@ def what_is_known(pair: Pair, scenario: Scenario) -> Known:
     return Known(np.column_stack(original), np.column_stack(masked), kinds)
 
 
-def _column(pair: Pair, name: str) -> tuple[Kind, Reals, Reals]:
+def _column(pair: Pair, name: str) -> tuple[KnownAs, Reals, Reals]:
     if name in pair.numeric:
         at = pair.numeric.index(name)
         return "number", pair.matched[:, at], pair.released[:, at]

@@ -3,7 +3,7 @@
 Rows of a unit can be told by its pseudonym, or where that is not released by what they have in
 common: the attributes with one value per unit, and kept columns that are the same in all records of
 every unit. Rows that agree in all of it are taken for a unit, rightly or wrongly. Of those with the
-same kept columns, and if there are any with as many rows, the intruder picks the one whose members
+same kept columns, and if there are any with as many rows, the attacker picks the one whose members
 are nearest: by mean, least and greatest value of every attribute.
 """
 
@@ -12,12 +12,17 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
+from microveil.compare.asked import Asked
 from microveil.compare.encoding import encoded
-from microveil.compare.figures import Figure, Items, percent
+from microveil.compare.examined import Examined
+from microveil.compare.figures import Fact, Figure
 from microveil.compare.pairing import Pair
 from microveil.engines.dtypes import polars_of
 from microveil.engines.layout import Layout, numbered
+from microveil.plan.scenarios import Scenario
 from microveil.types import Integers, Reals
+
+_MOST_RECORDS = 200_000
 
 
 @dataclass(frozen=True)
@@ -53,21 +58,15 @@ def link_units(pair: Pair) -> UnitsLinked | None:
     return UnitsLinked(share, 1 / len(rows), len(known), by)
 
 
-def unit_linkage_figures(pair: Pair) -> Items:
-    """Look for every unit, where there is anything to look for."""
-    linked = link_units(pair)
-    if linked is not None:
-        yield linked_units_figure(linked)
-
-
-def linked_units_figure(linked: UnitsLinked) -> Figure:
-    """Say how many units were found, and by whom."""
-    return Figure(
-        "risk.linkage_of_units", None, linked.share,
-        f"{percent(linked.share)} of {linked.units:,} units could be found by someone who knows "
-        f"all records of theirs and tells rows of one unit by {', '.join(linked.by)}; by chance "
-        f"{percent(linked.chance)}; higher is riskier",
-    )  # fmt: skip
+def unit_linkage_figure(seen: Examined, _: Scenario, asked: Asked) -> Figure | None:
+    """Look for every unit by all of its records; None where there is nothing to look for."""
+    if seen.planned.unit is None:
+        return None
+    linked = link_units(seen.of_units(_MOST_RECORDS, np.random.default_rng(asked.seed)).pair)
+    if linked is None:
+        return None
+    facts: dict[str, Fact] = {"chance": linked.chance, "units": linked.units, "by": linked.by}
+    return Figure("risk.linkage_of_units", None, linked.share, facts)
 
 
 def _of_people(pair: Pair, name: str) -> pl.Series:

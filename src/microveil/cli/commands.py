@@ -275,7 +275,6 @@ def protect_command(
     """
     from microveil.cli.job import ProtectJob
     from microveil.cli.screens_of_commands import show_verdict
-    from microveil.judge.grades import PUBLISH
     from microveil.judge.verdict import Verdict
     from microveil.plan.flags import plan_for_columns, settings_from_file, with_scenario
     from microveil.plan.plan import read_text
@@ -283,6 +282,7 @@ def protect_command(
     from microveil.release.key import key_of
     from microveil.release.ledger import check_left
     from microveil.show.certificates import show_release, show_stamp
+    from microveil.show.words.grading import PUBLISH
 
     _check_report(report, overwrite=overwrite, source=data.path)
     job = ProtectJob(

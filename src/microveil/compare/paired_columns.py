@@ -67,11 +67,11 @@ def choose(
     for name in (name for name in table.columns if name != target):
         original, released = column_of(source, name), column_of(table, name)
         kinds = {kind_of(original), kind_of(released)}
-        reason = None if "numbers" in kinds else _not_categories(original, kinds)
-        if reason is None:
+        absent = None if "numbers" in kinds else _not_categories(name, original, kinds)
+        if absent is None:
             chosen.append(name)
         else:
-            left_out.append(NotComputed((), reason, name))
+            left_out.append(absent)
     return chosen, left_out
 
 
@@ -99,18 +99,18 @@ def kind_of(column: nw.Series[Any]) -> Compared | None:
     return None if category_values(column)[1] == "other values" else "categories"
 
 
-def _not_categories(column: nw.Series[Any], kinds: set[Compared | None]) -> str | None:
-    """Say why a column of the original is not compared as categories, if it is not."""
+def _not_categories(
+    name: str, column: nw.Series[Any], kinds: set[Compared | None]
+) -> NotComputed | None:
+    """Return why a column of the original is not compared as categories, if it is not."""
     if None in kinds:
-        return "it holds neither numbers nor categories"
+        return NotComputed((), "neither_numbers_nor_categories", name)
     values = column.drop_nulls()
     found = values.n_unique() if len(values) else 0
-    advice = "if they are categories, name it in attributes"
     if found > MOST_CATEGORIES:
-        return f"it has {found:,} different values, more than {MOST_CATEGORIES}; {advice}"
-    if 1 < found == len(values):
-        return f"every value in the original is different; {advice}"
-    return None
+        facts = {"found": found, "most": MOST_CATEGORIES}
+        return NotComputed((), "too_many_values", name, facts)
+    return NotComputed((), "all_different", name) if 1 < found == len(values) else None
 
 
 def compare_numbers(name: str, original: nw.Series[Any], released: nw.Series[Any]) -> Numbers:

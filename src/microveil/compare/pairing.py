@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 
 from microveil.compare.estimates import Weights, standard_deviations
-from microveil.compare.figures import NotComputed, duration
+from microveil.compare.figures import NotComputed
 from microveil.compare.paired_columns import (
     MISSING,
     Categories,
@@ -22,17 +22,14 @@ from microveil.compare.paired_columns import (
 from microveil.engines.dtypes import column_of
 from microveil.engines.memory import open_table
 from microveil.errors import DataError, FileError
-from microveil.formats import load, sha256_of, source_of
+from microveil.formats import sha256_of
 from microveil.plan.plan import Plan
 from microveil.release.detail import Detail
-from microveil.release.release import Release, certificate_beside
+from microveil.release.release import certificate_beside
 from microveil.types import Booleans, Integers, Reals, UserTable
 
-NOT_ALIGNED = (
-    "which record is whose is not known, so records cannot be compared one by one; give the "
-    "private detail of the release (--detail FILE, detail=), or say that its rows are in the order "
-    "of the original (--aligned, aligned=True)"
-)
+NOT_PAIRED = "not_paired"
+"""The reason why records are not compared one by one: which one is whose is not known."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,14 +124,13 @@ class Pair:
             return None
         return Weights(self.weights.original[original], self.weights.released[released])
 
-    def deviations(self, name: str, number: float, weights: Weights | None = None) -> str:
-        """Write so many standard deviations of an attribute; of times also how long that is."""
-        words = f"{number:.3g} standard deviations"
+    def span(self, name: str, deviations: float, weights: Weights | None = None) -> float | None:
+        """Return how long so many standard deviations are in microseconds; None if not a time."""
         if name not in self.lengths:
-            return words
+            return None
         values = present(self.original[:, self.numeric.index(name)])
         one = deviation(values, weights and weights.original) * self.lengths[name]
-        return f"{words} ({duration(number * one)})"
+        return float(deviations * one)
 
 
 def present(column: Reals) -> Reals:
@@ -184,48 +180,51 @@ def without_constants(pair: Pair) -> tuple[Pair, list[NotComputed]]:
 def _nothing(values: Booleans, masked: Booleans) -> str | None:
     if values.any() and masked.any():
         return None
-    return f"every value is missing in the {'release' if values.any() else 'original'}"
+    return "all_missing_in_release" if values.any() else "all_missing_in_original"
 
 
 def _constant(values: Reals, masked: Reals) -> str | None:
     if deviation(values):
         return None
-    changed = "unchanged" if np.all(masked == values[0]) else "changed"
-    return f"constant in the original, so without a scale; {changed} in the release"
+    return "constant_unchanged" if np.all(masked == values[0]) else "constant_changed"
 
 
-@dataclass(frozen=True, eq=False)
-class _Opened:
-    """A release as it was given."""
-
-    table: nw.DataFrame[Any]
-    detail: Detail | None
-    plan: Plan | None
-
-
-def pair_up(
+def pair_tables(
     original: UserTable,
-    release: Release | UserTable,
+    released: UserTable,
+    detail: Detail | None = None,
+    plan: Plan | None = None,
     *,
-    detail: Detail | str | Path | None,
-    aligned: bool,
-    attributes: Sequence[str] | None,
-    target: str | None,
+    positions: Integers | None = None,
+    attributes: Sequence[str] | None = None,
+    target: str | None = None,
 ) -> Pair:
-    """Open both, check that they belong together, and align them if that is possible."""
-    opened = _open_release(release, detail, aligned=aligned)
-    source, table = _open(original, opened.plan), opened.table
+    """Compare two tables in memory, attribute by attribute.
+
+    Parameters
+    ----------
+    original, released
+        The two tables.
+    detail, plan
+        What is known of how the release was made.
+    positions
+        Where each released record stood in the original; by default as the detail says.
+    attributes, target
+        As for `evaluate`.
+    """
+    if positions is None and detail is not None:
+        positions = detail.positions
+    source, table = open_table(original), open_table(released)
     unknown = [name for name in table.columns if name not in source.columns]
     if unknown:
         raise DataError(
             f"column {unknown[0]!r} of the release is not in the original; "
             "compare a release with the table it was made from"
         )
-    names, left_out = _attributes(source, opened, attributes, target)
-    positions = positions_of(len(source), len(table), opened.detail, opened.plan, aligned=aligned)
+    names, left_out = _attributes(source, table, plan, attributes, target)
     order = None if positions is None else np.argsort(positions, kind="stable")
     rows = slice(None) if order is None else order
-    compared = [compare(name, source, table, opened.plan) for name in names]
+    compared = [compare(name, source, table, plan) for name in names]
     numbers = [attribute for attribute in compared if isinstance(attribute, Numbers)]
     categorical = [attribute for attribute in compared if isinstance(attribute, Categories)]
     return Pair(
@@ -239,10 +238,10 @@ def pair_up(
         categorical=tuple(replace(a, released=a.released[rows]) for a in categorical),
         positions=None if positions is None else positions[rows],
         order=order,
-        detail=opened.detail,
-        plan=opened.plan,
+        detail=detail,
+        plan=plan,
         left_out=tuple(left_out),
-        weights=_weights(source, table, opened.plan, rows),
+        weights=_weights(source, table, plan, rows),
     )
 
 
@@ -268,30 +267,6 @@ def _side_by_side(columns: list[Reals], records: int) -> Reals:
     return np.column_stack(columns) if columns else np.empty((records, 0))
 
 
-def _open(data: UserTable, plan: Plan | None) -> nw.DataFrame[Any]:
-    return open_table((load(data, **plan.reading) if plan else load(data)).data)
-
-
-def _open_release(
-    release: Release | UserTable,
-    detail: Detail | str | Path | None,
-    *,
-    aligned: bool,
-) -> _Opened:
-    if isinstance(release, Release):
-        if detail is not None or aligned:
-            raise DataError("a Release knows its own row order; leave out detail and aligned")
-        return _Opened(open_table(release.data), release.detail, release.plan)
-    if isinstance(detail, str | Path):
-        detail = Detail.read(detail)
-    source = source_of(release)
-    if source is not None and source.path is not None:
-        check_belongs(source.path, detail)
-    plan = detail.plan if detail else None
-    table = load(release, verbatim=plan.verbatim if plan else ())  # nothing missing is written
-    return _Opened(open_table(table.data), detail, plan)
-
-
 def check_belongs(path: Path, detail: Detail | None) -> None:
     """Refuse a protected file beside the certificate, or with the detail, of another release."""
     certificate_beside(path)
@@ -305,16 +280,17 @@ def check_belongs(path: Path, detail: Detail | None) -> None:
 
 def _attributes(
     source: nw.DataFrame[Any],
-    opened: _Opened,
+    table: nw.DataFrame[Any],
+    plan: Plan | None,
     chosen: Sequence[str] | None,
     target: str | None,
 ) -> tuple[tuple[str, ...], list[NotComputed]]:
     """Choose what to compare: what was asked for, else what the plan masks, else all that can."""
     left_out: list[NotComputed] = []
-    if chosen is None and opened.plan is not None:
-        chosen = list(opened.plan.confidential)
+    if chosen is None and plan is not None:
+        chosen = list(plan.confidential)
     if chosen is None:
-        chosen, left_out = choose(source, opened.table, target)
+        chosen, left_out = choose(source, table, target)
     if not chosen:
         raise DataError(
             "original and release have no column of numbers or categories in common to compare"
@@ -335,7 +311,7 @@ def positions_of(
         return _checked_positions(records, released, detail, plan)
     if aligned and released != records:
         raise DataError(
-            f"aligned rows must be as many in both, found {records:,} records in the original "
+            f"aligned tables must have the same number of rows, found {records:,} in the original "
             f"and {released:,} in the release"
         )
     if released > records:

@@ -48,6 +48,11 @@ class BesideHere:
     inferred: bool = False
     progress: Progress | None = None
 
+    @property
+    def in_memory(self) -> bool:
+        """Whether both tables are in memory."""
+        return not any(isinstance(table, pl.LazyFrame) for table in (self.original, self.released))
+
     @cached_property
     def originals(self) -> int:
         """Number of records in the original."""

@@ -1,56 +1,30 @@
-"""Measures of a release against its original: utility, risk and learning."""
+"""Evaluation: every measure and attack of the registries, on one path for tables of all sizes."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
-from functools import partial
-from itertools import chain
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from microveil.attacks.known import EVERYTHING, scenarios_of
-from microveil.attacks.linkage import Linked
-from microveil.attacks.risk_figures import (
-    class_figures,
-    combination_figures,
-    kept_figures,
-    linkage_figures,
-    nearest_of,
-)
-from microveil.attacks.whole_units import unit_linkage_figures
-from microveil.compare.figures import LINKAGE, MEASURES, Figure, Items, NotComputed, in_order
-from microveil.compare.pairing import NOT_ALIGNED, Pair, complete_in, pair_up, without_constants
-from microveil.engines.classes import Count, quasi_identifier_classes
+from microveil.attacks.registry import ATTACKS
+from microveil.compare.asked import Asked, Scale
+from microveil.compare.examined import Examined, examine
+from microveil.compare.figures import Figure, Items, Need, NotComputed, Sample, figures_in
+from microveil.compare.pairing import NOT_PAIRED, complete_in
 from microveil.errors import DataError
 from microveil.judge.evaluated import Evaluation
-from microveil.judge.glance import Glance, of_drawn
-from microveil.judge.large import Large, opened_if_large
 from microveil.judge.next_step import next_step
-from microveil.judge.sampled import (
-    SAMPLED,
-    Attacks,
-    Measured,
-    check_target,
-    classes_of,
-    figures_of_sample,
-    notes_on,
-)
-from microveil.measures.distances import Scale
-from microveil.measures.learning import F_MEASURES, learning_figures
-from microveil.measures.pooling_figures import pooling_figures
+from microveil.judge.registry import MEASURES
+from microveil.measures.registry import FAMILIES, Family
 from microveil.plan.scenarios import Scenario
 from microveil.release.detail import Detail
 from microveil.release.release import Release
 from microveil.types import Progress, UserTable
 
-ONE_BY_ONE = (
-    "utility.mean_sse", "utility.sse_sst", "utility.il1s", "utility.unchanged",
-    "risk.rank_disclosure", "risk.value_disclosure",
-)  # fmt: skip
-"""What compares records one by one, besides linkage."""
-
-__all__ = ["MEASURES", "Evaluation", "Figure", "NotComputed", "also_known", "evaluate"]
+_GROUPS = 10
+_T = 2.262  # Student's t with as many groups less one, for 95%
 
 
 def evaluate(
@@ -108,7 +82,7 @@ def evaluate(
     quasi_identifiers
         Columns of the release that others may know of a person.
     known, people
-        An intruder to try besides one who knows all masked attributes of everybody: someone who
+        An attacker to try besides one who knows all masked attributes of everybody: someone who
         knows these columns only, or only this share of the people. A kept column is known exactly.
         The plan's scenarios are tried too.
     scale
@@ -139,144 +113,148 @@ def evaluate(
     """
     if isinstance(quasi_identifiers, str):
         quasi_identifiers = [quasi_identifiers]
-    attributes = [attributes] if isinstance(attributes, str) else attributes
-    measured = Measured(scale, rank_percent, deviations)
-    asked = _Asked(measured, quasi_identifiers, known, people, linkage_sample, seed)
-    learn = None if target is None else partial(
-        learning_figures, target=target, estimator=estimator, train=train, seed=seed
+    asked = Asked(
+        scale, rank_percent, deviations, tuple(quasi_identifiers), target, estimator, train,
+        most_attacked=linkage_sample, seed=seed,
     )  # fmt: skip
-    with opened_if_large(
-        original, release, detail=detail, aligned=aligned, progress=progress
-    ) as large:
-        if large is not None:
-            return _evaluate_sample(large, attributes, check_target(target), asked, learn)
-    name = target if isinstance(target, str) else None
-    given = pair_up(
-        original, release, detail=detail, aligned=aligned, attributes=attributes, target=name
-    )
-    return _evaluate_whole(given, asked, learn)
+    with examine(
+        original,
+        release,
+        random=np.random.default_rng(seed),
+        detail=detail,
+        aligned=aligned,
+        attributes=[attributes] if isinstance(attributes, str) else attributes,
+        target=target if isinstance(target, str) else None,
+        progress=progress,
+    ) as seen:
+        _check_target(seen, target)
+        return _evaluated(seen, asked, scenarios_of(seen.given, known, people))
 
 
-@dataclass(frozen=True)
-class _Asked:
-    """What to measure, and whom to look for."""
-
-    measured: Measured
-    quasi_identifiers: Sequence[str]
-    known: Sequence[str]
-    people: float
-    linkage_sample: int | None
-    seed: int
+def _check_target(seen: Examined, target: Any) -> None:  # noqa: ANN401 - a name, or classes
+    if not (seen.whole or target is None or isinstance(target, str)):
+        raise DataError(
+            "target must be the name of a column where the table is too large to be looked at as "
+            "a whole; add the classes to the original as a column"
+        )
 
 
-def _evaluate_whole(
-    given: Pair, asked: _Asked, learn: Callable[[Pair], Items] | None
-) -> Evaluation:
-    """Measure two tables that are in memory."""
-    scenarios = scenarios_of(given, asked.known, asked.people)
-    pair, left_out = without_constants(given)
-    drawn: dict[str, Any] = {"sample": asked.linkage_sample, "seed": asked.seed}
-    figures = _figures(
-        pair,
-        asked,
-        learn,
-        count=partial(quasi_identifier_classes, pair.table.to_native()),
-        nearest=partial(nearest_of, pair, **drawn),
-        values=asked.measured.figures(pair),
-        attacks=chain(
-            linkage_figures(pair, **drawn),
-            *(linkage_figures(given, scenario=scenario, **drawn) for scenario in scenarios),
-            unit_linkage_figures(pair),
-        ),
-    )
-    found = [*given.left_out, *left_out, *figures]
+def _evaluated(seen: Examined, asked: Asked, scenarios: tuple[Scenario, ...]) -> Evaluation:
+    found = [*seen.left_out, *_items(seen, asked, scenarios)]
+    figures = in_order(figures_in(found))
+    step = None
+    if not seen.whole and seen.plan is not None:
+        step = next_step(seen, figures, scenarios, seed=asked.seed)
+    before, after = (int(np.count_nonzero(~each)) for each in complete_in(seen.pair))
     return Evaluation(
-        records=len(pair.original),
-        released=len(pair.released),
-        attributes=given.attributes,
-        figures=in_order(item for item in found if isinstance(item, Figure)),
+        records=seen.beside.originals,
+        released=seen.records,
+        incomplete=(before, after),
+        attributes=seen.given.attributes,
+        figures=figures,
         not_computed=tuple(item for item in found if isinstance(item, NotComputed)),
-        notes=tuple(_notes(pair)),
-        pair=given,
+        seen=seen,
         scenarios=scenarios,
-    )
-
-
-def _evaluate_sample(
-    large: Large,
-    attributes: Sequence[str] | None,
-    target: str | None,
-    asked: _Asked,
-    learn: Callable[[Pair], Items] | None,
-) -> Evaluation:
-    """Measure records that were drawn, and look for their people in the whole release."""
-    beside, random = large.beside, np.random.default_rng(asked.seed)
-    unit = None if large.plan is None else large.plan.unit
-    original, released = beside.draw(SAMPLED, random, unit)
-    few = None if large.detail is None else of_drawn(large.detail, beside, len(released))
-    given = pair_up(
-        original, released, detail=few, aligned=large.aligned and few is None,
-        attributes=attributes, target=target,
-    )  # fmt: skip
-    if beside.records == len(given.released):
-        return _evaluate_whole(given, asked, learn)
-    scenarios = scenarios_of(given, asked.known, asked.people)
-    pair, left_out = without_constants(given)
-    look = None if large.plan is None else Glance(beside, large.plan, original, released, pair)
-    attacks = Attacks(look, asked.linkage_sample, random)
-    figures = _figures(
-        pair,
-        asked,
-        learn,
-        count=partial(classes_of, beside),
-        nearest=attacks.nearest,
-        values=figures_of_sample(pair, asked.measured, beside.records, random),
-        attacks=chain(*map(attacks.figures, (EVERYTHING, *scenarios)), unit_linkage_figures(pair)),
-    )
-    found = [*given.left_out, *left_out, *figures]
-    computed = in_order(item for item in found if isinstance(item, Figure))
-    step = None if look is None else next_step(look, computed, scenarios, seed=asked.seed)
-    return Evaluation(
-        records=beside.originals,
-        released=beside.records,
-        attributes=given.attributes,
-        figures=computed,
-        not_computed=tuple(item for item in found if isinstance(item, NotComputed)),
-        notes=(*notes_on(beside, len(pair.released)), *_notes(pair)),
-        pair=given,
-        scenarios=scenarios,
-        drawn=len(pair.released),
+        drawn=None if seen.whole else seen.drawn,
         change=step,
     )
 
 
-def _figures(
-    pair: Pair,
-    asked: _Asked,
-    learn: Callable[[Pair], Items] | None,
-    *,
-    count: Count,
-    nearest: Callable[[Scenario], Linked],
-    values: Items,
-    attacks: Iterable[Figure | NotComputed],
-) -> Items:
+def _items(seen: Examined, asked: Asked, scenarios: Sequence[Scenario]) -> Items:
     """Measure two tables in every respect."""
-    yield from class_figures(count, asked.quasi_identifiers)
-    yield from kept_figures(pair, count, nearest)
-    yield from combination_figures(pair, count)
-    yield from pooling_figures(pair, count)
-    if not pair.attributes:
+    lacking = _lacking(seen, asked)
+    for need in lacking:
+        ids = tuple(id_ for id_, row in MEASURES.items() if _first(row.needs, lacking) == need)
+        if ids:
+            yield NotComputed(ids, NOT_PAIRED if need == "paired" else f"no_{need}")
+    for family in FAMILIES:
+        if not _first(family.needs, lacking) and (seen.pair.attributes or not family.of_records):
+            yield from family_items(family, seen, asked)
+    if seen.pair.attributes:
+        yield from attack_items(seen, asked, (EVERYTHING, *scenarios), lacking)
+
+
+def _lacking(seen: Examined, asked: Asked) -> dict[Need, None]:
+    """Return what is not known of a release; a control is only drawn by the benchmark."""
+    lacks: dict[Need, bool] = {
+        "paired": not seen.paired,
+        "plan": seen.plan is None,
+        "detail": seen.pair.clusters is None,
+        "target": asked.target is None,
+        "quasi-identifiers": not asked.quasi_identifiers,
+    }
+    return dict.fromkeys(need for need, lacking in lacks.items() if lacking)
+
+
+def _first(needs: Sequence[Need], lacking: dict[Need, None]) -> Need | None:
+    return next((need for need in needs if need in lacking), None)
+
+
+def family_items(family: Family, seen: Examined, asked: Asked) -> Items:
+    """Compute a family of measures; of drawn records also how far off all records may be.
+
+    The drawn records are parted at random into ten groups that are measured as well: how much the
+    groups differ tells how much samples differ (the method of random groups).
+    """
+    if seen.whole or not family.of_records:
+        yield from family.compute(seen, asked)
         return
-    yield from values
-    if pair.positions is None:
-        yield NotComputed(LINKAGE, f"attacks could not be scored: {NOT_ALIGNED}")
-        yield NotComputed(ONE_BY_ONE, NOT_ALIGNED)
-    else:
-        yield from attacks
-    if learn is None:
-        yield NotComputed(F_MEASURES, "no target was named")
-    else:
-        yield from learn(pair)
+    random = np.random.default_rng(asked.seed)
+    parts = np.array_split(random.permutation(len(seen.pair.released)), _GROUPS)
+    groups = [_values(family.compute(seen.some(np.sort(part)), asked)) for part in parts]
+    for item in family.compute(seen, asked):
+        if isinstance(item, NotComputed):
+            yield item
+        elif not MEASURES[item.measure].of_sample:
+            yield NotComputed((item.measure,), "depends_on_number_of_records", item.attribute)
+        else:
+            of_groups = [group[key] for group in groups if (key := _key(item)) in group]
+            yield _of_sample(item, of_groups, seen)
+
+
+def _values(items: Items) -> dict[tuple[str, str | None], float]:
+    return {_key(figure): figure.value for figure in figures_in(items)}
+
+
+def _key(figure: Figure) -> tuple[str, str | None]:
+    return figure.measure, figure.attribute
+
+
+def _of_sample(figure: Figure, of_groups: Sequence[float], seen: Examined) -> Figure:
+    if len(set(of_groups)) == 1 == len(set(of_groups) | {figure.value}):
+        return figure  # it does not depend on what was drawn
+    if len(of_groups) < _GROUPS:
+        return replace(figure, sample=Sample(seen.drawn, seen.records))
+    margin = _T * float(np.std(of_groups, ddof=1)) / np.sqrt(_GROUPS)
+    least = 0.0 if min(of_groups) >= 0 else -np.inf
+    low, high = max(least, figure.value - margin), figure.value + margin
+    return replace(figure, sample=Sample(seen.drawn, seen.records, float(low), float(high)))
+
+
+def attack_items(
+    seen: Examined,
+    asked: Asked,
+    scenarios: Sequence[Scenario],
+    lacking: dict[Need, None],
+) -> Items:
+    """Make every attack that can be made, in every scenario."""
+    if not seen.whole and seen.plan is None:
+        ids = tuple(id_ for id_, row in ATTACKS.items() if row.on_release)
+        yield NotComputed(ids, "no_plan_of_large")
+        return
+    for attack in ATTACKS.values():
+        if attack.on_release is None or _first(attack.needs, lacking):
+            continue
+        for scenario in scenarios if attack.in_scenarios else scenarios[:1]:
+            item = attack.on_release(seen, scenario, asked)
+            if item is not None:
+                yield item
+
+
+def in_order(figures: Sequence[Figure]) -> tuple[Figure, ...]:
+    """Sort figures by measure, as the registry lists them."""
+    places = {id_: place for place, id_ in enumerate(MEASURES)}
+    return tuple(sorted(figures, key=lambda figure: places[figure.measure]))
 
 
 def also_known(
@@ -285,7 +263,7 @@ def also_known(
     people: float = 1.0,
     quasi_identifiers: Sequence[str] = (),
 ) -> Evaluation:
-    """Try one more intruder on what was evaluated: one who knows these columns of so many people.
+    """Try one more attacker on what was evaluated: one who knows these columns of so many people.
 
     Quasi-identifiers are counted in the release as `evaluate` does.
 
@@ -299,30 +277,27 @@ def also_known(
     >>> round(also_known(evaluation, ["sex"]).value("linkage.nearest", "knows sex"), 3)
     0.333
     """
-    pair, tried = evaluation.pair, {scenario.label for scenario in evaluation.scenarios}
-    if evaluation.drawn is not None:
+    seen, tried = evaluation.seen, {scenario.label for scenario in evaluation.scenarios}
+    if not seen.whole:
         raise DataError(
             "people are looked for among all released records, which an evaluation of drawn ones "
             "does not hold; evaluate again with known and people"
         )
-    if pair.positions is None:
-        raise DataError(NOT_ALIGNED)
-    new = [x for x in scenarios_of(pair, known, people) if x.label not in tried]
-    found = [f for x in new for f in linkage_figures(pair, sample=10_000, seed=0, scenario=x)]
-    count = partial(quasi_identifier_classes, pair.table.to_native())
-    found += class_figures(count, quasi_identifiers)
-    figures = (*evaluation.figures, *(f for f in found if isinstance(f, Figure)))
-    return replace(evaluation, figures=in_order(figures), scenarios=(*evaluation.scenarios, *new))
+    new = tuple(x for x in scenarios_of(seen.given, known, people) if x.label not in tried)
+    asked = Asked(quasi_identifiers=tuple(quasi_identifiers))
+    found = list(_in_new(seen, asked, new))
+    figures = in_order([*evaluation.figures, *figures_in(found)])
+    return replace(evaluation, figures=figures, scenarios=(*evaluation.scenarios, *new))
 
 
-def _notes(pair: Pair) -> Iterator[str]:
-    left_out = len(pair.original) - len(pair.released)
-    if left_out:
-        yield f"{left_out:,} of {len(pair.original):,} original records are not in the release."
-    for where, complete in zip(("original", "release"), complete_in(pair), strict=True):
-        incomplete = int(np.count_nonzero(~complete))
-        if incomplete:
-            yield (
-                f"{incomplete:,} of {len(complete):,} records of the {where} have missing values; "
-                "measures of several attributes leave them out."
-            )
+def _in_new(
+    seen: Examined, asked: Asked, scenarios: Sequence[Scenario]
+) -> Iterator[Figure | NotComputed]:
+    for attack in ATTACKS.values():
+        for scenario in scenarios if attack.in_scenarios and attack.on_release else ():
+            item = attack.on_release(seen, scenario, asked)  # type: ignore[misc]
+            if item is not None:
+                yield item
+    for family in FAMILIES:
+        if asked.quasi_identifiers and "quasi-identifiers" in family.needs:
+            yield from family.compute(seen, asked)

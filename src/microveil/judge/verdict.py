@@ -2,33 +2,21 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from microveil.attacks import linkage
-from microveil.attacks.known import EVERYTHING, Known, proved, scenarios_of, what_is_known
-from microveil.attacks.linkage import Linked
-from microveil.attacks.risk_figures import kept_figure, kept_linkage_figure, linkage_figure
-from microveil.attacks.whole_units import unit_linkage_figures
-from microveil.compare.figures import Figure, percent
-from microveil.compare.pairing import Pair
-from microveil.core.methods import METHODS
+from microveil.attacks.known import EVERYTHING, scenarios_of
+from microveil.attacks.registry import ATTACKS
+from microveil.compare.asked import Asked
+from microveil.compare.examined import Examined, examine
+from microveil.compare.figures import Figure, figures_in
 from microveil.errors import DataError
 from microveil.judge.change import Change
-from microveil.judge.glance import Glance, glance
-from microveil.judge.grades import (
-    MEDIUM_LINKAGE,
-    Card,
-    grade_of,
-    how_risky,
-    how_useful,
-    passes,
-    worst_linkage,
-)
+from microveil.judge.grades import Graded, grade_of, how_risky, how_useful, passes, worst_linkage
 from microveil.judge.next_step import losses_of, next_step
-from microveil.measures import disclosure_risk as risk
-from microveil.measures.unit_figures import stratum_figures, unit_figures
+from microveil.measures.cluster_widths import without_noise_figures
+from microveil.measures.consistency import stratum_figures, unit_figures
+from microveil.measures.uniqueness import kept_figures
 from microveil.plan.scenarios import Scenario
 from microveil.release.certificate import Certificate
 from microveil.release.release import Release
@@ -36,19 +24,15 @@ from microveil.release.rule_outcomes import RuleOutcome
 from microveil.shown import Shown
 from microveil.types import UserTable
 
-if TYPE_CHECKING:
-    pass
+LOOKED_AT = 10_000
+"""Records that are looked at one by one; of a larger table so many are drawn at random."""
 
-STRUCTURE = 1_200
-"""Records up to which the attack by shared values is made on the release itself."""
-
-_TRIAL, _TRIALS = 1_000, 5
-_OF_UNITS = 200_000
+_BY_STRUCTURE = 1_200
 
 
 @dataclass(frozen=True, repr=False)
 class Verdict(Shown):
-    """What to know before a release is handed over. It depends on the data: keep it private.
+    """What to know before a release is handed over. Private: it depends on the data.
 
     Attributes
     ----------
@@ -76,7 +60,7 @@ class Verdict(Shown):
 
     @property
     def passed(self) -> bool:
-        """Whether the release passes: risk is low, by `rule`."""
+        """Whether the release passes: its risk is low."""
         return self.risk.grade == "good"
 
     def may_publish(self, certificate: Certificate) -> bool:
@@ -85,12 +69,12 @@ class Verdict(Shown):
         return self.passed and random
 
     @property
-    def risk(self) -> Card:
+    def risk(self) -> Graded:
         """How risky the release is."""
         return how_risky(self.figures)
 
     @property
-    def usefulness(self) -> Card:
+    def usefulness(self) -> Graded:
         """How useful the release is."""
         return how_useful(self.figures)
 
@@ -125,9 +109,8 @@ def verdict(
     release
         What `protect` made of it in memory.
     known, people
-        An intruder to try besides one who knows all masked attributes of everybody: someone who
-        knows these columns only, or only this share of the people. The plan's scenarios are tried
-        too.
+        An attacker to try besides one who knows all masked attributes of everybody: one who knows
+        these columns only, or only this share of the people. The plan's scenarios are tried too.
     seed
         Of what is drawn at random; by default another one each time.
 
@@ -138,123 +121,53 @@ def verdict(
     >>> people = pl.DataFrame({"age": range(20, 80), "wages": [x * x for x in range(60)]})
     >>> plan = Plan(epsilon=1.0, k=3, attributes=dict.fromkeys(people.columns, "confidential"))
     >>> found = verdict(people, protect(people, plan), seed=1)
-    >>> found.passed, found.change.what
-    (False, 'add anonymity = 10')
+    >>> found.passed, found.change.plan.anonymity
+    (False, 10)
     """
     random = np.random.default_rng(seed)
-    look = glance(original, release, random)
-    if not look.pair.attributes:
+    asked = Asked(
+        most_assigned=0, most_by_structure=_BY_STRUCTURE, seed=int(random.integers(2**32))
+    )
+    with examine(original, release, random=random, most=LOOKED_AT) as seen:
+        return _judged(seen, release, asked, scenarios_of(seen.given, known, people))
+
+
+def _judged(
+    seen: Examined, release: Release, asked: Asked, scenarios: tuple[Scenario, ...]
+) -> Verdict:
+    if not seen.paired:
+        raise DataError(
+            "it is not known which record is whose, so nobody can be looked for; give the release "
+            "that protect returned"
+        )
+    if not seen.pair.attributes:
         raise DataError("no masked attribute varies, so nobody can be looked for")
-    scenarios = scenarios_of(look.pair, known, people)
-    figures = [*losses_of(look.pair), *_kept_together(look, random), *_exposed(look)]
+    figures = [*losses_of(seen), *_measured(seen, asked)]
     for scenario in (EVERYTHING, *scenarios):
-        figures += _attacks(look, scenario, random)
-    figures += _attack_with_kept(look) if passes(figures) else ()
-    figures += _attack_on_units(look, random) if passes(figures) else ()
-    change = next_step(look, figures, scenarios, seed=int(random.integers(2**32)))
-    names = look.plan.names("pseudonym"), look.plan.names("shifted")
-    return Verdict(look.records, look.looked_at, tuple(figures), change, *names, release.rules)
+        figures += _attacks(seen, scenario, asked)
+    for attack in ATTACKS.values():
+        if attack.on_release and not attack.in_scenarios and passes(figures):
+            item = attack.on_release(seen, EVERYTHING, asked)
+            figures += [] if item is None else figures_in([item])
+    change = next_step(seen, figures, scenarios, seed=asked.seed)
+    names = seen.planned.names("pseudonym"), seen.planned.names("shifted")
+    return Verdict(seen.records, seen.drawn, tuple(figures), change, *names, release.rules)
 
 
-def _kept_together(look: Glance, random: np.random.Generator) -> Iterator[Figure]:
-    """Measure whether units still agree, and totals by stratum."""
-    pair = look.pair if look.plan.unit is None else look.of_units(_OF_UNITS, random)
-    for item in (*unit_figures(pair), *stratum_figures(pair)):
-        if isinstance(item, Figure):
-            yield item
+def _measured(seen: Examined, asked: Asked) -> Iterator[Figure]:
+    """Measure what belongs together, what is kept, and what carries no noise."""
+    families = [unit_figures, stratum_figures, kept_figures]
+    if seen.pair.clusters is not None:
+        families.append(without_noise_figures)
+    for compute in families:
+        yield from figures_in(compute(seen, asked))
 
 
-def _exposed(look: Glance) -> Iterator[Figure]:
-    """Count what is published as it is: kept columns, and values without noise."""
-    kept = look.plan.kept
-    if kept:
-        yield kept_figure(look.unique(kept), kept)
-    clusters = look.pair.clusters
-    shares = {} if clusters is None else risk.without_noise(clusters, look.pair.attributes)
-    for name, share in shares.items():
-        reading = f"{percent(share)} of masked values are published without noise"
-        yield Figure("risk.clusters_without_noise", name, share, reading)
-
-
-def _attack_with_kept(look: Glance) -> Iterator[Figure]:
-    """Look for people by kept columns too, which may tell apart records that are pooled."""
-    kept = look.plan.kept
-    if kept:
-        both = Scenario(known=(*look.pair.attributes, *kept))
-        yield kept_linkage_figure(look.nearest(both), kept)
-
-
-def _attack_on_units(look: Glance, random: np.random.Generator) -> Iterator[Figure]:
-    """Look for units by all of their records at once."""
-    if look.plan.unit is not None:
-        for item in unit_linkage_figures(look.of_units(_OF_UNITS, random)):
-            if isinstance(item, Figure):
-                yield item
-
-
-def _attacks(look: Glance, scenario: Scenario, random: np.random.Generator) -> Iterator[Figure]:
-    """Look for people in one scenario, until too many were found."""
-    bound = proved(look.plan, scenario)
-    for attack in _possible(look, scenario, random):
-        figure = linkage_figure(attack, scenario, bound)
-        yield figure
-        if grade_of(figure) != "good":
-            return
-
-
-def _possible(look: Glance, scenario: Scenario, random: np.random.Generator) -> Iterator[Linked]:
-    """Make the attacks that there is time for, the quickest first."""
-    if not look.is_whole:
-        yield look.nearest(scenario)
-    else:
-        known = what_is_known(look.pair, scenario)
-        given = _given(known, scenario, random)
-        yield linkage.nearest(known.original, known.masked, **given)
-        yield linkage.one_to_one(known.original, known.masked, **given)
-    by_structure = _by_structure(look, scenario, random)
-    if by_structure is not None:
-        yield by_structure
-
-
-def _given(known: Known, scenario: Scenario, random: np.random.Generator) -> dict[str, Any]:
-    return {
-        "nominal": known.columns("nominal"),
-        "exact": known.columns("exact"),
-        "people": scenario.people,
-        "seed": int(random.integers(2**32)),
-    }
-
-
-def _by_structure(look: Glance, scenario: Scenario, random: np.random.Generator) -> Linked | None:
-    """Link by who shares values with whom, unless pooling proves that it finds nobody."""
-    plan = look.plan
-    clustered = any(METHODS[plan.method_of(name)].clustered for name in plan.confidential)
-    names = [name for name in scenario.known or plan.confidential if name in plan.confidential]
-    if not clustered or not names or proved(plan, Scenario(known=tuple(names))):
-        return None
-    return by_structure(look, scenario, random)
-
-
-def by_structure(look: Glance, scenario: Scenario, random: np.random.Generator) -> Linked | None:
-    """Link by who shares values with whom: in the release, or in some records protected anew.
-
-    Whether the attack gets anywhere hangs on where it starts, so that it is tried more than once
-    where records are drawn, until it does, and the most successful counts; once where pooling
-    proves what it finds at most.
-    """
-    if look.records <= STRUCTURE:
-        return _structure(look.pair, scenario, random)
-    worst: Linked | None = None
-    for _ in range(1 if proved(look.plan, scenario) else _TRIALS):
-        anew = look.trial_for_structure(_TRIAL, random)
-        if anew is None or (worst is not None and worst.share > MEDIUM_LINKAGE):
-            break
-        found = _structure(anew.pair, scenario, random)
-        found = linkage.tried_anew(found, look.records, anew.times)
-        worst = found if worst is None or found.share > worst.share else worst
-    return worst
-
-
-def _structure(pair: Pair, scenario: Scenario, random: np.random.Generator) -> Linked:
-    known = what_is_known(pair, scenario)
-    return linkage.structure(known.original, known.masked, **_given(known, scenario, random))
+def _attacks(seen: Examined, scenario: Scenario, asked: Asked) -> Iterator[Figure]:
+    """Look for people in one scenario, the quickest attack first, until too many were found."""
+    for attack in ATTACKS.values():
+        item = attack.on_release(seen, scenario, asked) if attack.in_scenarios else None  # type: ignore[misc]
+        for figure in [] if item is None else figures_in([item]):
+            yield figure
+            if grade_of(figure) != "good":
+                return

@@ -47,12 +47,12 @@ def total_variation(original: Integers, masked: Integers, weights: Weights | Non
     return float(np.abs(shares - estimates.shares(masked, after, categories)).sum() / 2)
 
 
-def interval_overlap(original: Integers, masked: Integers, weights: Weights | None = None) -> float:
+def share_overlap(original: Integers, masked: Integers, weights: Weights | None = None) -> float:
     """How far 95% confidence intervals of a category's share overlap; of the worst category.
 
     Examples
     --------
-    >>> interval_overlap(np.array([0, 0, 1]), np.array([0, 0, 1]))
+    >>> share_overlap(np.array([0, 0, 1]), np.array([0, 0, 1]))
     1.0
     """
     _check_categories(original, masked)

@@ -6,15 +6,13 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
+from microveil.compare.asked import NARROW
 from microveil.compare.estimates import standard_deviations
 from microveil.measures.distances import check_records, ranks
 from microveil.types import Integers, Reals
 
 _TIE = 1 + 1e-9
 """Distances this close are equal: they differ by rounding alone."""
-
-NARROW = 0.1
-"""Clusters below this many standard deviations are narrow."""
 
 
 @dataclass(frozen=True)

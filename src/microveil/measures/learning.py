@@ -8,9 +8,11 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from microveil.compare.asked import Asked
 from microveil.compare.encoding import encoded
+from microveil.compare.examined import Examined
 from microveil.compare.figures import Figure, Items, NotComputed
-from microveil.compare.pairing import NOT_ALIGNED, Pair
+from microveil.compare.pairing import Pair
 from microveil.errors import DataError
 from microveil.measures.distances import check_records
 from microveil.types import Reals
@@ -175,11 +177,9 @@ class Lesson:
     classes: NDArray[Any]
 
 
-def lesson_of(pair: Pair, target: Any) -> Lesson | None:  # noqa: ANN401 - a name, or classes
-    """Take from a pair what can be learned; None if the row order is not known."""
+def lesson_of(pair: Pair, target: Any) -> Lesson:  # noqa: ANN401 - a name, or classes
+    """Take from a pair whose records are paired what can be learned."""
     name, classes = open_target(pair.source, target)
-    if pair.positions is None:
-        return None
     original, released = encoded(pair)
     original = original[pair.positions]
     usable = ~np.isnan(original).any(axis=1) & ~np.isnan(released).any(axis=1)
@@ -189,46 +189,24 @@ def lesson_of(pair: Pair, target: Any) -> Lesson | None:  # noqa: ANN401 - a nam
     return Lesson(name, original[usable], released[usable], labels)
 
 
-def learning_figures(
-    pair: Pair,
-    target: Any,  # noqa: ANN401 - a name, or classes of any kind
-    *,
-    estimator: Any,  # noqa: ANN401 - scikit-learn has no types
-    train: float,
-    seed: int,
-) -> Items:
+def learning_figures(seen: Examined, asked: Asked) -> Items:
     """Compare a model trained on the release with one trained on the original, class by class."""
-    lesson = lesson_of(pair, target)
-    if lesson is None:
-        yield NotComputed(F_MEASURES, NOT_ALIGNED)
-        return
+    lesson = lesson_of(seen.pair, asked.target)
     scores = class_scores(
         lesson.original,
         lesson.released,
         lesson.classes,
-        estimator=estimator,
-        train=train,
-        seed=seed,
+        estimator=asked.estimator,
+        train=asked.train,
+        seed=asked.seed,
     )
     for score in scores:
         about = f"{lesson.name} = {score.label}"
         if score.protected is None or score.original is None:
-            yield NotComputed(F_MEASURES, "no test record is of this class", about)
+            yield NotComputed(F_MEASURES, "class_not_tested", about)
             continue
-        yield Figure(
-            "learning.f_measure",
-            about,
-            score.protected,
-            f"trained on the release, a model recognises this class with {score.protected:.3g} "
-            f"(1 is perfect), trained on the original with {score.original:.3g}",
-        )
-        yield Figure(
-            "learning.f_measure_original",
-            about,
-            score.original,
-            f"trained on the original, a model recognises this class with {score.original:.3g} "
-            "(1 is perfect): what a release can be expected to reach",
-        )
+        yield Figure("learning.f_measure", about, score.protected, {"original": score.original})
+        yield Figure("learning.f_measure_original", about, score.original)
 
 
 def open_target(source: nw.DataFrame[Any], target: Any) -> tuple[str, nw.Series[Any]]:  # noqa: ANN401

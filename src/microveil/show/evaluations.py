@@ -11,10 +11,15 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from microveil.compare.figures import LINKAGE, MEASURES, Figure, Part, percent
+from microveil.attacks.registry import LINKAGE
+from microveil.compare.figures import Figure, Topic
+from microveil.compare.reasons import why_not
 from microveil.judge.evaluated import Evaluation
-from microveil.judge.grades import how_risky, how_useful
+from microveil.judge.registry import MEASURES
 from microveil.show.screens import MOST_BARS, ResultScreen
+from microveil.show.words.grading import notes_on, risk_card, usefulness_card
+from microveil.show.words.numbers import percent
+from microveil.show.words.readings import label_of, label_of_missing, reading
 
 if TYPE_CHECKING:
     import altair as alt
@@ -29,21 +34,21 @@ def evaluation_screen(evaluation: Evaluation) -> ResultScreen:
     """Say how risky and how useful a release is, with the worst figures of each measure."""
     title = (
         f"Evaluation of {evaluation.released:,} released of {evaluation.records:,} records, "
-        f"{len(evaluation.attributes):,} attributes; private: it depends on the data"
+        f"{len(evaluation.attributes):,} attributes (private: computed from the original data)"
     )
     cards = {
-        "Risk": how_risky(evaluation.figures, evaluation.unscored),
-        "Usefulness": how_useful(evaluation.figures),
+        "Risk": risk_card(evaluation.figures, scored=evaluation.scored),
+        "Usefulness": usefulness_card(evaluation.figures),
     }
     lines = [
         f"{name}: {' '.join([card.answer + '.', *card.sentences[:1]])}"
         for name, card in cards.items()
     ]
     rows = []
-    for part, figures in groupby(evaluation.figures, lambda f: MEASURES[f.measure].part):
+    for part, figures in groupby(evaluation.figures, lambda f: MEASURES[f.measure].topic):
         for figure, chosen in figures_to_show(part, figures):
             about = f"{figure.attribute or ''}{f' ({chosen})' if chosen else ''}"
-            rows.append((figure.label, f"{figure.value:.3g}", about))
+            rows.append((label_of(figure), f"{figure.value:.3g}", about))
     return ResultScreen(
         title,
         lines,
@@ -75,24 +80,20 @@ def _chart(evaluation: Evaluation) -> "Callable[[], alt.LayerChart] | None":
 def _laid_out(evaluation: Evaluation) -> RenderableType:
     shown: list[RenderableType] = [
         _table(part, list(figures))
-        for part, figures in groupby(evaluation.figures, lambda f: MEASURES[f.measure].part)
+        for part, figures in groupby(evaluation.figures, lambda f: MEASURES[f.measure].topic)
     ]
     scenarios = scenarios_side_by_side(evaluation.figures)
     if scenarios:
         shown.append(_scenarios(scenarios))
-    if evaluation.unscored:
-        shown.append(
-            Text(f"{evaluation.unscored[:1].upper()}{evaluation.unscored[1:]}.\n", style="bold")
-        )
-    lines = [f"{x.label}: {x.reason}" for x in evaluation.not_computed if x.measures != LINKAGE]
-    for title, items in (("Not computed", lines), ("Notes", evaluation.notes)):
+    lines = [f"{label_of_missing(x)}: {why_not(x)}" for x in evaluation.not_computed]
+    for title, items in (("Not computed", lines), ("Notes", notes_on(evaluation))):
         if items:
             shown.append(Text(title, style="bold"))
             shown += [Padding(Text(item), (0, 0, 0, 2)) for item in items]
     return Group(*shown)
 
 
-def _table(part: Part, figures: list[Figure]) -> Table:
+def _table(part: Topic, figures: list[Figure]) -> Table:
     table = Table(title=part.capitalize(), title_justify="left", header_style="bold", box=SIMPLE)
     table.add_column("measure")
     table.add_column("value", justify="right")
@@ -100,8 +101,8 @@ def _table(part: Part, figures: list[Figure]) -> Table:
     for figure, chosen in figures_to_show(part, figures):
         about = f"\n{figure.attribute}" if figure.attribute else ""
         about += f" ({chosen})" if chosen else ""
-        name = Text.assemble(figure.label, (about, "dim"))
-        table.add_row(name, f"{figure.value:.3g}", Text(figure.reading))
+        name = Text.assemble(label_of(figure), (about, "dim"))
+        table.add_row(name, f"{figure.value:.3g}", Text(reading(figure)))
     return table
 
 
@@ -126,7 +127,7 @@ def _scenarios(rows: list[tuple[str, dict[str, Figure]]]) -> Table:
     return table
 
 
-def figures_to_show(part: Part, figures: Iterable[Figure]) -> Iterator[tuple[Figure, str]]:
+def figures_to_show(part: Topic, figures: Iterable[Figure]) -> Iterator[tuple[Figure, str]]:
     """Choose the worst figure of each measure, and say of how many; of learning, show all."""
     for name, group in groupby(figures, lambda f: f.measure):
         measure, of_measure = MEASURES[name], list(group)

@@ -9,7 +9,6 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from microveil.compare.figures import percent
 from microveil.core.choices import DEFAULT_METHOD
 from microveil.judge.explore.exploration import Exploration, Measured, Point
 from microveil.show.charts.points import EXPECTED, curves, map_of
@@ -20,6 +19,7 @@ from microveil.show.words.exploration_words import (
     recommendation_headline,
     recommendation_text,
 )
+from microveil.show.words.numbers import percent
 
 if TYPE_CHECKING:
     import altair as alt

@@ -7,10 +7,10 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from microveil.compare.figures import percent
 from microveil.core.suda import MOST_SUBSETS
 from microveil.measures.classical_result import ALARMING_DIS, LIMITS, Diversity, Risk, Suda
 from microveil.show.screens import MOST_BARS, ResultScreen
+from microveil.show.words.numbers import percent
 
 if TYPE_CHECKING:
     import altair as alt

@@ -8,13 +8,13 @@ import narwhals as nw
 import numpy as np
 import polars as pl
 
-from microveil.compare.figures import duration
 from microveil.compare.paired_columns import MISSING, Categories, kind_of
-from microveil.compare.pairing import Pair, complete, deviation, pair_up, present
+from microveil.compare.pairing import Pair, complete, deviation, pair_tables, present
 from microveil.engines.dtypes import describe
 from microveil.measures.disclosure_risk import quantiles_of_records
 from microveil.release.release import Release
 from microveil.show.charts.histograms import Clock, Shares, shares_of_categories, shares_of_numbers
+from microveil.show.words.numbers import length_of_time
 from microveil.types import Reals, UserTable
 
 MOST_PAIRED = 24
@@ -36,7 +36,7 @@ def shapes_of_masked(original: UserTable, release: Release) -> list[Shape]:
     changed = {*release.plan.confidential, *release.plan.derived}
     released = nw.from_native(release.data, eager_only=True)
     names = [n for n in released.columns if n in changed and kind_of(released[n]) is not None]
-    pair = pair_up(original, release, detail=None, aligned=False, attributes=names, target=None)
+    pair = pair_tables(original, release.data, release.detail, release.plan, attributes=names)
     return list(shapes(pair))
 
 
@@ -120,7 +120,7 @@ def _number_rows(
     yield (
         "standard deviation",
         *(  # type: ignore[misc]
-            short(one) if length is None else duration(one * length) for one in spread
+            short(one) if length is None else length_of_time(one * length) for one in spread
         ),
     )
 

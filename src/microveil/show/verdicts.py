@@ -6,19 +6,22 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from microveil.compare.figures import percent
-from microveil.judge.grades import PASS_RULE, how_far, kept_point_to_people
+from microveil.judge.grades import kept_point_to_people, worst
 from microveil.judge.verdict import Verdict
 from microveil.show.screens import ResultScreen
+from microveil.show.words.grading import PASS_RULE, change_in_words, risk_answer, usefulness_card
+from microveil.show.words.numbers import percent
+from microveil.show.words.readings import how_far, read_aloud
 
 _TITLE = "Verdict (private: computed from the original data)"
 _LINKED = (
-    "these tell which records are one person's, here and wherever the same key was used. The "
-    "attacks look at records one by one; someone who knows several of a person finds more."
+    "these show which records belong to one person, here and wherever the same key file was used. "
+    "The attacks look at one record at a time; an attacker who knows several records of a person "
+    "finds more."
 )
 _MOVED = (
-    "nobody was looked for by these. Intervals between dates of a person are as they were, and "
-    "someone who knows one of them knows the others."
+    "no attack used these. Intervals between a person's dates are unchanged, so an attacker who "
+    "knows one of them knows the others."
 )
 
 
@@ -39,34 +42,37 @@ def _laid_out(verdict: Verdict) -> RenderableType:
 def verdict_lines(verdict: Verdict) -> Iterator[tuple[str, str]]:
     """Say everything in a few lines, each with what it is about."""
     passes = "passes" if verdict.passed else "does not pass"
-    found = verdict.linkage
-    sentence = f"{found.reading.removesuffix('; higher is riskier')}."
-    yield "Risk", f"{verdict.risk.answer}: {passes}. {sentence}"
+    yield "Risk", f"{risk_answer(verdict.risk)}: {passes}. {read_aloud(verdict.linkage)}"
     alone = kept_point_to_people(verdict.figures)
     if alone is not None:
-        yield "Kept", f"{alone.reading.partition(';')[0]}."
+        yield "Kept", read_aloud(alone)
     if verdict.linked_by:
         yield "Pseudonyms", f"{', '.join(verdict.linked_by)}: {_LINKED}"
     if verdict.shifted:
         yield "Moved dates", f"{', '.join(verdict.shifted)}: {_MOVED}"
     left = [f"{rule.rule} by {rule.released:,}" for rule in verdict.rules if rule.released]
     if left:
-        yield (
-            "Rules",
-            f"still broken, since no masked values would keep them: {'; '.join(left)}",
-        )
+        yield "Rules", f"still broken, since no masked values would keep them: {'; '.join(left)}"
+    yield from _without_noise(verdict)
+    units = worst(verdict.figures, "utility.unit_consistency")
+    if units is not None:
+        yield "Units", read_aloud(units)
+    lost = usefulness_card(verdict.figures)
+    moved = [how_far(figure) for figure in verdict.figures if figure.measure == "utility.il1s"]
+    yield "Usefulness", " ".join(dict.fromkeys([f"{lost.answer}.", *moved, *lost.sentences[:1]]))
+    if verdict.change is not None:
+        yield "To change", f"{change_in_words(verdict.change)}."
+    yield "Rule", PASS_RULE
+
+
+def _without_noise(verdict: Verdict) -> Iterator[tuple[str, str]]:
+    """Say how many masked values are exact."""
     shares = [f for f in verdict.figures if f.measure == "risk.clusters_without_noise"]
     if any(figure.value for figure in shares):
         most = max(shares, key=lambda figure: figure.value)
         mean = sum(figure.value for figure in shares) / len(shares)
-        text = f"{percent(mean)} of masked values are without it, whatever ε is"
-        yield "Noise", f"{text}; most in {most.attribute}, {percent(most.value)}."
-    for figure in verdict.figures:
-        if figure.measure == "utility.unit_consistency":
-            yield "Units", f"{figure.reading}."
-    lost = verdict.usefulness
-    said = dict.fromkeys([*how_far(verdict.figures), *lost.sentences[:1]])
-    yield "Usefulness", " ".join([f"{lost.answer}.", *said])
-    if verdict.change is not None:
-        yield "To change", f"{verdict.change}."
-    yield "Rule", PASS_RULE
+        yield (
+            "Noise",
+            f"{percent(mean)} of masked values carry no noise at any ε; most in {most.attribute}, "
+            f"{percent(most.value)}.",
+        )

@@ -7,16 +7,16 @@ import polars as pl
 import pytest
 
 from microveil import Confidential, DataError, Plan, PlanError, benchmark
+from microveil.attacks.registry import ATTACKS
 from microveil.lab.benchmark import run_candidates
 from microveil.lab.benchmark.benchmark_data import Data, open_data
 from microveil.lab.benchmark.jobs import SCHEMA, Job, subject_of
-from microveil.lab.benchmark.linking import nearest_linkage
 from microveil.lab.benchmark.map_points import points_of
 from microveil.lab.benchmark.peers import Candidate, candidates
 from microveil.lab.benchmark.results_file import write
 from microveil.plan.sample import people
 
-ONE = (nearest_linkage,)
+ONE = (ATTACKS["linkage.nearest"],)
 
 
 def a_table(records: int = 240) -> Data:
@@ -58,7 +58,7 @@ def test_rows_stay_with_their_people_and_categories_have_the_same_codes() -> Non
 def test_what_one_job_measures() -> None:
     data = a_table()
     recommended = next(c for c in candidates(data, [1.0]) if c.name == "exchange 10")
-    found = Job(data, recommended, 0, attacks=(nearest_linkage,))()
+    found = Job(data, recommended, 0, attacks=(ATTACKS["linkage.nearest"],))()
     assert found.schema == SCHEMA
     row = found.row(0, named=True)
     assert row["rate"] < 0.2

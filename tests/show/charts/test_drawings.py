@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 from microveil import evaluate, protect
-from microveil.compare.pairing import pair_up
+from microveil.compare.pairing import pair_tables
 from microveil.plan.sample import people, people_plan
 from microveil.show.charts.distributions import bars, histogram
 from microveil.show.charts.overviews import amounts, heat_map, spans
@@ -67,7 +67,7 @@ def _all_of(names: list[str], share: list[float]) -> list[Any]:
 def test_numbers_are_counted_in_bins_that_hold_them_all() -> None:
     table = people(400)
     release = protect(table, people_plan(), seed=1)
-    pair = pair_up(table, release, detail=None, aligned=False, attributes=None, target=None)
+    pair = pair_tables(table, release.data, release.detail, release.plan)
     found = list(shapes(pair))
     described = {shape.shares.name: shape.shares for shape in found}
     assert list(described) == list(people_plan().confidential)
@@ -102,7 +102,7 @@ def test_correlations_and_widths_agree_with_the_evaluation() -> None:
     table = people(400)
     release = protect(table, people_plan(), seed=1)
     found = evaluate(table, release)
-    pair = pair_up(table, release, detail=None, aligned=False, attributes=None, target=None)
+    pair = pair_tables(table, release.data, release.detail, release.plan)
     names, before, after = correlation_matrices(pair)
     i, j = names.index("age"), names.index("hours")
     change = found.value("utility.pearson", "age × hours")
@@ -114,7 +114,7 @@ def test_correlations_and_widths_agree_with_the_evaluation() -> None:
 
 def test_many_categories_are_put_together() -> None:
     table = pl.DataFrame({"c": [f"kind {i % 50}" for i in range(500)], "x": range(500)})
-    pair = pair_up(table, table, detail=None, aligned=True, attributes=["c"], target=None)
+    pair = pair_tables(table, table, positions=np.arange(500), attributes=["c"])
     ((shares, _),) = shapes(pair)
     assert len(shares.labels) == 21
     assert shares.labels[-1] == "… 30 more categories"

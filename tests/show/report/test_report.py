@@ -21,12 +21,14 @@ import pytest
 from microveil import Certificate, Confidential, Plan, evaluate, protect
 from microveil.compare import pairing
 from microveil.compare.paired_columns import compare
+from microveil.compare.reasons import why_not
 from microveil.errors import FileError, visible
 from microveil.formats import load
 from microveil.plan.sample import people, people_plan
 from microveil.plan.survey import survey
 from microveil.show.report import certificate_page, report, write_report
 from microveil.show.report.report_words import cards
+from microveil.show.words.readings import label_of_missing, reading
 from tests.show.report import hostile
 
 Run = Callable[[str], tuple[int, str, str]]
@@ -102,9 +104,9 @@ def test_it_says_what_was_done_and_found(sample: str) -> None:
     found = evaluate(people(), protect(people(), people_plan(), seed=1), target="region")
     for figure in found.figures:
         if figure.measure in ("linkage.nearest", "utility.il1s", "utility.pmse_ratio"):
-            assert figure.reading in text
+            assert reading(figure) in text
     for missing in found.not_computed:
-        assert f"{missing.label}: {missing.reason}" in text
+        assert f"{label_of_missing(missing)}: {why_not(missing)}" in text
 
 
 def test_every_chart_has_a_text_alternative_and_few_points(sample: str) -> None:

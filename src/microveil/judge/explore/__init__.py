@@ -7,6 +7,7 @@ from typing import Any
 
 import narwhals as nw
 
+from microveil.attacks.registry import LOW_LINKAGE
 from microveil.engines.memory import open_table
 from microveil.errors import DataError, PlanError, noted
 from microveil.formats import Table, load, source_of
@@ -15,7 +16,6 @@ from microveil.judge.explore.candidates import candidates, chosen, pooled, start
 from microveil.judge.explore.exploration import Exploration, Limits, Point, Rule
 from microveil.judge.explore.repeated import RepeatedEngine
 from microveil.judge.explore.trials import Measurer
-from microveil.judge.grades import LOW_LINKAGE
 from microveil.measures.expected_error import expected_of
 from microveil.measures.learning import check_number_of_classes, open_target
 from microveil.plan.plan import Plan

@@ -7,10 +7,10 @@ from typing import Literal
 
 import polars as pl
 
+from microveil.attacks.registry import LOW_LINKAGE
 from microveil.core.choices import MethodName
 from microveil.core.methods import METHODS
 from microveil.errors import PlanError
-from microveil.judge.grades import LOW_LINKAGE
 from microveil.plan.plan import Plan
 from microveil.shown import Shown
 

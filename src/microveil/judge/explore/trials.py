@@ -4,10 +4,14 @@ from statistics import fmean
 from typing import Any
 
 import narwhals as nw
+import numpy as np
 
-from microveil.attacks.known import EVERYTHING, proved
-from microveil.attacks.risk_figures import linkages_of
-from microveil.compare.pairing import Pair, pair_up, without_constants
+from microveil.attacks.known import EVERYTHING
+from microveil.attacks.registry import ATTACKS, LINKAGE
+from microveil.compare.asked import Asked
+from microveil.compare.examined import Examined, examine
+from microveil.compare.figures import Figure
+from microveil.compare.pairing import Pair
 from microveil.errors import DataError
 from microveil.judge.explore.exploration import Measured
 from microveil.judge.explore.repeated import RepeatedEngine
@@ -18,6 +22,8 @@ from microveil.release.protect import run_resolved
 from microveil.release.resolve import ResolvedPlan
 from microveil.release.store import LocalStore
 from microveil.types import Reals
+
+_ALL = 2**62
 
 
 class Measurer:
@@ -70,7 +76,8 @@ class Measurer:
         )
 
     def _one_run(self, resolved: ResolvedPlan, seed: int) -> Measured:
-        pair = self._pair(resolved, seed)
+        seen = self._seen(resolved, seed)
+        pair = seen.pair
         complete = pair.complete_records()
         if not len(complete[0]):
             raise DataError(
@@ -81,41 +88,40 @@ class Measurer:
         return Measured(
             attributes=len(pair.numeric),
             mean_sse=mean_sse(*complete),
-            linkage=self._linked(pair) if seed == self._seed else 0.0,
+            linkage=self._linked(seen) if seed == self._seed else 0.0,
             f_measure=f_measure,
             f_original=f_original,
             unchanged=_unchanged(pair),
         )
 
-    def _linked(self, pair: Pair) -> float:
+    def _linked(self, seen: Examined) -> float:
         """Return the share that the most successful attack links.
 
         Where pooling proves a bound, only those by distance are made, the third taking longest, and
         what chance brings beyond it does not count: nobody can tell which links are right.
         """
-        bound = proved(pair.plan, EVERYTHING)
-        attacks = linkages_of(pair, sample=10_000, seed=self._seed, by_structure=bound is None)
-        return min(max(linked.share for linked in attacks), 1 / (bound or 1))
+        asked = Asked(most_by_structure=_ALL, seed=self._seed)
+        attacks = (ATTACKS[id_].on_release for id_ in LINKAGE)
+        found = (attack(seen, EVERYTHING, asked) for attack in attacks if attack is not None)
+        return max(min(f.value, f.bound or 1) for f in found if isinstance(f, Figure))
 
-    def _pair(self, resolved: ResolvedPlan, seed: int) -> Pair:
+    def _seen(self, resolved: ResolvedPlan, seed: int) -> Examined:
         release = run_resolved(resolved, self._engine, self._store, seed=seed)
         name = self._target if isinstance(self._target, str) else None
-        given = pair_up(
-            self._table, release, detail=None, aligned=False, attributes=None, target=name
-        )
-        pair, _ = without_constants(given)
-        if not pair.numeric:
-            raise DataError(
-                "every confidential attribute of numbers is constant, so there is no error to "
-                "measure; protect other attributes"
-            )
-        return pair
+        random = np.random.default_rng(seed)
+        with examine(self._table, release, random=random, target=name) as seen:
+            if not seen.pair.numeric:
+                raise DataError(
+                    "every confidential attribute of numbers is constant, so there is no error to "
+                    "measure; protect other attributes"
+                )
+            return seen
 
     def _learned(self, pair: Pair, seed: int) -> tuple[float | None, float | None]:
         """Mean F-measures over the classes, trained on the release and on the original."""
-        lesson = None if self._target is None else lesson_of(pair, self._target)
-        if lesson is None:
+        if self._target is None:
             return None, None
+        lesson = lesson_of(pair, self._target)
         if self._f_original is None:
             self._f_original = _mean_f(lesson, lesson.original, self._seed)
         return _mean_f(lesson, lesson.released, seed), self._f_original

@@ -9,8 +9,8 @@ from tempfile import TemporaryDirectory
 import polars as pl
 
 import microveil
+from microveil.attacks.registry import CONTROLLED, Attack
 from microveil.errors import PlanError
-from microveil.lab.benchmark.benchmark_attacks import ATTACKS, Attack
 from microveil.lab.benchmark.benchmark_data import Data, open_data
 from microveil.lab.benchmark.jobs import Job
 from microveil.lab.benchmark.peers import REFERENCES, Candidate, candidates
@@ -104,7 +104,7 @@ def attack_beside_others(
     data: UserTable,
     plan: Plan,
     progress: Progress | None = None,
-    attacks: Sequence[Attack] = ATTACKS,
+    attacks: Sequence[Attack] = CONTROLLED,
 ) -> Benchmark:
     """Attack a plan and others at its ε on 400 records at most, in this process."""
     opened = open_data(data, plan).some(QUICK_RECORDS)
@@ -123,7 +123,7 @@ def run_candidates(
     seeds: int,
     parts: Path | None,
     progress: Progress | None,
-    attacks: Sequence[Attack] = ATTACKS,
+    attacks: Sequence[Attack] = CONTROLLED,
 ) -> Benchmark:
     """Attack every candidate with every seed, in parallel."""
     jobs = [Job(data, each, seed, attacks) for seed in range(seeds) for each in compared]

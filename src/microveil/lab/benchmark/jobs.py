@@ -11,12 +11,12 @@ import polars as pl
 
 from microveil import __version__
 from microveil.attacks.known import with_gaps
+from microveil.attacks.registry import CONTROLLED, Attack
+from microveil.attacks.subject import Subject
 from microveil.compare.estimates import standard_deviations
 from microveil.compare.paired_columns import Categories, Numbers, compare
-from microveil.lab.benchmark.benchmark_attacks import ATTACKS, Attack
 from microveil.lab.benchmark.benchmark_data import Data
 from microveil.lab.benchmark.peers import Candidate
-from microveil.lab.benchmark.subject import Subject
 from microveil.measures.distances import mean_sse
 from microveil.measures.learning import f_and_area
 from microveil.types import Integers, Reals
@@ -62,7 +62,7 @@ class Job:
     data: Data
     candidate: Candidate
     seed: int
-    attacks: Sequence[Attack] = ATTACKS
+    attacks: Sequence[Attack] = CONTROLLED
 
     @property
     def name(self) -> str:
@@ -77,7 +77,7 @@ class Job:
         of_use = self._useful(subject)
         rows = []
         for attack in self.attacks:
-            found = attack(subject, self.seed)
+            found = attack.with_control(subject, self.seed) if attack.with_control else None
             if found is None:
                 continue
             rows.append(
@@ -85,7 +85,8 @@ class Job:
                     **self._facts(),
                     **of_use,
                     **{name: getattr(found, name)
-                       for name in ("attack", "rate", "control", "tried", "risk", "low", "high")},
+                       for name in ("rate", "control", "tried", "risk", "low", "high")},
+                    "attack": attack.label,
                     "attack_auc": found.auc,
                 }
             )  # fmt: skip

@@ -2,7 +2,7 @@
 
 import polars as pl
 
-from microveil.lab.benchmark.benchmark_attacks import INFORMED
+from microveil.attacks.registry import INFORMED
 
 _METHOD = ("method", "family", "epsilon", "promise")
 _USE = ("error", "f_forest", "auc_forest", "f_boosting", "auc_boosting")
@@ -21,7 +21,7 @@ def by_attack(results: pl.DataFrame) -> pl.DataFrame:
 def points_of(results: pl.DataFrame) -> pl.DataFrame:
     """Return one row per method and ε of one table.
 
-    `risk`, `high` and `attack` are those of the attack whose upper end is highest, among intruders
+    `risk`, `high` and `attack` are those of the attack whose upper end is highest, among attackers
     who know people's values; `informed` and `informed_high` of the one who knows every record but
     one. `number` counts the methods.
     """

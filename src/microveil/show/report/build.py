@@ -8,11 +8,11 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from microveil.compare.figures import MEASURES
+from microveil.compare.reasons import why_not
 from microveil.formats import Table, check_output, moved_into_place, source_of
 from microveil.judge.evaluated import Evaluation
 from microveil.judge.evaluation import evaluate
-from microveil.judge.grades import RULES
+from microveil.judge.registry import MEASURES
 from microveil.plan.plan import Plan
 from microveil.release.certificate import SEEDED, Certificate
 from microveil.release.detail import Detail
@@ -23,6 +23,8 @@ from microveil.show.evaluations import figures_to_show
 from microveil.show.report.drawings import Drawings
 from microveil.show.report.report_words import cards, done, repeated, scenario_rows, verdict_on
 from microveil.show.report.templating import render
+from microveil.show.words.grading import RULES, notes_on
+from microveil.show.words.readings import label_of, label_of_missing, reading
 from microveil.types import UserTable
 
 
@@ -158,11 +160,14 @@ def _page(
         "overviews": drawings.overviews(pair),
         "parts_of_evaluation": [
             (part, list(figures_to_show(part, figures)))
-            for part, figures in groupby(evaluation.figures, lambda f: MEASURES[f.measure].part)
+            for part, figures in groupby(evaluation.figures, lambda f: MEASURES[f.measure].topic)
         ],
         "evaluation": evaluation,
-        "not_computed": [f"{missing.label}: {missing.reason}"
+        "not_computed": [f"{label_of_missing(missing)}: {why_not(missing)}"
                          for missing in evaluation.not_computed],
+        "notes": notes_on(evaluation),
+        "label_of": label_of,
+        "reading": reading,
         "rules": RULES,
         "verdict": verdict_on(evaluation, certificate),
         "scenarios": scenario_rows(evaluation),

@@ -5,13 +5,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from microveil.compare.asked import NARROW
 from microveil.compare.pairing import Pair
 from microveil.judge.evaluated import Evaluation
-from microveil.measures.disclosure_risk import NARROW
 from microveil.show.charts.distributions import bars, distribution
 from microveil.show.charts.histograms import Shares
 from microveil.show.charts.overviews import amounts, heat_map, spans
 from microveil.show.shapes import BeforeAndAfter, Shape, correlation_matrices, shapes, widths
+from microveil.show.words.readings import reading
 
 if TYPE_CHECKING:
     import altair as alt
@@ -99,7 +100,7 @@ class Drawings:
 
     def _caption(self, shares: Shares) -> str:
         readings = [
-            f.reading
+            reading(f)
             for f in self._evaluation.figures
             if f.attribute == shares.name and f.measure in _CAPTIONED
         ]

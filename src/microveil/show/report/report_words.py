@@ -3,30 +3,43 @@
 import math
 from decimal import ROUND_CEILING, Context
 
-from microveil.compare.figures import LINKAGE, percent
+from microveil.attacks.registry import LINKAGE
 from microveil.core.methods import METHODS
 from microveil.judge.evaluated import Evaluation
-from microveil.judge.grades import PUBLISH, Card, how_risky, how_useful, passes, said_of
+from microveil.judge.grades import passes
 from microveil.judge.next_step import next_step_after
 from microveil.plan.plan import Plan
 from microveil.release.certificate import Certificate
 from microveil.release.guarantees import exactly, rounded_up
 from microveil.show.certificates import how_hidden
 from microveil.show.evaluations import scenarios_side_by_side
+from microveil.show.words.grading import (
+    PUBLISH,
+    Card,
+    change_in_words,
+    passes_or_not,
+    risk_card,
+    usefulness_card,
+)
+from microveil.show.words.numbers import percent
 
 
 def cards(evaluation: Evaluation, certificate: Certificate | None) -> list[Card]:
     """Answer the three questions a data holder has."""
     figures = evaluation.figures
-    return [how_useful(figures), how_risky(figures, evaluation.unscored), _covered(certificate)]
+    return [
+        usefulness_card(figures),
+        risk_card(figures, scored=evaluation.scored),
+        _covered(certificate),
+    ]
 
 
 def verdict_on(evaluation: Evaluation, certificate: Certificate | None) -> list[str]:
     """Say whether a release passes, what to change, and only if it passes that it may go out."""
-    passed, sentences = passes(evaluation.figures), [said_of(evaluation.figures)]
+    passed, sentences = passes(evaluation.figures), [passes_or_not(evaluation.figures)]
     change = next_step_after(evaluation)
     if change is not None:
-        sentences.append(f"To change: {change}.")
+        sentences.append(f"To change: {change_in_words(change)}.")
     seeded = certificate is None or certificate.randomness == "seeded"
     if passed and not seeded:
         sentences.append(PUBLISH.replace("these two", "the protected file and its certificate"))

@@ -1,1 +1,1 @@
-"""Sentences about results, for the terminal, the page, reports, notebooks and certificates."""
+"""Sentences for people: the only place that makes them, errors and warnings excepted."""

@@ -2,12 +2,12 @@
 
 from collections.abc import Iterator
 
-from microveil.compare.figures import percent
 from microveil.core.methods import methods_that
 from microveil.judge.explore.advice import LEARNING_LOSS, SPREAD_LOST
 from microveil.judge.explore.exploration import Exploration, Measured, Point
 from microveil.plan.plan import Plan
 from microveil.release.guarantees import exactly
+from microveil.show.words.numbers import percent
 
 _NOTHING = "No measured plan keeps to the limits"
 

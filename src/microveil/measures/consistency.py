@@ -3,8 +3,10 @@
 import numpy as np
 import polars as pl
 
+from microveil.compare.asked import Asked
 from microveil.compare.estimates import Weights
-from microveil.compare.figures import Figure, Items, NotComputed, percent
+from microveil.compare.examined import Examined
+from microveil.compare.figures import Figure, Items, NotComputed
 from microveil.compare.pairing import Pair
 from microveil.engines.dtypes import polars_of
 from microveil.engines.layout import Layout, numbered
@@ -13,22 +15,18 @@ from microveil.types import Integers, Reals
 _UNITS, _TOTALS = "utility.unit_consistency", "utility.stratum_totals"
 
 
-def unit_figures(pair: Pair) -> Items:
+def unit_figures(seen: Examined, _: Asked) -> Items:
     """Count the units whose records have the same released values where the plan says so."""
-    if pair.plan is None or pair.plan.unit is None:
+    pair, plan = seen.pair, seen.planned
+    if plan.unit is None:
         return
-    names = [name for name in pair.plan.per_unit if name in pair.table.columns]
-    unit = _released(pair, pair.plan.unit)
+    names = [name for name in plan.per_unit if name in pair.table.columns]
+    unit = _released(pair, plan.unit)
     if not names or unit is None:
-        why = "which records are of one unit is not known" if names else "no attribute is per_unit"
-        yield NotComputed((_UNITS,), why)
+        yield NotComputed((_UNITS,), "units_not_known" if names else "nothing_per_unit")
         return
     same = share_of_consistent_units(unit, [_in_order(pair, name) for name in names])
-    yield Figure(
-        _UNITS, None, same,
-        f"{percent(same)} of {len(np.unique(unit)):,} units have the same released values of "
-        f"{', '.join(names)} in all their records",
-    )  # fmt: skip
+    yield Figure(_UNITS, None, same, {"units": len(np.unique(unit)), "names": tuple(names)})
 
 
 def share_of_consistent_units(unit: Integers, columns: list[pl.Series]) -> float:
@@ -46,29 +44,27 @@ def share_of_consistent_units(unit: Integers, columns: list[pl.Series]) -> float
     return float(1 - np.mean(differing))
 
 
-def stratum_figures(pair: Pair) -> Items:
+def stratum_figures(seen: Examined, _: Asked) -> Items:
     """Compare totals of the numbers in every stratum."""
-    if pair.plan is None or not pair.plan.within:
+    pair = seen.pair
+    if not seen.planned.within:
         return
     before, after = _strata(pair)
     if before is None or after is None:
-        yield NotComputed((_TOTALS,), "which records are of one stratum is not known")
+        yield NotComputed((_TOTALS,), "strata_not_known")
         return
-    stand_for, said = _weights(pair), "weighted totals" if pair.weights else "totals"
+    stand_for = _weights(pair)
     for name, values, masked in zip(pair.numeric, pair.matched.T, pair.released.T, strict=True):
         original = _totals(before, values * stand_for.original)
         released = _totals(after, masked * stand_for.released)
         size = float(np.abs(original).sum())
         if not size:
-            yield NotComputed((_TOTALS,), "its totals are 0", name)
+            yield NotComputed((_TOTALS,), "total_is_zero", name)
             continue
         moved, own = np.abs(released - original), np.abs(original)
         error, worst = float(moved.sum()) / size, float(np.max(moved / np.where(own, own, np.inf)))
-        yield Figure(
-            _TOTALS, name, error,
-            f"{said} of {len(original):,} strata move by {percent(error)} of their sum, the one "
-            f"that moves most by {percent(worst)} of itself", weighted=pair.weights is not None,
-        )  # fmt: skip
+        facts = {"strata": len(original), "worst": worst}
+        yield Figure(_TOTALS, name, error, facts, weighted=pair.weights is not None)
 
 
 def _weights(pair: Pair) -> Weights:

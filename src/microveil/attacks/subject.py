@@ -12,18 +12,16 @@ from functools import cached_property
 
 import numpy as np
 
-from microveil.attacks.linkage import wilson
+from microveil.attacks.linked import Linked, wilson
 from microveil.types import Booleans, Integers, Reals
 
 
 @dataclass(frozen=True)
-class Outcome:
+class Controlled:
     """How often an attack was right, and its control.
 
     Attributes
     ----------
-    attack
-        Its name.
     rate, control
         Shares of right guesses about people in the release, and of the control.
     tried, tried_control
@@ -33,7 +31,6 @@ class Outcome:
         Of membership inference: the area under the curve of true over false alarms.
     """
 
-    attack: str
     rate: float
     control: float
     tried: int
@@ -79,9 +76,9 @@ class Scene:
     nominal: tuple[int, ...]
 
     @cached_property
-    def space(self) -> "Space":
+    def space(self) -> "Coordinates":
         """Where distances are measured: its units are those of the rows, which are seen."""
-        return Space(self.rows, self.nominal)
+        return Coordinates(self.rows, self.nominal)
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,7 +122,7 @@ class Subject:
         return self._scenes[key]
 
 
-class Space:
+class Coordinates:
     """Attributes as coordinates: numbers in standard deviations, two categories at distance 1.
 
     A missing number lies at the mean, a missing category at none.
@@ -160,10 +157,46 @@ def _mean_and_deviation(values: Reals) -> tuple[float, float]:
 _TIE = 1 + 1e-9  # distances this close are equal: they differ by rounding alone
 
 
-def nearest(points: Reals, rows: Reals) -> Booleans:
+def nearest_to(points: Reals, rows: Reals) -> Booleans:
     """Return for each point which rows are nearest to it: several if they are equally near."""
     from scipy.spatial.distance import cdist
 
     away = cdist(points, rows)
     found: Booleans = away <= away.min(axis=1, keepdims=True) * _TIE
     return found
+
+
+MOST_IN_A_GROUP = 500
+"""People attacked in each of the two halves."""
+
+
+def drawn_groups(scene: Scene, seed: int) -> tuple[Reals, Reals]:
+    """Draw as many people from the release as from outside it."""
+    random = np.random.default_rng(seed)
+    number = min(MOST_IN_A_GROUP, len(scene.people), len(scene.outside))
+    people, outside = (
+        group[random.choice(len(group), number, replace=False)]
+        for group in (scene.people, scene.outside)
+    )
+    return people, outside
+
+
+_NEVER_AGAIN = 1_000_003
+
+
+def seed_of_shadow(seed: int, number: int) -> int:
+    """Give every release that an attacker makes a seed that no release under attack has."""
+    return _NEVER_AGAIN * (seed + 1) + number
+
+
+@dataclass(frozen=True)
+class LinkageWithControl:
+    """A linkage attack on everybody; its control is a row at random."""
+
+    attack: Callable[..., Linked]
+
+    def __call__(self, subject: Subject, seed: int) -> Controlled:
+        """Make the attack."""
+        scene = subject.whole(seed)
+        found = self.attack(scene.people, scene.rows, nominal=scene.nominal, seed=seed)
+        return Controlled(found.share, found.chance, found.attacked)

@@ -3,11 +3,12 @@
 import numpy as np
 import pytest
 
-from microveil.lab.benchmark.benchmark_attacks import ATTACKS, Attack
-from microveil.lab.benchmark.inferring import attribute_inference, interval_disclosure, linkability
-from microveil.lab.benchmark.linking import nearest_linkage, structure_linkage
-from microveil.lab.benchmark.shadowing import neighbour_reconstruction
-from microveil.lab.benchmark.subject import Outcome, Space, Subject, nearest
+from microveil.attacks.inference import attribute_inference
+from microveil.attacks.intervals import interval_disclosure
+from microveil.attacks.linkability import linkability_by_parts
+from microveil.attacks.neighbour import neighbour_reconstruction
+from microveil.attacks.registry import ATTACKS, CONTROLLED, Attack
+from microveil.attacks.subject import Controlled, Coordinates, Subject, nearest_to
 from microveil.types import Integers, Reals
 
 PEOPLE = 300
@@ -36,32 +37,37 @@ def of_others() -> Subject:
     return Subject(population(1), NOMINAL, release)
 
 
-@pytest.mark.parametrize("attack", ATTACKS, ids=lambda attack: attack.__name__)
+def made(attack: Attack, subject: Subject, seed: int = 1) -> Controlled | None:
+    assert attack.with_control is not None
+    return attack.with_control(subject, seed)
+
+
+@pytest.mark.parametrize("attack", CONTROLLED, ids=lambda attack: attack.id)
 def test_it_succeeds_where_nothing_is_hidden(attack: Attack) -> None:
-    found = attack(as_they_are(), 1)
+    found = made(attack, as_they_are())
     assert found is not None
     assert found.low > 0.3
     assert found.low <= found.risk <= found.high
 
 
-@pytest.mark.parametrize("attack", ATTACKS, ids=lambda attack: attack.__name__)
+@pytest.mark.parametrize("attack", CONTROLLED, ids=lambda attack: attack.id)
 def test_it_is_at_its_control_where_nothing_is_told(attack: Attack) -> None:
-    found = attack(of_others(), 1)
+    found = made(attack, of_others())
     assert found is not None
     assert found.low == 0
     assert found.risk < 0.15
 
 
 def test_the_risk_is_what_is_gained_over_the_control() -> None:
-    found = Outcome("any", rate=0.6, control=0.2, tried=100, tried_control=100)
+    found = Controlled(rate=0.6, control=0.2, tried=100, tried_control=100)
     assert found.risk == pytest.approx(0.5)
-    assert Outcome("any", 0.1, 0.2, 100, 100).risk == 0
-    assert Outcome("any", 1.0, 1.0, 100, 100).risk == 0
+    assert Controlled(0.1, 0.2, 100, 100).risk == 0
+    assert Controlled(1.0, 1.0, 100, 100).risk == 0
 
 
 def test_the_interval_takes_both_shares_at_their_worst() -> None:
     """Wilson's interval of 60 and 20 of 100, worked out by hand."""
-    found = Outcome("any", rate=0.6, control=0.2, tried=100, tried_control=100)
+    found = Controlled(rate=0.6, control=0.2, tried=100, tried_control=100)
     assert found.high == pytest.approx((0.6906 - 0.1334) / (1 - 0.1334), abs=1e-3)
     assert found.low == pytest.approx((0.5020 - 0.2888) / (1 - 0.2888), abs=1e-3)
 
@@ -82,7 +88,7 @@ def test_interval_disclosure_by_hand() -> None:
 
 
 def test_rows_that_are_equally_near_share_the_guess() -> None:
-    near = nearest(np.array([[0.0], [9.0]]), np.array([[1.0], [-1.0], [8.0]]))
+    near = nearest_to(np.array([[0.0], [9.0]]), np.array([[1.0], [-1.0], [8.0]]))
     assert near.tolist() == [[True, True, False], [False, False, True]]
 
 
@@ -91,8 +97,8 @@ def test_averages_of_k_link_one_in_k() -> None:
     clusters = np.repeat(np.arange(75.0), 4)[:, np.newaxis] * [10.0, 7.0]
     people = clusters + np.random.default_rng(1).normal(size=clusters.shape) * 0.01
     subject = Subject(people, (), lambda chosen, _: clusters[chosen])
-    for attack in (nearest_linkage, structure_linkage):
-        found = attack(subject, 1)
+    for id_ in ("linkage.nearest", "linkage.structure"):
+        found = made(ATTACKS[id_], subject)
         assert found is not None
         assert 0.2 < found.rate <= 0.25 + 1e-9
 
@@ -100,12 +106,12 @@ def test_averages_of_k_link_one_in_k() -> None:
 def test_an_attack_that_has_nothing_to_go_by_says_so() -> None:
     codes = np.random.default_rng(1).integers(0, 3, (50, 1)).astype(float)
     subject = Subject(codes, (0,), lambda chosen, _: codes[chosen])
-    for attack in (interval_disclosure, attribute_inference, linkability):
+    for attack in (interval_disclosure, attribute_inference, linkability_by_parts):
         assert attack(subject, 1) is None
 
 
 def test_categories_are_at_distance_one_and_missing_numbers_at_the_mean() -> None:
-    space = Space(np.array([[0.0, 1.0], [2.0, 2.0]]), nominal=[1])
+    space = Coordinates(np.array([[0.0, 1.0], [2.0, 2.0]]), nominal=[1])
     places = space.place(np.array([[np.nan, 1.0], [1.0, 2.0], [2.0, 1.0]]), [0, 1])
     away = np.linalg.norm(places[:, np.newaxis] - places, axis=2)
     assert away[0, 1] == pytest.approx(1.0)
@@ -117,7 +123,7 @@ def test_differential_privacy_bounds_what_the_informed_adversary_tells() -> None
     """Laplace noise of ε = 1 on one attribute: right in 73% at most, of ε = 40 nearly always."""
     values = np.random.default_rng(1).uniform(0, 1, (200, 1))
 
-    def told(epsilon: float) -> Outcome:
+    def told(epsilon: float) -> Controlled:
         def release(chosen: Integers, seed: int) -> Reals:
             noise = np.random.default_rng(seed).laplace(0, 1 / epsilon, (len(chosen), 1))
             return values[chosen] + noise
