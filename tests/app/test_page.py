@@ -139,7 +139,7 @@ def test_expected_error_follows_the_sliders(page: AppTest) -> None:
 
 
 def test_a_change_after_protecting_is_pointed_out(page: AppTest) -> None:
-    page.radio[0].set_value(SAMPLE).run()
+    upload(page, people(100).select("age", "wages").drop_nulls())
     widget(page.button, "Protect").click().run()
     assert said(page, "note") == []
     widget(page.select_slider, "ε").set_value(0.5).run()
@@ -197,7 +197,7 @@ def test_the_plan_is_a_point_among_attacked_ones(
         return attack_beside_others(data, plan, attacks=(ATTACKS["linkage.nearest"],))
 
     monkeypatch.setattr(attacked, "attack_beside_others", quickly)
-    page.radio[0].set_value(SAMPLE).run()
+    upload(page, people(250).select("age", "wages", "hours").drop_nulls())
     widget(page.button, "Protect").click().run()
     widget(page.button, "Attack this plan").click().run()
     assert not page.exception

@@ -19,7 +19,7 @@ VALUE = 918_273  # stands for a data value: nothing printed may contain it
 
 
 def write_people() -> None:
-    people().write_csv("people.csv")
+    people(300).write_csv("people.csv")
     Path("plan.toml").write_text(people_plan().to_toml(), encoding="utf-8")
 
 
@@ -28,7 +28,7 @@ def files() -> set[str]:
 
 
 def test_from_a_file_to_a_release_in_three_commands(run: Run) -> None:
-    people().write_csv("people.csv")
+    people(300).write_csv("people.csv")
     assert run("plan people.csv -o plan.toml")[0] == 0
     assert Path("plan.toml").stat().st_mode & 0o777 == 0o600  # it lists categories seen
     code, out, err = run("protect people.csv --plan plan.toml -o safe.parquet")
@@ -40,7 +40,7 @@ def test_from_a_file_to_a_release_in_three_commands(run: Run) -> None:
     assert "safe.certificate.json" in out
     assert files() == {"people.csv", "plan.toml", "safe.parquet", "safe.certificate.json"}
     protected = pl.read_parquet("safe.parquet")
-    assert protected.height == 1000
+    assert protected.height == 300
     assert "person" not in protected.columns
     code, out, _ = run("certificate safe.certificate.json")
     assert code == 0
@@ -180,7 +180,7 @@ def test_evaluate(run: Run) -> None:
     assert "linkage by nearest record" in out
     code, out, _ = run("evaluate people.csv out.parquet --detail out.detail.zip --json")
     assert code == 0
-    assert json.loads(out)["records"] == 1000
+    assert json.loads(out)["records"] == 300
     Path("out.detail.zip").unlink()
     code, out, _ = run("evaluate people.csv out.parquet")
     assert code == 0

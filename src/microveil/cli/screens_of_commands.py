@@ -132,7 +132,8 @@ class FirstRecords:
             shown -= 1
         yield self._grid(shown)
         if shown < len(names):
-            yield Text(f"and {', '.join(names[shown:])}\n", style="dim")
+            yield Text(f"and {', '.join(names[shown:])}", style="dim")
+        yield Text("")
 
     def _grid(self, shown: int) -> Table:
         grid = _compact(self.title)

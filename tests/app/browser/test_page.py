@@ -13,7 +13,7 @@ from microveil import Certificate, Plan
 from microveil.formats import sha256_of
 from microveil.plan.sample import people
 
-pytestmark = pytest.mark.xdist_group("browser")
+pytestmark = pytest.mark.xdist_group("browser")  # also what needs the page alone
 
 Page = Any
 Run = Callable[[str], tuple[int, str, str]]

@@ -1,7 +1,5 @@
 """The frontier over method, partition, k, ε and pooling, and the point that is recommended."""
 
-import subprocess
-import sys
 from collections.abc import Callable
 from dataclasses import replace
 from io import StringIO
@@ -31,6 +29,7 @@ from microveil.judge.explore.exploration import Limits, Measured, Point
 from microveil.show.charts.points import curves
 from microveil.show.words.exploration_words import recommendation_headline, recommendation_text
 from microveil.types import Reals
+from tests.conftest import Run, without_library
 
 RECORDS = 120
 _RANDOM = np.random.default_rng(3)
@@ -186,7 +185,7 @@ def test_the_rule_without_a_target() -> None:
     assert "loses at most 10% of what publishing only the mean of each" in recommendation_text(
         found
     )
-    assert "it has the smallest error. " in recommendation_text(found)
+    assert "these have the smallest error.\n" in recommendation_text(found)
     assert "(level 1)" in recommendation_text(found)
     assert "(level 2), there is no bound" in recommendation_text(found)
     assert "as small as k = 3 records" in recommendation_text(found)
@@ -398,25 +397,17 @@ def test_the_svg_shows_every_point_and_the_recommendation(learned: Exploration) 
     assert recommendation_headline(learned) in root.attrib["aria-label"]
 
 
-def test_without_the_extra_the_svg_says_what_to_install(tmp_path: Path) -> None:
-    TABLE.write_csv(tmp_path / "in.csv")
-    script = (
-        "import sys; sys.modules['vl_convert'] = None\n"
-        "from microveil.cli.commands import main; main()"
-    )
-    command = ["explore", "in.csv", "--runs", "1", "--epsilon", "1"]
-
-    def explored(*more: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(  # noqa: S603
-            [sys.executable, "-c", script, *command, *more],
-            cwd=tmp_path, capture_output=True, text=True, check=False,
-        )  # fmt: skip
-
-    refused = explored("--svg", "chart.svg")
-    assert refused.returncode == 1
-    assert "this needs vl_convert" in refused.stderr
-    assert 'pip install "microveil[report]"' in refused.stderr
-    assert "Recommended" in explored().stdout
+def test_without_the_extra_the_svg_says_what_to_install(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    TABLE.write_csv("in.csv")
+    for library in ("vl_convert", "altair"):
+        without_library(library, monkeypatch)
+        code, _, err = run("explore in.csv --runs 1 --epsilon 1 --svg chart.svg")
+        assert code == 1
+        assert f"this needs {library}" in err
+        assert 'pip install "microveil[report]"' in err
+    assert "Recommended" in run("explore in.csv --runs 1 --epsilon 1")[1]
 
 
 @pytest.mark.usefixtures("quick")

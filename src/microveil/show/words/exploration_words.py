@@ -27,10 +27,10 @@ def recommendation_headline(exploration: Exploration) -> str:
 
 
 def recommendation_text(exploration: Exploration) -> str:
-    """Say which plan is recommended, by which rule, and what its ε covers."""
+    """Say which plan is recommended, by which rule, and what its ε covers, a line for each."""
     if exploration.recommended is None:
         return _nothing_recommended(exploration)
-    return " ".join(_recommendation(exploration, exploration.recommended))
+    return "\n".join(_recommendation(exploration, exploration.recommended))
 
 
 def _recommendation(exploration: Exploration, point: Point) -> Iterator[str]:
@@ -70,11 +70,11 @@ def _why(exploration: Exploration) -> str:
         else f"gives an F-measure within {percent(LEARNING_LOSS)} of the original's"
     )
     aside = " and ".join(exploration.set_aside)
-    least = "it has the smallest error" + (
+    least = "these have the smallest error" + (
         f", leaving aside pooling by {aside}, which the plan does not ask for" if aside else ""
     )
     if exploration.good_enough:
-        return f"It is the smallest ε tried that {rule}; of the settings that do so there, {least}."
+        return f"It is the smallest ε tried that {rule}; of the settings that do so, {least}."
     return (
         f"No ε tried {rule}, so this is the largest one that keeps to the limits; of the settings "
         f"measured at this ε, {least}."
