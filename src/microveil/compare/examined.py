@@ -258,6 +258,8 @@ def _of_release(original: UserTable, release: Release, progress: Progress | None
         clusters, positions = release.detail.clusters, release.detail.positions
         beside = BesideHere(original, release.data, positions, clusters, inferred, progress)
         paired = positions is not None
+        if paired:  # or the original is another table
+            positions_of(beside.originals, beside.records, release.detail, release.plan)
     else:
         paired = True
     return _Opened(beside, release.detail, release.plan, paired)

@@ -304,7 +304,12 @@ def _attributes(
 
 
 def positions_of(
-    records: int, released: int, detail: Detail | None, plan: Plan | None, *, aligned: bool
+    records: int,
+    released: int,
+    detail: Detail | None,
+    plan: Plan | None,
+    *,
+    aligned: bool = False,
 ) -> Integers | None:
     """Return where each released record stood in the original; None if that is not known."""
     if detail is not None:

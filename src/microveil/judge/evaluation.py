@@ -17,6 +17,7 @@ from microveil.errors import DataError
 from microveil.judge.evaluated import Evaluation
 from microveil.judge.next_step import next_step
 from microveil.judge.registry import MEASURES
+from microveil.measures.learning import open_target
 from microveil.measures.registry import FAMILIES, Family
 from microveil.plan.scenarios import Scenario
 from microveil.release.detail import Detail
@@ -132,6 +133,8 @@ def evaluate(
 
 
 def _check_target(seen: Examined, target: Any) -> None:  # noqa: ANN401 - a name, or classes
+    if target is not None and seen.whole:
+        open_target(seen.given.source, target)
     if not (seen.whole or target is None or isinstance(target, str)):
         raise DataError(
             "target must be the name of a column where the table is too large to be looked at as "

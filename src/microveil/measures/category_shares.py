@@ -20,7 +20,7 @@ def share_figures(seen: Examined, _: Asked) -> Items:
         yield Figure("utility.total_variation", attribute.name, distance, weighted=weighted)
         if min(len(codes), len(masked)) > 1:
             common = category_distances.share_overlap(codes, masked, weights)
-            facts = {"of_category": True}
+            facts = {"of": "category"}
             measure = "utility.interval_overlap"
             yield Figure(measure, attribute.name, common, facts, weighted=weighted)
 

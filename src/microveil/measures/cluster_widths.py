@@ -27,7 +27,7 @@ def without_noise_figures(seen: Examined, _: Asked) -> Items:
     categories = {attribute.name for attribute in pair.categorical}
     for name in pair.attributes:
         if name in shares:
-            facts = {"of_category": name in categories}
+            facts = {"of": "category" if name in categories else "number"}
             yield Figure(_WITHOUT_NOISE, name, shares[name], facts)
         else:
             yield NotComputed((_WITHOUT_NOISE,), "no_clusters", name)

@@ -17,7 +17,7 @@ import polars as pl
 import pytest
 
 from microveil import Certificate, Confidential, Evaluation, Plan, Release, evaluate, protect
-from microveil.compare import pairing
+from microveil.compare import examined, pairing
 from microveil.compare.paired_columns import compare
 from microveil.compare.reasons import why_not
 from microveil.errors import FileError, visible
@@ -233,7 +233,7 @@ def test_it_says_whether_the_release_passes_and_what_to_change() -> None:
         text = Page(report(table, protect(table, plan))).text
         assert ("The release passes." in text) == (publish in text) == passed
         assert ("To change: add anonymity = 10: linkage" in text) != passed
-        assert "while no attack links more than 10% of the people an intruder knows" in text
+        assert "if no attack finds more than 10% of the people it looks for" in text
     assert publish not in Page(report(table, protect(table, plan, seed=1))).text
 
 
@@ -258,7 +258,7 @@ def test_dp_without_clusters_and_order() -> None:
     assert "Width of clusters" not in text
     assert "ε = 1, the table as released" in text
     unordered = Page(report(table, release.data)).text
-    assert "Attacks could not be scored: which record is whose is not known" in unordered
+    assert "Attacks were not made: it is not known which record is whose" in unordered
     assert "--detail FILE" in unordered
     assert "There is no certificate next to the protected file" in unordered
     assert "The quantile that moves most" in unordered
@@ -355,7 +355,7 @@ def test_evaluate_reads_and_pairs_both_files_once(
         paired.append(name)
         return compare(name, *tables)
 
-    monkeypatch.setattr(pairing, "load", counting_load)
+    monkeypatch.setattr(examined, "load", counting_load)
     monkeypatch.setattr(pairing, "compare", counting_compare)
     monkeypatch.setattr(
         "microveil.show.report.report_words.next_step_after", lambda _: None

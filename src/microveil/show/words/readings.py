@@ -103,7 +103,7 @@ def _mean_sse(figure: Figure) -> str:
 
 
 def _overlap(figure: Figure) -> str:
-    of = "share of its worst category" if figure.facts.get("of_category") else "mean"
+    of = "share of its worst category" if figure.facts.get("of") == "category" else "mean"
     return (
         f"the 95% confidence intervals of the {_weighted(figure)}{of} overlap by "
         f"{percent(figure.value)}"
@@ -199,7 +199,7 @@ def _changed(figure: Figure) -> str:
 
 
 def _without_noise(figure: Figure) -> str:
-    what = "masked categories" if figure.facts.get("of_category") else "masked values"
+    what = "masked categories" if figure.facts.get("of") == "category" else "masked values"
     return f"{percent(figure.value)} of {what} carry no noise at any ε"
 
 
