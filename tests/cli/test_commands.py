@@ -85,7 +85,7 @@ def test_the_verdict_is_printed_and_not_written(run: Run) -> None:
     assert "erdict" not in run(f"{command} --no-verdict")[1]
 
 
-def test_intruders_are_flags(run: Run) -> None:
+def test_attackers_are_flags(run: Run) -> None:
     Path("in.csv").write_text("x,sex\n1,f\n2,f\n3,m\n4,m\n5,d\n", encoding="utf-8")
     command = "protect in.csv -o out.csv --epsilon 1 --k 5 --keep sex --detail"
     code, _, err = run(f"{command} --known se")
@@ -94,7 +94,10 @@ def test_intruders_are_flags(run: Run) -> None:
     assert "people must be a share" in run(f"{command} --people 0")[2]
     code, out, _ = run(f"{command} --known sex")
     assert code == 0
-    assert "60% of records could be linked by someone who knows sex and" in " ".join(out.split())
+    assert (
+        "An attacker who knows everyone's sex and takes the nearest released row finds 60% of"
+        in " ".join(out.split())
+    )
     code, out, _ = run("evaluate in.csv out.csv --known x --known sex --people 0.4 --json")
     assert code == 0
     tried = {figure["attribute"] for figure in json.loads(out)["figures"]
@@ -177,19 +180,19 @@ def test_evaluate(run: Run) -> None:
     run("protect people.csv --plan plan.toml -o out.parquet --seed 1 --detail")
     code, out, err = run("evaluate people.csv out.parquet --quasi-identifier region")
     assert (code, err) == (0, "")
-    assert "linkage by nearest record" in out
+    assert "nearest linkage" in out
     code, out, _ = run("evaluate people.csv out.parquet --detail out.detail.zip --json")
     assert code == 0
     assert json.loads(out)["records"] == 300
     Path("out.detail.zip").unlink()
     code, out, _ = run("evaluate people.csv out.parquet")
     assert code == 0
-    line = "Attacks could not be scored: which record is whose is not known"
+    line = "Attacks were not made: it is not known which record is whose"
     assert " ".join(out.split()).count(line) == 1
     assert "--detail FILE" in out
     assert "pMSE ratio" in out
     run("protect people.csv --plan plan.toml -o kept.csv --seed 1 --keep-order")
-    assert "linkage by nearest record" in run("evaluate people.csv kept.csv")[1]
+    assert "nearest linkage" in run("evaluate people.csv kept.csv")[1]
 
 
 def test_evaluate_something_else(run: Run) -> None:

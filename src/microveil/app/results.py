@@ -12,7 +12,6 @@ from microveil.app.downloads import HAS_REPORT, release_files, report_of
 from microveil.app.figures_table import readings_of, remarks
 from microveil.app.markup import graded, items, message, readings, scenario_table, verdict_box
 from microveil.app.session_state import KEY, Chosen, Protected, remember
-from microveil.attacks.registry import LINKAGE
 from microveil.errors import MicroveilError, noted
 from microveil.formats import FORMATS, WRITABLE
 from microveil.judge.change import Change
@@ -24,7 +23,7 @@ from microveil.plan.plan import Plan
 from microveil.release.certificate import Certificate
 from microveil.release.protect import protect
 from microveil.show.charts.histograms import Shares
-from microveil.show.evaluations import scenarios_side_by_side
+from microveil.show.evaluations import scenario_rows
 from microveil.show.shapes import shapes_of_masked
 from microveil.show.words.grading import (
     PUBLISH,
@@ -34,7 +33,6 @@ from microveil.show.words.grading import (
     risk_card,
     usefulness_card,
 )
-from microveil.show.words.numbers import percent
 
 
 def protect_step(chosen: Chosen, plan: Plan | None) -> Protected | None:
@@ -98,7 +96,10 @@ def judge_step(outcome: Protected) -> Evaluation:
             st.subheader(card.question, anchor=False)
             st.html(graded(card.grade, card.answer, card.sentences))
     st.caption(RULES)
-    _scenarios(found)
+    scenarios = scenario_rows(found.figures)
+    if scenarios:
+        st.subheader("Scenarios", anchor=False)
+        st.html(scenario_table(scenarios))
     drawn, useful, safe, attacks, promised = st.tabs(
         ["Before and after", "More on utility", "More on risk", "Attacks", "Certificate"]
     )
@@ -136,16 +137,6 @@ def _evaluate(outcome: Protected) -> Evaluation:
 def _next_step(evaluation: Evaluation) -> Change | None:
     with noted():
         return next_step_after(evaluation)
-
-
-def _scenarios(evaluation: Evaluation) -> None:
-    rows = [
-        (label, [percent(found[measure].value) for measure in LINKAGE])
-        for label, found in scenarios_side_by_side(evaluation.figures)
-    ]
-    if rows:
-        st.subheader("Scenarios", anchor=False)
-        st.html(scenario_table(rows))
 
 
 def _shapes(compared: list[Shares]) -> None:

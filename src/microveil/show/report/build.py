@@ -19,9 +19,9 @@ from microveil.release.detail import Detail
 from microveil.release.guarantees import rounded_up
 from microveil.release.release import Release, certificate_beside
 from microveil.show.certificates import clusters_of, domain_of, facts_of
-from microveil.show.evaluations import figures_to_show
+from microveil.show.evaluations import figures_to_show, scenario_rows
 from microveil.show.report.drawings import Drawings
-from microveil.show.report.report_words import cards, done, repeated, scenario_rows, verdict_on
+from microveil.show.report.report_words import cards, done, repeated, verdict_on
 from microveil.show.report.templating import render
 from microveil.show.words.grading import RULES, notes_on
 from microveil.show.words.readings import label_of, label_of_missing, reading
@@ -170,7 +170,7 @@ def _page(
         "reading": reading,
         "rules": RULES,
         "verdict": verdict_on(evaluation, certificate),
-        "scenarios": scenario_rows(evaluation),
+        "scenarios": scenario_rows(evaluation.figures),
         "again": repeated(certificate, pair.plan, seed),
         "command": _command(certificate, pair.plan, seed, original),
         "plan": pair.plan.to_toml() if pair.plan else "",

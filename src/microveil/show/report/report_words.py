@@ -3,7 +3,6 @@
 import math
 from decimal import ROUND_CEILING, Context
 
-from microveil.attacks.registry import LINKAGE
 from microveil.core.methods import METHODS
 from microveil.judge.evaluated import Evaluation
 from microveil.judge.grades import passes
@@ -12,7 +11,6 @@ from microveil.plan.plan import Plan
 from microveil.release.certificate import Certificate
 from microveil.release.guarantees import exactly, rounded_up
 from microveil.show.certificates import how_hidden
-from microveil.show.evaluations import scenarios_side_by_side
 from microveil.show.words.grading import (
     PUBLISH,
     Card,
@@ -21,7 +19,6 @@ from microveil.show.words.grading import (
     risk_card,
     usefulness_card,
 )
-from microveil.show.words.numbers import percent
 
 
 def cards(evaluation: Evaluation, certificate: Certificate | None) -> list[Card]:
@@ -44,14 +41,6 @@ def verdict_on(evaluation: Evaluation, certificate: Certificate | None) -> list[
     if passed and not seeded:
         sentences.append(PUBLISH.replace("these two", "the protected file and its certificate"))
     return sentences
-
-
-def scenario_rows(evaluation: Evaluation) -> list[tuple[str, list[str]]]:
-    """Say what each attack found by scenario, the worst first."""
-    return [
-        (label, [percent(found[measure].value) for measure in LINKAGE])
-        for label, found in scenarios_side_by_side(evaluation.figures)
-    ]
 
 
 def _covered(certificate: Certificate | None) -> Card:
