@@ -73,7 +73,7 @@ def test_warnings_point_at_the_line_that_called_and_come_once_each(tmp_path: Pat
         with pytest.warns(PrivacyWarning) as caught:
             call()
         messages = [str(warning.message) for warning in caught]
-        assert len(messages) == len(set(messages)) >= 4
+        assert len(messages) == len(set(messages)) >= 2
         assert {warning.filename for warning in caught} == {__file__}
 
 
@@ -95,8 +95,10 @@ def test_what_is_so_of_many_attributes_is_said_once() -> None:
         release = protect(table, plan)
     (said,) = [str(warning.message) for warning in caught]
     assert said.startswith("attributes 'a0', 'a1', ")
-    assert "'a7' and 12 more: its noise grid was taken from the data" in said
-    assert len(release.certificate.notes) == 20
+    assert "'a7' and 12 more: the noise grid was read from the data" in said
+    (note,) = release.certificate.notes
+    assert note.attributes == tuple(names)
+    assert "'a19': the noise grid" in release.certificate.reading["Notes"][0]
 
 
 def test_many_attributes_say_what_that_does_to_each_share() -> None:
@@ -106,8 +108,8 @@ def test_many_attributes_say_what_that_does_to_each_share() -> None:
     with pytest.warns(UsefulnessWarning) as caught:
         check(table, plan)
     (said,) = [str(warning.message) for warning in caught]
-    assert said.startswith("epsilon = 1 is shared by 500 attributes, 0.002 each: a masked value is")
-    off = float(re.search(r"off by about ([\d.,]+) standard dev", said).group(1).replace(",", ""))  # type: ignore[union-attr]
+    assert said.startswith("epsilon = 1 is shared by 500 attributes, 0.002 each: the expected ")
+    off = float(re.search(r"value is about ([\d.,]+) standard dev", said).group(1).replace(",", ""))  # type: ignore[union-attr]
     one = plan.replace(epsilon=0.002, attributes={"a0": "confidential"})
     expected = expected_error(table.select("a0"), one).mean_sse ** 0.5
     assert off == pytest.approx(expected, rel=0.3)

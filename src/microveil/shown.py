@@ -27,6 +27,10 @@ class Screen(Protocol):
         """The same as text, without colours."""
 
     @property
+    def sections(self) -> dict[str, list[str]]:
+        """All its sentences, by section."""
+
+    @property
     def html(self) -> str:
         """A piece of HTML for notebooks."""
 
@@ -55,6 +59,10 @@ class Shown:
     def printed(self) -> str:
         """Return what the command line prints of it, without colours."""
         return _Screens.make(self).printed
+
+    def sentences(self) -> dict[str, list[str]]:
+        """Return what it says in sentences, by section."""
+        return _Screens.make(self).sections
 
     def __rich__(self) -> "RenderableType":
         return _Screens.make(self).whole

@@ -43,8 +43,8 @@ def test_a_file_that_does_not_lie_beside_it(name: str, run: Run, received: Any) 
     code, out, err = run(received(file=file(name)))
     assert (code, out) == (1, "")
     assert err == (
-        "error: out.certificate.json: expected the plain name of a file beside the certificate, "
-        "found a path; ask whoever sent it\n"
+        "error: out.certificate.json: expected the plain name of a file next to the certificate, "
+        "found a path; ask the sender for another certificate\n"
     )
 
 
@@ -83,10 +83,15 @@ def test_a_certificate_that_is_too_large(tmp_path: Path) -> None:
 
 
 def test_control_characters_are_shown(run: Run, received: Any, tmp_path: Path) -> None:  # noqa: ANN401
-    strings = {"software": ESCAPES, "created": ESCAPES, "scope": ESCAPES, "kept": [ESCAPES]}
+    strings = {"software": ESCAPES, "created": ESCAPES, "kept": [ESCAPES]}
     attributes = json.loads((tmp_path / "out.certificate.json").read_text())["attributes"]
     attributes[0] |= {"name": ESCAPES, "lower": ESCAPES}
-    lists = {"notes": [ESCAPES], "not_protected": [ESCAPES], "attributes": attributes}
+    lists = {
+        "notes": [{"kind": "exact-weights", "attributes": [ESCAPES]}],
+        "not_protected": [{"kind": "kept-values", "attributes": [ESCAPES]}],
+        "attributes": attributes,
+        "reading": {"Scope": ["never read back"]},
+    }
     command = received(**strings, **lists, file=file(f"{ESCAPES[:-1]}.csv"))
     (tmp_path / f"{ESCAPES[:-1]}.csv").touch()
     for line in (command, f"{command} --html page.html"):
@@ -97,7 +102,8 @@ def test_control_characters_are_shown(run: Run, received: Any, tmp_path: Path) -
     (tmp_path / f"{ESCAPES[:-1]}.csv").unlink()
     code, out, _ = run(f"{command} --html page.html")
     assert code == 0
-    assert out.count(r"\u001b[2J") == 9
+    assert out.count(r"\u001b[2J") == 7
+    assert "never read back" not in out
     assert not hidden(out)
     assert not hidden((tmp_path / "page.html").read_text())
 

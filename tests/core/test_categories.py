@@ -29,7 +29,7 @@ from microveil.types import Integers, Reals
 
 DRAWS = 100_000
 
-pytestmark = pytest.mark.filterwarnings("ignore:x. iDP publishes the category")
+pytestmark = pytest.mark.filterwarnings("ignore:attribute 'x'. iDP publishes the category")
 
 kinds = st.sampled_from(["nominal", "ordinal"])
 clusters = st.integers(2, 4).flatmap(

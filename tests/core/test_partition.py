@@ -264,8 +264,9 @@ def test_the_certificate_says_that_the_data_decided() -> None:
         certificate = release.certificate
         assert certificate.levels[0].epsilon == 1
         assert certificate.levels[1].epsilon is None
-        assert "the data decided where clusters begin and end" in certificate.levels[1].statement
-        assert any("the data decided" in note for note in certificate.notes)
+        assert certificate.levels[1].about("clusters-from-data") == ("x",)
+        assert [note.kind for note in certificate.notes] == ["clusters-from-data"]
+        assert "the data decided where clusters begin and end" in certificate.reading["Notes"][0]
         assert certificate.attributes[0].post == "penalised-isotonic"
         assert release.detail.losses["re_clustered"].to_list() == [None]
         assert release.detail.losses["fixed_clusters"][0] <= 1

@@ -24,7 +24,7 @@ def test_a_proposal_is_a_plan_that_works_unedited() -> None:
     assert plan.names("kept") == ()
     assert plan.derived["income"].expression == '"wages" + "other"'
     assert "weight: decimals" in plan.from_data
-    assert "weight: decimals" in " ".join(release.certificate.notes)
+    assert "weight: decimals" in " ".join(release.certificate.reading["Notes"])
     assert (release.data["income"] == release.data["wages"] + release.data["other"]).all()
 
 
@@ -62,7 +62,7 @@ def test_roles(column: pl.Series, role: str) -> None:
     assert plan.attributes[column.name].role == role
 
 
-@pytest.mark.filterwarnings("error", "ignore:.*noise grid was taken from the data")
+@pytest.mark.filterwarnings("error", "ignore:.*noise grid was read from the data")
 def test_unusual_numbers_and_names_still_give_a_working_plan() -> None:
     random = np.random.default_rng(0)
     table = pl.DataFrame(

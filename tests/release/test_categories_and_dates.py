@@ -134,7 +134,7 @@ def test_a_date_is_masked_like_its_number_of_days() -> None:
     numbers = protect(pl.DataFrame({"x": days}), as_days, seed=3)
     assert dates.data["x"].to_physical().to_list() == numbers.data["x"].to_list()
     assert dates.certificate.attributes[0].lower == "1970-01-01"
-    assert dates.certificate.attributes[0].unit == "day"
+    assert dates.certificate.attributes[0].time_step == "day"
 
 
 @pytest.mark.parametrize(
@@ -165,13 +165,12 @@ def test_what_does_not_fit_the_table_is_said_without_values(
 
 def test_categories_read_from_the_data_are_warned_about() -> None:
     attributes = ATTRIBUTES | {"sex": Confidential(kind="nominal")}
-    with pytest.warns(match="'sex': categories were read from the data, so the guarantee"):
+    with pytest.warns(match="'sex': the categories were read from the data, so the guarantee"):
         release = protect(table(), plan(attributes=attributes), seed=1)
     entry = release.certificate.attributes[0]
     assert (entry.domain, entry.categories) == ("data", None)
-    assert (
-        "sex it covers only categories seen in the data" in release.certificate.levels[0].statement
-    )
+    assert release.certificate.levels[0].about("observed-categories-only") == ("sex",)
+    assert "For sex this covers only categories observed in the data" in str(release.certificate)
     with pytest.raises(PlanError, match="'sex': DP needs declared categories"):
         plan(attributes=attributes, method="DP")
 

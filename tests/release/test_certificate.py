@@ -20,8 +20,8 @@ from microveil import (
     protect,
 )
 from microveil.core.choices import MethodName
-from microveil.show.certificates import clusters_of
 from microveil.show.report.report_words import done
+from microveil.show.words.certificate_words import clusters_text, level_statement, scope_of
 
 VALUES = [15_485_863 + 7919 * i for i in range(12)]  # no digit string of these may be published
 DOMAIN = Confidential(lower=0, upper=10**9)
@@ -36,6 +36,10 @@ def certificate(**settings: Any) -> Certificate:  # noqa: ANN401
     ).certificate
 
 
+def statement(found: Certificate, level: int) -> str:
+    return level_statement(found, found.levels[level - 1])
+
+
 def test_the_schema_in_the_package_is_that_of_the_certificate() -> None:
     schema = files("microveil.release").joinpath("certificate.schema.json")
     text = schema.read_text(encoding="utf-8")
@@ -48,6 +52,18 @@ def test_a_certificate_follows_its_schema_and_can_be_read_back(tmp_path: Path) -
     text = written.certificate.read_text(encoding="utf-8")
     jsonschema.validate(json.loads(text), Certificate.model_json_schema(mode="serialization"))
     assert Certificate.read(written.certificate).to_json() == text
+
+
+def test_the_sentences_of_a_certificate_are_never_read_back(tmp_path: Path) -> None:
+    table = pl.DataFrame({"x": VALUES})
+    written = protect(table, Plan(epsilon=1, attributes={"x": DOMAIN})).write(tmp_path / "p.csv")
+    content = json.loads(written.certificate.read_text(encoding="utf-8"))
+    assert content["reading"] == written.certified.reading
+    content["reading"] = {"What epsilon covers": ["Everything."]}
+    (tmp_path / "changed.json").write_text(json.dumps(content), encoding="utf-8")
+    read = Certificate.read(tmp_path / "changed.json")
+    assert read == written.certified
+    assert "Everything." not in str(read)
 
 
 def test_something_else_is_not_a_certificate(tmp_path: Path) -> None:
@@ -97,20 +113,22 @@ def test_bounds_add_up_over_attributes() -> None:
 
 
 def test_level_1_in_words() -> None:
-    dp, idp = certificate(method="DP").levels[0], certificate(epsilon=0.5).levels[0]
-    assert "individual" not in dp.statement
-    assert dp.statement.startswith("Changing the confidential values of one record")
-    assert "exp(0.5)" in idp.statement
-    assert idp.statement.startswith("With fixed clusters and noise scales fixed as they were comp")
-    assert "For x this is individual differential privacy with noise scales fixed" in idp.statement
+    dp, idp = statement(certificate(method="DP"), 1), statement(certificate(epsilon=0.5), 1)
+    assert "individual" not in dp
+    assert dp.startswith("Changing the confidential values of one record makes any set of masked")
+    assert "exp(0.5)" in idp
+    assert idp.startswith(
+        "With fixed clusters and noise scales fixed as computed from this table, "
+    )
+    assert "For x this is individual differential privacy with fixed noise scales" in idp
 
 
 def test_only_methods_whose_scales_follow_the_plan_claim_without_fixed_scales() -> None:
     for method, fixed in (("DP-UM", False), ("iDP-LS", True), ("iDP-CBLS", True)):
         for guarantee in ("fixed-clusters", "re-clustered"):
-            statement = certificate(method=method, guarantee=guarantee).levels[1].statement
-            assert ("with noise scales fixed as they were computed" in statement) == fixed
-            assert ("a neighbour's own noise scales" in statement) == fixed
+            said = statement(certificate(method=method, guarantee=guarantee), 2)
+            assert ("with noise scales fixed as computed from this table" in said) == fixed
+            assert ("A neighbour's own noise scales are not covered" in said) == fixed
 
 
 @pytest.mark.filterwarnings("ignore::microveil.PrivacyWarning")
@@ -125,12 +143,11 @@ def test_the_bound_of_a_domain_from_the_data_does_not_tell_its_width() -> None:
 
 def test_level_3_in_words() -> None:
     assert certificate(method="DP").levels[2].epsilon == 1
-    clustered = certificate(k=4).levels[2]
-    assert clustered.epsilon is None
-    assert "whatever epsilon is" in clustered.statement
-    assert "shared by 4 records or more, but combinations of attributes may be unique" in (
-        clustered.statement
-    )
+    clustered = certificate(k=4)
+    assert clustered.levels[2].epsilon is None
+    said = statement(clustered, 3)
+    assert "at any epsilon" in said
+    assert "At least 4 records share each masked value of one attribute, but combinations" in said
 
 
 def test_several_records_per_person() -> None:
@@ -138,14 +155,14 @@ def test_several_records_per_person() -> None:
         PrivacyWarning, match="attribute 'x': iDP-CBLS covers one record per cluster"
     ):
         c = certificate(records_per_person=2)
-    assert c.levels[0].statement.startswith("No bound for x: a person may have 2 records")
+    assert statement(c, 1).startswith("No bound for x: a person may have 2 records")
     assert (c.levels[0].enforced, c.levels[0].epsilon) == (False, None)
     assert (c.attributes[0].level_1_bound, c.attributes[0].level_2_bound) == (None, None)
     assert c.levels[1].epsilon is None
-    assert "no bound" in c.levels[1].statement
+    assert "For all attributes together there is no bound." in statement(c, 2)
     linear = certificate(records_per_person=2, method="iDP-LS")
     assert (linear.levels[0].enforced, linear.levels[0].epsilon) == (True, 1)
-    assert "one person's records (2 at most)" in linear.levels[0].statement
+    assert "one person's records (at most 2)" in statement(linear, 1)
     assert linear.levels[1].epsilon == pytest.approx(2)
     assert not linear.notes
 
@@ -153,10 +170,10 @@ def test_several_records_per_person() -> None:
 @pytest.mark.filterwarnings("ignore::microveil.PrivacyWarning")
 def test_a_domain_from_the_data_voids_the_dp_claim_in_words() -> None:
     dp = certificate(method="DP-UM", domain_from_data=True, attributes={"x": Confidential()})
-    assert dp.levels[0].statement.startswith("No bound for x: what was read from the data")
+    assert statement(dp, 1).startswith("No bound for x: settings read from the data")
     idp = certificate(method="iDP-LS", attributes={"x": Confidential()})
-    assert "covers only values inside the range seen in the data" in idp.levels[0].statement
-    assert "No bound" not in idp.levels[0].statement
+    assert "covers only values inside the range observed in the data" in statement(idp, 1)
+    assert "No bound" not in statement(idp, 1)
     assert [level.epsilon for level in dp.levels] == [None, None, None]
     assert not any(level.enforced for level in dp.levels)
     only_dp = certificate(method="DP", domain_from_data=True, attributes={"x": Confidential()})
@@ -169,9 +186,10 @@ def test_a_grid_from_the_data_is_an_exception_in_words() -> None:
     for attribute, marks in ((Confidential(resolution="data"), []),
                              (Confidential(decimals=1), ["x: decimals"])):  # fmt: skip
         plan = Plan(epsilon=1, k=3, attributes={"x": attribute}, from_data=marks)
-        levels = protect(table, plan).certificate.levels
-        for level in levels[:2]:
-            assert "where the last decimal and the largest value decide it" in level.statement
+        found = protect(table, plan).certificate
+        for level in (1, 2):
+            said = statement(found, level)
+            assert "where the last decimal and the largest value decide it" in said
 
 
 def test_a_grid_does_not_follow_the_data_unless_asked() -> None:
@@ -183,8 +201,8 @@ def test_a_grid_does_not_follow_the_data_unless_asked() -> None:
 
 @pytest.mark.filterwarnings("ignore::microveil.PrivacyWarning")
 def test_what_the_plan_took_from_the_data_is_noted() -> None:
-    notes = certificate(from_data=["k", "x: decimals"]).notes
-    assert "taken from the data when the plan was made: k, x: decimals" in notes
+    notes = certificate(from_data=["k", "x: decimals"]).reading["Notes"]
+    assert "Read from the data when the plan was made: k, x: decimals." in notes
 
 
 @pytest.mark.filterwarnings("ignore::microveil.PrivacyWarning")
@@ -248,7 +266,7 @@ def test_rows_in_their_original_order_are_listed_as_unprotected(tmp_path: Path) 
     for keep_order in (False, True):
         written = release.write(tmp_path / "x.csv", keep_order=keep_order, overwrite=True)
         exposed = Certificate.read(written.certificate).not_protected
-        assert any("order of the rows" in item for item in exposed) == keep_order
+        assert any(one.kind == "row-order" for one in exposed) == keep_order
 
 
 def test_re_clustered_in_words() -> None:
@@ -257,11 +275,12 @@ def test_re_clustered_in_words() -> None:
         one, two, three = c.levels
         assert (one.enforced, two.enforced, three.enforced) == (False, True, False)
         assert two.epsilon == c.attributes[0].level_2_bound == 1
-        assert two.statement.startswith("Changing the confidential values of one record and f")
-        assert ("individual" in two.statement) == (method != "DP-UM")
+        assert statement(c, 2).startswith("Changing the confidential values of one record and re-")
+        assert ("individual" in statement(c, 2)) == (method != "DP-UM")
         assert one.epsilon == (None if method == "iDP-LS" else 1)
-        assert one.statement.startswith("No bound for x") == (method == "iDP-LS")
-        assert any("without noise" in item for item in c.not_protected) == (method != "DP-UM")
+        assert statement(c, 1).startswith("No bound for x") == (method == "iDP-LS")
+        exposed = {one.kind for one in c.not_protected}
+        assert ("exact-values" in exposed) == c.attributes[0].exact_values == (method != "DP-UM")
 
 
 def test_levels_that_are_enforced() -> None:
@@ -287,14 +306,14 @@ def test_what_is_not_protected_is_listed() -> None:
             "twice": Derived(expression="x + x"),
         },
     )
-    text = " ".join(c.not_protected)
-    assert "published as they are: region" in text
+    text = " ".join(c.reading["What is not protected"])
+    assert "published unchanged: region" in text
     assert "Which values are missing" in text
     assert "Which records share a masked value: x" in text
     assert "without noise: x" in text
     assert (c.kept, c.dropped) == (("region",), ("name",))
     assert c.derived[0].expression == "x + x"
-    only_dp = " ".join(certificate(method="DP").not_protected)
+    only_dp = " ".join(certificate(method="DP").reading["What is not protected"])
     assert "share a masked value" not in only_dp
     assert "without noise" not in only_dp
 
@@ -310,14 +329,16 @@ def test_what_is_trimmed_is_said() -> None:
     certificate = protect(table, Plan(epsilon=1.0, trim=0.2, attributes=attributes)).certificate
     assert [a.trim for a in certificate.attributes] == [0.2, 0.0, None, None]
     assert certificate.levels[1].epsilon is not None
-    assert clusters_of(certificate.attributes[0]) == "k = 10, trimmed by 0.2"
-    assert clusters_of(certificate.attributes[1]) == "k = 10"
-    unmoved = [item for item in certificate.not_protected if "without noise" in item]
+    assert clusters_text(certificate.attributes[0]) == "k = 10, trimmed by 0.2"
+    assert clusters_text(certificate.attributes[1]) == "k = 10"
+    unmoved = [
+        item for item in certificate.reading["What is not protected"] if "without noise" in item
+    ]
     assert unmoved == [
-        "Values shared by all records of a cluster that one record cannot move: they are published "
-        "without noise: y.",
-        "Values shared by all records of a cluster, but for some of those left out at its ends, "
-        "that one record cannot move: they are published without noise: x.",
+        "Exact values: a value that all records of a cluster share, and that one record cannot "
+        "move, is published without noise: y.",
+        "Exact values: a value that all records of a cluster share, except some of those trimmed "
+        "at its ends, and that one record cannot move, is published without noise: x.",
     ]
     trimmed, plain = done(certificate)[:2]
     assert trimmed.startswith("x (iDP-CBLS): ")
@@ -337,12 +358,12 @@ def test_values_that_all_but_those_left_out_share_go_without_noise() -> None:
 
 
 def test_a_seeded_release_is_stamped() -> None:
-    assert certificate(seed=1).scope.startswith("NOT FOR PUBLICATION")
+    assert scope_of(certificate(seed=1)).startswith("NOT FOR PUBLICATION")
     assert certificate(seed=1).randomness == "seeded"
 
 
 def test_no_certificate_reads_as_a_clearance() -> None:
     text = certificate().to_json().lower()
-    assert "it is no clearance" in text
+    assert "it is not a clearance" in text
     assert "for publication" not in text
     assert certificate().randomness == "operating system"

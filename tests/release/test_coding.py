@@ -25,7 +25,7 @@ from microveil import (
 )
 from microveil.core.coding import Coding
 from microveil.plan.taxonomy import groups_at
-from microveil.show.certificates import domain_of
+from microveil.show.words.certificate_words import domain_text
 
 WAGES = [float(x) for x in [-3, *range(0, 2000, 100), 9_999, 70_000]]
 TREE = {"health": ["nurse", "doctor"], "craft": {"wood": ["joiner", "carver"], "smith": []}}
@@ -74,7 +74,7 @@ def test_top_and_bottom_are_the_domain_to_which_values_are_moved(method: Any) ->
     (entry,) = release.certificate.attributes
     assert (entry.lower, entry.upper, entry.domain) == (0, 1500, "declared")
     assert (entry.bottom, entry.top) == (0, 1500)
-    assert domain_of(entry) == "0 to 1,500, bottom and top coded"
+    assert domain_text(entry) == "0 to 1,500, bottom and top coded"
 
 
 def test_coding_is_the_same_for_files_dates_and_other_libraries(tmp_path: Path) -> None:
@@ -96,7 +96,7 @@ def test_values_are_rounded_before_they_are_masked() -> None:
     table = pl.DataFrame({"x": [10.0, 20.0, 40.0, 90.0, 110.0, 140.0]})
     release = protect(table, plan(Confidential(lower=0, upper=1000, round_to=100)))
     assert release.data["x"].to_list() == [0.0] * 3 + [100.0] * 3  # without noise, as all agree
-    assert domain_of(release.certificate.attributes[0]) == "0 to 1,000, rounded to 100"
+    assert domain_text(release.certificate.attributes[0]) == "0 to 1,000, rounded to 100"
     whole = pl.DataFrame({"x": range(60)})
     with pytest.raises(DataError, match=r"got round_to = 0\.5"):
         protect(whole, plan(Confidential(round_to=0.5)))
@@ -113,7 +113,7 @@ def test_categories_become_the_groups_of_a_level() -> None:
     assert set(release.data["x"]) <= {"nurse", "doctor", "wood", "smith"}
     (entry,) = release.certificate.attributes
     assert (entry.categories, entry.level) == (4, 2)
-    assert domain_of(entry) == "4 categories, recoded to level 2"
+    assert domain_text(entry) == "4 categories, recoded to level 2"
 
 
 def test_recoded_columns_are_text_in_every_library_and_measured_as_such(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ import pytest
 from microveil import Confidential, FileError, Plan, PlanError, protect, protect_file
 from microveil.formats import sha256_of
 from microveil.release.ledger import Ledger, declare, reserved, withdraw
-from microveil.show.certificates import facts_of
+from microveil.show.words.certificate_words import ledger_statement
 from tests.conftest import Run
 
 PEOPLE = pl.DataFrame({"age": range(20, 80), "wage": range(0, 6000, 100)})
@@ -42,7 +42,9 @@ def test_releases_add_up_until_the_budget_is_spent(ledger: Path) -> None:
     assert (second.releases_before, second.epsilon_before, second.epsilon_after) == (1, 2.0, 3.0)
     assert second.budget == 3.0
     assert second.attributes_before == {"age": 1.0}
-    assert "1 release of these people before this one spent epsilon 2 of a" in second.statement
+    assert "1 release of these people spent epsilon 2 of a declared budget of 3; with" in (
+        ledger_statement(second, 1.0)
+    )
     found = Ledger.read(ledger)
     assert [one.attributes for one in found.releases] == [{"age": 1.0, "wage": 1.0}, {"age": 1.0}]
     assert found.spent_on("age") == 2.0
@@ -100,7 +102,7 @@ def test_a_run_that_is_killed_counts_until_it_is_withdrawn(ledger: Path) -> None
     )
     ended = subprocess.run([sys.executable, "-c", program], check=False)  # noqa: S603
     assert ended.returncode == -9
-    with pytest.raises(PlanError, match=r"0\.5 after 1 release \(1 of them running still, or kil"):
+    with pytest.raises(PlanError, match=r"0\.5 after 1 release \(1 of them still running, or kil"):
         protect(PEOPLE, plan(1.0), ledger=ledger)
     (killed,) = Ledger.read(ledger).releases
     assert killed.state == "running"
@@ -119,7 +121,7 @@ def test_files_are_entered_by_their_digest(ledger: Path, tmp_path: Path) -> None
     (one,) = Ledger.read(ledger).releases
     expected = [(name, sha256_of(tmp_path / name)) for name in ("one.csv", "two.parquet")]
     assert [(file.name, file.sha256) for file in one.files] == expected
-    assert facts_of(release.certificate)["ledger"].startswith("This is the first release of")
+    assert release.certificate.reading["Ledger"][0].startswith("This is the first release of")
 
 
 def test_a_large_file_is_entered_too(ledger: Path, tmp_path: Path) -> None:
@@ -160,7 +162,7 @@ def test_a_damaged_ledger_is_an_error_and_stays_as_it_is(ledger: Path, damage) -
 
 
 def test_a_ledger_that_is_missing_is_not_an_empty_one(tmp_path: Path) -> None:
-    with pytest.raises(FileError, match=r"no such file; declare .* --budget 5"):
+    with pytest.raises(FileError, match=r"no such file; create .* --budget 5"):
         protect(PEOPLE, plan(), ledger=tmp_path / "none.json")
     assert list(tmp_path.iterdir()) == []
     with pytest.raises(FileError, match="cannot be"):

@@ -31,7 +31,7 @@ from microveil import (
 from microveil.attacks.one_to_one import one_to_one_linkage
 from microveil.core.choices import Pooling
 from microveil.engines.memory import MemoryEngine
-from microveil.show.certificates import how_hidden
+from microveil.show.words.certificate_words import how_hidden, level_statement
 from microveil.show.words.readings import reading
 
 pytestmark = pytest.mark.filterwarnings(
@@ -167,20 +167,20 @@ def test_groups_have_clusters_and_pooling_of_their_own() -> None:
     assert release.data.group_by("pay", "rent").len()["len"].min() >= 20
     alone = protect(table(), plan(anonymity=0), seed=1)
     assert release.data["born"].equals(alone.data["born"])
-    statement = release.certificate.levels[2].statement
+    statement = level_statement(release.certificate, release.certificate.levels[2])
     assert "share a masked value in born" in statement
     assert "as region (kept) and born (masked, not pooled) can" in statement
-    assert "someone who knows attributes of several groups can narrow" in statement
-    exposed = " ".join(release.certificate.not_protected)
+    assert "an attacker who knows attributes of several groups can narrow" in statement
+    exposed = " ".join(release.certificate.reading["What is not protected"])
     assert "Which values are missing in born: nulls stay where they are." in exposed
-    assert "How many values are missing in every joint cluster." in exposed
+    assert "How many values are missing in each joint cluster." in exposed
 
 
 def test_one_line_does_not_promise_more_than_the_certificate() -> None:
     whole = protect(table(), plan(), seed=1).certificate
-    assert how_hidden(whole).endswith("row is picked with a chance of at most 1 in 8")
+    assert how_hidden(whole).endswith("row is picked with probability at most 1/8")
     several = protect(table(), plan(groups=[["pay", "rent"]]), seed=1).certificate
-    assert "picked by the attributes of one group with a chance of at most 1 in 8" in (
+    assert "picked by the attributes of one group with probability at most 1/8" in (
         how_hidden(several)
     )
     part = protect(table(), plan(groups=[Group(attributes=("born",), anonymity=0)]), seed=1)
@@ -266,7 +266,7 @@ def test_without_clusters_pooling_looks_only_at_masked_values(
     assert release.certificate.groups[0].distances == "masked values"
     level = release.certificate.levels[2]
     assert (level.enforced, level.epsilon) == (True, 5.0)
-    assert "at most 1/8" in level.statement
+    assert "at most 1/8" in level_statement(release.certificate, level)
     seen: list[str] = []
     units = MemoryEngine.units
 
@@ -304,15 +304,17 @@ def test_what_the_detail_and_the_certificate_say(tmp_path: Path) -> None:
     assert list(joint) == [", ".join(POOLED)]
     assert len(joint[", ".join(POOLED)]) == N
     certificate = written.certified
-    fixed, reclustered, released = (level.statement for level in certificate.levels)
-    assert fixed.startswith("With fixed clusters (joint ones among them)")
-    assert "masked cluster values, as they are before pooling," in reclustered
+    fixed, reclustered, released = (
+        level_statement(certificate, level) for level in certificate.levels
+    )
+    assert fixed.startswith("With fixed clusters, including joint clusters, and noise scales fixed")
+    assert "masked cluster values of an attribute, before pooling, then" in reclustered
     assert "at most 1/8" in released
-    assert "presumes that rows are in random order" in released
+    assert "assumes that rows are in random order" in released
     assert "region (kept) can" in released
-    assert "How many values are missing in every joint cluster." in certificate.not_protected
-    assert not any("nulls stay" in item for item in certificate.not_protected)
-    assert not any("share a masked value" in item for item in certificate.not_protected)
+    exposed = {one.kind for one in certificate.not_protected}
+    assert "missing-per-joint-cluster" in exposed
+    assert not exposed & {"missing-values", "shared-values"}
 
 
 def test_l_diversity_and_t_closeness_are_measured() -> None:

@@ -473,7 +473,7 @@ def test_domains_from_the_data_warn_and_say_what_they_cost() -> None:
 
 def test_decimals_from_the_data_warn() -> None:
     plan = Plan(epsilon=1, k=3, attributes={"x": Confidential(resolution="data")})
-    with pytest.warns(PrivacyWarning, match="attribute 'x': its noise grid was taken from the da"):
+    with pytest.warns(PrivacyWarning, match="attribute 'x': the noise grid was read from the data"):
         release = protect(pl.DataFrame({"x": [0.25, 1.5, 2.0, 3.0]}), plan)
     assert release.certificate.attributes[0].grid == "data"
     assert release.certificate.attributes[0].grid_step is None

@@ -29,6 +29,7 @@ from microveil import (
 )
 from microveil.release.key import Key
 from microveil.show.verdicts import verdict_lines
+from microveil.show.words.certificate_words import level_statement
 from tests.conftest import Run
 
 AGE = Confidential(kind="integer", lower=0, upper=120)
@@ -111,13 +112,14 @@ def test_a_release_says_what_pseudonyms_give_away(key: Path) -> None:
     certificate = release.certificate
     assert certificate.pseudonyms == ("id",)
     assert certificate.shifted == {"visit": 182}
-    exposed = " ".join(certificate.not_protected)
+    exposed = " ".join(certificate.reading["What is not protected"])
     assert (
-        "Which records are of one person, here and in every table made with the same k" in exposed
+        "Which records belong to one person, here and in every table made with the same" in exposed
     )
-    assert "someone who knows one date of a person can work out all the others" in exposed
-    assert "It is about one record on its own" in certificate.levels[2].statement
-    assert "as visit (moved by days) can" in certificate.levels[2].statement
+    assert "an attacker who knows one date of a person can work out all the others" in exposed
+    released = level_statement(certificate, certificate.levels[2])
+    assert "It is about one record on its own" in released
+    assert "as visit (shifted by days) can" in released
     found = verdict(table, release, seed=1)
     assert {"Pseudonyms", "Moved dates"} <= dict(verdict_lines(found)).keys()
     assert "pooling leaves nobody" not in str(list(verdict_lines(found)))
@@ -129,9 +131,9 @@ def test_the_key_is_needed_and_only_where_it_is_used(key: Path, tmp_path: Path) 
     table = pl.DataFrame({"id": IDS, "age": range(12)})
     with pytest.raises(PlanError, match=r"need a key file.*microveil key people\.key"):
         protect(table, PLAN)
-    with pytest.raises(FileError, match="no such file; make one with: microveil key"):
+    with pytest.raises(FileError, match="no such file; create one with: microveil key"):
         protect(table, PLAN, key=tmp_path / "none.key")
-    with pytest.raises(PlanError, match='a key is for attributes of role = "pseudonym"'):
+    with pytest.raises(PlanError, match='the plan has no attribute with role = "pseudonym"'):
         protect(table, Plan(epsilon=1, k=3, attributes={"id": "kept", "age": AGE}), key=key)
     first, second = (protect(table, PLAN, seed=1).data["id"] for _ in range(2))
     assert not first.equals(second)  # made with keys that are thrown away
@@ -159,7 +161,7 @@ def test_a_key_is_private_and_never_replaced(key: Path) -> None:
         Key.make(key)
     assert key.read_bytes() == before
     os.chmod(key, 0o640)  # noqa: PTH101
-    with pytest.raises(FileError, match=r"others can read it.*chmod 600"):
+    with pytest.raises(FileError, match=r"other users can read it.*chmod 600"):
         Key.read(key)
     os.chmod(key, 0o600)  # noqa: PTH101
     key.write_bytes(before[:-5])

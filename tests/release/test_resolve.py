@@ -43,7 +43,7 @@ GOOD = [SECRET, 1, 2, 3]
             "attribute 'x': every value is missing",
         ),
         ([None, 1, SECRET], {"missing": "drop", "attributes": {"x": "confidential"}}, "k must be"),
-        ([None, SECRET, None], {"missing": "drop"}, "found 1 after dropping those with missing"),
+        ([None, SECRET, None], {"missing": "drop"}, "found 1 after records with missing"),
         ([f"{SECRET}", "a", "b", "4"], {}, "found text (2 of 4 records are not numbers)"),
         ([True, False, True], {}, "attribute 'x': a confidential attribute must be numeric"),
         (GOOD, {"attributes": {"x": Confidential(decimals=1)}}, "decimals are for real values"),

@@ -15,6 +15,7 @@ from microveil.core.choices import GuaranteeName, MethodName, Partition
 from microveil.errors import noted
 from microveil.measures.expected_error import expected_error
 from microveil.plan.scenarios import Scenario
+from microveil.show.words.certificate_words import level_statement
 from microveil.show.words.readings import reading
 from tests.release.brute import centroids_of
 
@@ -63,8 +64,7 @@ def test_joint_clusters_never_cross_a_stratum(pooling: Any) -> None:  # noqa: AN
     members = pl.DataFrame({"joint": label, "side": SIDE}).group_by("joint")
     found = members.agg(pl.len(), pl.col("side").n_unique())
     assert (found["side"].max(), found["len"].min()) == (1, 5)
-    assert "each of another unit" not in release.certificate.levels[2].statement
-    assert "(kept) can" not in release.certificate.levels[2].statement
+    assert not release.certificate.levels[2].has("kept-can-identify")
 
 
 @given(
@@ -178,10 +178,13 @@ def test_the_certificate_says_who_the_neighbours_are() -> None:
     certificate = protect(TABLE, PLAN, seed=1).certificate
     assert certificate.within == ("side",)
     for level in certificate.levels[:2]:
-        assert "provided every record stays in its stratum (side)" in level.statement
+        assert level.about("same-strata") == ("side",)
+        assert "provided that every record stays in its stratum (side)" in (
+            level_statement(certificate, level)
+        )
     dropped = PLAN.replace(attributes={**ROLES, "side": "identifier"})
-    said = protect(TABLE, dropped, seed=1).certificate.not_protected
-    assert any("are of one stratum: side" in item for item in said)
+    said = protect(TABLE, dropped, seed=1).certificate.reading["What is not protected"]
+    assert any("belong to one stratum: side" in item for item in said)
 
 
 def test_who_knows_the_stratum_too_finds_no_more() -> None:

@@ -39,6 +39,7 @@ from microveil.plan.problems import plan_and_problems
 from microveil.release.ledger import Ledger, declare
 from microveil.release.release import Release
 from microveil.show.verdicts import verdict_lines
+from microveil.show.words.certificate_words import level_statement
 from tests.release.brute import centroids_of
 
 RANDOM = np.random.default_rng(5)
@@ -266,21 +267,24 @@ def test_units_that_are_not_as_the_plan_says(change: pl.Expr, said: str) -> None
 def test_units_of_attributes_that_all_are_per_unit_have_any_number_of_records() -> None:
     roles = {**ROLES, "age": "identifier"}
     release = protect(PEOPLE, PLAN.replace(records_per_person=1, attributes=roles), seed=1)
-    sentence = release.certificate.levels[0].statement
+    sentence = level_statement(release.certificate, release.certificate.levels[0])
     assert (
-        "changing the confidential values of one unit (home) in all its records, makes" in sentence
+        "changing the confidential values of one unit (home) in all its records makes" in sentence
     )
 
 
 def test_the_certificate_speaks_of_units() -> None:
     certificate = protect(PEOPLE, PLAN.replace(anonymity=5)).certificate
     assert (certificate.unit, certificate.records_per_person) == ("home", 4)
-    one, two, three = (level.statement for level in certificate.levels)
+    one, two, three = (level_statement(certificate, level) for level in certificate.levels)
     for sentence in (one, two):
-        assert "one unit (home) in all its records, 4 at most," in sentence
-    assert "joint clusters of 5 units or more, those of records among records of the same" in three
-    assert "is at most 1/5, even for someone who can tell which rows are of one unit" in three
-    assert any("so far as they alone agree in income" in x for x in certificate.not_protected)
+        assert "one unit (home) in all its records (at most 4)" in sentence
+    assert "joint clusters of at least 5 units, values of records among records of the" in three
+    assert "is at most 1/5, even for an attacker who can tell which rows belong to" in three
+    assert any(
+        "as far as only they agree in income" in x
+        for x in certificate.reading["What is not protected"]
+    )
     assert "epsilon             3 per unit (home)" in str(certificate)
 
 

@@ -25,6 +25,7 @@ from microveil.release.protect import protect
 from microveil.show.charts.histograms import Shares
 from microveil.show.evaluations import scenario_rows
 from microveil.show.shapes import shapes_of_masked
+from microveil.show.words.certificate_words import level_heading, level_statement, remarks_of
 from microveil.show.words.grading import (
     PUBLISH,
     RULES,
@@ -150,14 +151,11 @@ def _shapes(compared: list[Shares]) -> None:
 
 
 def _certificate(certificate: Certificate) -> None:
-    st.html(readings((f"{x.level}. {x.name}", "", x.statement) for x in certificate.levels))
-    for title, texts in (
-        ("What is not protected", certificate.not_protected),
-        ("Notes", certificate.notes),
-    ):
-        if texts:
-            st.subheader(title, anchor=False)
-            st.html(items(texts))
+    st.html(readings((level_heading(x), "", level_statement(certificate, x))
+                     for x in certificate.levels))  # fmt: skip
+    for title, sentences in remarks_of(certificate).items():
+        st.subheader(title, anchor=False)
+        st.html(items(sentences))
 
 
 class Offered(NamedTuple):

@@ -103,7 +103,7 @@ def plan_command(
 ) -> None:
     """Inspect a file and write a commented plan to edit, or check an edited plan."""
     from microveil.cli.screens_of_commands import lost_of, show_proposed
-    from microveil.formats import check_output, load, write_text
+    from microveil.formats import check_output, load_table, write_text
     from microveil.plan.propose.proposal import propose
 
     if check is not None:
@@ -112,7 +112,7 @@ def plan_command(
     if output is None:
         raise PlanError("give -o PLAN to write a plan, or --check PLAN to check one")
     check_output(output, overwrite=overwrite, source=data.path, suffixes=(".toml",))
-    table = load(data)
+    table = load_table(data)
     proposed = propose(table.data, data.name, table.meta.described, na=data.na, dates=data.dates)
     write_text(output, proposed.toml, private=True)
     _say(show_proposed(proposed), quiet=quiet)
@@ -283,6 +283,7 @@ def protect_command(
     from microveil.release.ledger import check_left
     from microveil.show.certificates import show_release, show_stamp
     from microveil.show.words.grading import PUBLISH
+    from microveil.show.words.rule_words import rule_statement
 
     _check_report(report, overwrite=overwrite, source=data.path)
     job = ProtectJob(
@@ -321,7 +322,7 @@ def protect_command(
         _errors.print(stamp, end="")
     _say(show_release(certificate), quiet=quiet)
     for rule in written.rules:
-        _say(str(rule), quiet=quiet)
+        _say(rule_statement(rule), quiet=quiet)
     if done.verdict is not None:
         _say(show_verdict(done.verdict))
     _say(f"Protected   {written.protected}\nCertificate {written.certificate}", quiet=quiet)

@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from microveil.cli.options import EngineName
 from microveil.errors import MicroveilError, PlanError
-from microveil.formats import Source, Table, TableMeta, check_values, load, write_text
+from microveil.formats import LoadedTable, Source, TableMeta, check_values, load_table, write_text
 from microveil.judge.verdict import Verdict, verdict
 from microveil.plan.plan import Plan
 from microveil.release.certificate import Certificate
@@ -70,7 +70,7 @@ class ProtectJob:
             self._data, names = column_names(self._data)
             return names
         if self._engine == "memory":
-            self._table = load(self._data, verbatim=verbatim)
+            self._table = load_table(self._data, verbatim=verbatim)
         return list(self._table.columns if self._engine == "spark" else self._table.data.columns)
 
     def plan(self, settings: Mapping[str, Any]) -> Plan:
@@ -104,9 +104,9 @@ class ProtectJob:
             write(written.certified)
         return Done(written, judged[0] if judged else None)
 
-    def _loaded(self, plan: Plan) -> Table:
+    def _loaded(self, plan: Plan) -> LoadedTable:
         """Return the table, of which everything that is released can be written."""
-        table: Table = self._table or load(self._data, **plan.reading)
+        table: LoadedTable = self._table or load_table(self._data, **plan.reading)
         released = [name for name, a in plan.attributes.items() if a.role != "identifier"]
         as_they_are = (*plan.kept, *plan.shifted)
         check_values(table.data, as_they_are, released, self._places.protected)

@@ -68,12 +68,11 @@ class Promise:
 
     Attributes
     ----------
-    caveat
-        What a statement of the guarantee adds.
+    fixes_scales
+        Whether it holds noise scales fixed as they were computed from the table, and so compares
+        the table with its neighbours only.
     survives_data
         Whether the claim stands when clusters or the domain follow the data.
-    if_domain_read, if_categories_read
-        What it means that the domain, or the categories, were read from the data.
     publishes_agreement
         Whether a category that no record can change is published as it is.
     covers_persons_reclustered
@@ -81,32 +80,23 @@ class Promise:
     """
 
     name: Literal["DP", "iDP"]
-    caveat: str
+    fixes_scales: bool
     survives_data: bool
-    if_domain_read: str
-    if_categories_read: str
     publishes_agreement: bool
     covers_persons_reclustered: bool
 
 
-_VOID = "which voids the claim of differential privacy for it"
 _DP = Promise(
     "DP",
-    caveat="",
+    fixes_scales=False,
     survives_data=False,
-    if_domain_read=_VOID,
-    if_categories_read=_VOID,
     publishes_agreement=False,
     covers_persons_reclustered=True,
 )
 _IDP = Promise(
     "iDP",
-    caveat="this is individual differential privacy with noise scales fixed: it compares this "
-    "table with its neighbours, not any two neighbouring tables, and a neighbour's own noise "
-    "scales, which may differ and tell it apart, are not covered.",
+    fixes_scales=True,
     survives_data=True,
-    if_domain_read="so the guarantee covers only values inside the observed range",
-    if_categories_read="so the guarantee covers only those that were seen",
     publishes_agreement=True,
     covers_persons_reclustered=False,
 )
@@ -120,8 +110,6 @@ class Method:
     ----------
     label
         What it is, for a list to choose from.
-    on_numbers, on_categories
-        What was done to an attribute, in words.
     centroid
         The centroids of summaries, after their sums have moved.
     calibration, fixed, reclustered
@@ -143,8 +131,6 @@ class Method:
     name: MethodName
     promise: Promise
     label: str
-    on_numbers: str
-    on_categories: str
     clustered: bool
     least_k: int
     needs_domain: bool
@@ -169,10 +155,6 @@ class Method:
         return self.reclustered_factor == 1
 
 
-_CLUSTERED = "records were sorted into clusters, and each cluster's "
-_DRAWN = f"{_CLUSTERED}category was drawn at random, the more typical the likelier"
-_STABLE = f"{_DRAWN}; where one record cannot change which is most typical, that one was taken"
-
 METHODS: dict[MethodName, Method] = {
     row.name: row
     for row in (  # from the least noise to the most, which is how people are offered them
@@ -180,8 +162,6 @@ METHODS: dict[MethodName, Method] = {
             "iDP-CBLS",
             _IDP,
             label="least noise, needs no domain",
-            on_numbers=f"{_CLUSTERED}mean got noise that follows the cluster's own width",
-            on_categories=_STABLE,
             clustered=True,
             least_k=3,
             needs_domain=False,
@@ -199,9 +179,6 @@ METHODS: dict[MethodName, Method] = {
             "iDP-LS",
             _IDP,
             label="noise follows this table's domain",
-            on_numbers=f"{_CLUSTERED}mean got noise that follows how far this table is from the "
-            "ends of the domain",
-            on_categories=_STABLE,
             clustered=True,
             least_k=1,
             needs_domain=True,
@@ -219,8 +196,6 @@ METHODS: dict[MethodName, Method] = {
             "DP-UM",
             _DP,
             label="differential privacy, on clusters",
-            on_numbers=f"{_CLUSTERED}mean got noise that follows the width of the domain",
-            on_categories=_DRAWN,
             clustered=True,
             least_k=1,
             needs_domain=True,
@@ -238,8 +213,6 @@ METHODS: dict[MethodName, Method] = {
             "DP",
             _DP,
             label="differential privacy, on every value",
-            on_numbers="every value got noise of its own, which follows the width of the domain",
-            on_categories="every value was kept or replaced by another category at random",
             clustered=False,
             least_k=1,
             needs_domain=True,

@@ -1,4 +1,4 @@
-"""What sharing ε between many attributes does to each of them, said before it is done."""
+"""What sharing ε between many attributes does to each of them, warned of before it is done."""
 
 import math
 
@@ -21,25 +21,27 @@ def warn_of_small_shares(resolved: ResolvedPlan, engine: Engine) -> None:
     share = float(np.median([attribute.epsilon for attribute in attributes]))
     if len(attributes) < _MANY or share >= _SMALL:
         return
+    errors = _expected_errors(resolved.numeric, engine)
+    off = (
+        f": the expected error of a masked value is about {np.median(list(errors.values())):,.2g} "
+        f"standard deviations ({', '.join(errors)})"
+        if errors
+        else ""
+    )
     warn(
         f"epsilon = {resolved.plan.epsilon:g} is shared by {len(attributes):,} attributes, "
-        f"{share:.2g} each{_expected(resolved.numeric, engine)}; mask fewer attributes, make sums "
-        "of others derived, or give those that matter more weight or a larger epsilon",
+        f"{share:.2g} each{off}; mask fewer attributes, derive those that are sums of others, give "
+        "the important ones a larger budget share, or raise epsilon",
         UsefulnessWarning,
     )
 
 
-def _expected(numeric: tuple[NumericSettings, ...], engine: Engine) -> str:
-    """Say how far off masked values of some attributes are expected to be."""
+def _expected_errors(numeric: tuple[NumericSettings, ...], engine: Engine) -> dict[str, float]:
+    """Return the expected error of some attributes, in their standard deviations."""
+    if not isinstance(engine, MemoryEngine):  # on Spark it would take a job for each
+        return {}
     tried = numeric[:: max(1, len(numeric) // _TRIED)][:_TRIED]
-    if not tried or not isinstance(engine, MemoryEngine):  # on Spark it would take a job for each
-        return ""
-    errors = [_error(attribute, engine) for attribute in tried]
-    names = ", ".join(attribute.name for attribute in tried)
-    off = float(np.median(errors))
-    return (
-        f": a masked value is expected to be off by about {off:,.2g} standard deviations ({names})"
-    )
+    return {attribute.name: _error(attribute, engine) for attribute in tried}
 
 
 def _error(attribute: NumericSettings, engine: MemoryEngine) -> float:

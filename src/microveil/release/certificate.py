@@ -1,4 +1,4 @@
-"""The public certificate: plan facts only, and what they promise, in words.
+"""The public certificate: facts of the plan only, and what they promise.
 
 Nothing here may depend on the data beyond the number of records, the column names and which
 values are missing, all of which the release shows anyway.
@@ -6,13 +6,20 @@ values are missing, all of which the release shows anyway.
 
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import UTC, date, datetime, time
 from importlib.metadata import version
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    ValidationError,
+    computed_field,
+    model_validator,
+)
 
 from microveil.core.attribute import (
     AttributeSettings,
@@ -34,22 +41,21 @@ from microveil.release.guarantees import (
     can_be_without_noise,
     level_1_bound,
     level_2_bound,
-    names_of,
     three_levels,
 )
+from microveil.release.notes import Note
 from microveil.release.resolve import ResolvedPlan
 from microveil.shown import Shown
 
 _LARGEST = 100 * 10**6  # bytes: ten thousand attributes take a tenth of it
 Randomness = Literal["operating system", "seeded"]
-SCOPE = (
-    "This certificate says what was done and what epsilon covers. It is no clearance: whether the "
-    "release may be published depends on what can be linked or inferred, which only its data "
-    "holder can measure."
-)
-SEEDED = "NOT FOR PUBLICATION: the random numbers were seeded and can be repeated"
 RowOrder = Literal["random", "as in the original"]
-IN_ORDER = "The order of the rows: it is that of the original."
+ExposureKind = Literal[
+    "record-count", "kept-values", "strata-of-clusters", "records-of-units", "records-of-persons",
+    "intervals-of-dates", "missing-values", "missing-per-joint-cluster", "records-left-out",
+    "shared-values", "values-of-joint-clusters", "exact-values", "exact-values-but-trimmed",
+    "exact-categories", "labels", "missing-codes", "row-order",
+]  # fmt: skip
 
 
 class _Entry(BaseModel):
@@ -92,12 +98,21 @@ class MaskedAttribute(_Entry):
         bool, Field(description="masked once for each unit, and equal in all its records")
     ] = False
     categories: Annotated[int | None, Field(description="how many are declared; null if none are")]
-    unit: Annotated[Unit | None, Field(description="of dates and times")]
+    time_step: Annotated[
+        Unit | None, Field(description="masked dates and times are multiples of it")
+    ]
     domain: DomainSource
     grid_step: Annotated[
         float | None, Field(description="null where it follows the data, and for categories")
     ]
     grid: Annotated[GridSource | None, Field(description="null for categories")]
+    exact_values: Annotated[
+        bool,
+        Field(
+            description="whether a cluster's value that no record can move is published without "
+            "noise"
+        ),
+    ]
     level_1_bound: Annotated[
         float | None, Field(description="data-free bound with fixed clusters; null: no bound")
     ]
@@ -134,6 +149,15 @@ class PooledGroup(_Entry):
     ]
 
 
+class Exposure(_Entry):
+    """Something that the release shows, and that epsilon does not cover."""
+
+    kind: ExposureKind
+    attributes: Annotated[
+        tuple[str, ...], Field(description="that it is about; none: it is about the release")
+    ] = ()
+
+
 class DerivedAttribute(_Entry):
     """An attribute recomputed from released ones."""
 
@@ -159,16 +183,14 @@ class LedgerState(_Entry):
         dict[str, float],
         Field(description="spent by earlier releases on attributes of the same names"),
     ]
-    statement: str
 
 
 class Certificate(Shown, _Entry):
     """The public certificate of a release; `print` shows all of it, as the command does."""
 
-    certificate_version: Literal[3] = 3
+    certificate_version: Literal[4] = 4
     software: str
     created: str
-    scope: Annotated[str, Field(description="what this certificate is, and what it is not")]
     randomness: Randomness
     records: int
     epsilon: float
@@ -199,9 +221,9 @@ class Certificate(Shown, _Entry):
     rules: Annotated[
         tuple[str, ...], Field(description="what masked values were changed to keep")
     ] = ()
-    levels: tuple[Level, ...]
-    not_protected: tuple[str, ...]
-    notes: tuple[str, ...]
+    levels: tuple[Level, Level, Level]
+    not_protected: tuple[Exposure, ...]
+    notes: tuple[Note, ...]
     row_order: RowOrder
     ledger: Annotated[
         LedgerState | None, Field(description="null: no ledger was kept, or the release is seeded")
@@ -210,11 +232,28 @@ class Certificate(Shown, _Entry):
 
     def arranged(self, row_order: RowOrder, **changes: object) -> "Certificate":
         """Return the certificate of the same release with its rows in this order."""
-        exposed = tuple(item for item in self.not_protected if item != IN_ORDER)
-        exposed += (IN_ORDER,) if row_order == "as in the original" else ()
+        exposed = tuple(one for one in self.not_protected if one.kind != "row-order")
+        exposed += (Exposure(kind="row-order"),) if row_order == "as in the original" else ()
         return self.model_copy(update={"row_order": row_order, "not_protected": exposed, **changes})
 
     __str__ = Shown.printed
+
+    @computed_field(  # type: ignore[prop-decorator]
+        description="the same facts in sentences, by section, made when the certificate is "
+        "written; reading a certificate ignores them"
+    )
+    @property
+    def reading(self) -> dict[str, list[str]]:
+        """The same facts in sentences, by section."""
+        return self.sentences()
+
+    @model_validator(mode="before")
+    @classmethod
+    def _without_reading(cls, content: Any) -> Any:  # noqa: ANN401 - whatever is validated
+        """Leave out the sentences: only facts count."""
+        if isinstance(content, dict):
+            return {name: value for name, value in content.items() if name != "reading"}
+        return content
 
     def to_json(self) -> str:
         """Return the certificate as JSON text."""
@@ -227,8 +266,8 @@ class Certificate(Shown, _Entry):
         name = self.file.name
         if name in ("", ".", "..") or any(sign in name for sign in "/\\:\0"):
             raise FileError(
-                f"{path}: expected the plain name of a file beside the certificate, found a path; "
-                "ask whoever sent it"
+                f"{path}: expected the plain name of a file next to the certificate, found a "
+                "path; ask the sender for another certificate"
             )
         beside = path.parent / name
         return beside if beside.exists() else None
@@ -243,7 +282,7 @@ class Certificate(Shown, _Entry):
             if size > _LARGEST:
                 raise FileError(
                     f"certificate {path}: expected at most {_LARGEST // 10**6:,} MB, found "
-                    f"{size // 10**6:,} MB"
+                    f"{size // 10**6:,} MB; ask the sender for another certificate"
                 )
             return cls.model_validate_json(path.read_bytes())
         except OSError as error:
@@ -251,8 +290,10 @@ class Certificate(Shown, _Entry):
                 raise
             raise FileError(f"certificate {path}: cannot be read: {error.strerror}") from None
         except ValidationError:
-            raise FileError(f"certificate {path}: not a certificate that this version of "
-                            "microveil can read") from None  # fmt: skip
+            raise FileError(
+                f"certificate {path}: not a certificate that {_software()} can read; use the "
+                "version that wrote it, or protect the table again"
+            ) from None
 
 
 def certify(
@@ -262,9 +303,8 @@ def certify(
     plan = resolved.plan
     attributes = tuple(_entry(settings, plan) for settings in resolved.attributes)
     return Certificate(
-        software=f"microveil {version('microveil')}",
+        software=_software(),
         created=datetime.now(UTC).isoformat(timespec="seconds"),
-        scope=f"{SEEDED}. {SCOPE}" if seeded else SCOPE,
         randomness="seeded" if seeded else "operating system",
         records=records,
         epsilon=plan.epsilon,
@@ -288,6 +328,10 @@ def certify(
         notes=resolved.notes,
         row_order="random",
     )
+
+
+def _software() -> str:
+    return f"microveil {version('microveil')}"
 
 
 def _group(pool: Pool, pooled: Pooled, plan: Plan) -> PooledGroup:
@@ -322,19 +366,20 @@ def _entry(settings: AttributeSettings, plan: Plan) -> MaskedAttribute:
         "round_to": declared.round_to,
         "level": declared.level,
         "domain": settings.domain_source,
+        "exact_values": can_be_without_noise(settings),
         "level_1_bound": level_1_bound(settings),
         "level_2_bound": level_2_bound(settings),
     }
     if isinstance(settings, CategorySettings):
         declared_ones = len(settings.categories) if settings.domain_source == "declared" else None
         return MaskedAttribute(
-            **common, trim=None, categories=declared_ones, unit=None, grid=None, grid_step=None
+            **common, trim=None, categories=declared_ones, time_step=None, grid=None, grid_step=None
         )
     return MaskedAttribute(
         **common,
         trim=settings.trim if method.pulls_in else None,
         categories=None,
-        unit=settings.unit,
+        time_step=settings.unit,
         grid=settings.grid_source,
         grid_step=None if settings.grid_source == "data" else settings.grid.step,
     )
@@ -344,81 +389,30 @@ def _plain(bound: Bound | None) -> float | str | None:
     return bound.isoformat() if isinstance(bound, date | time) else bound
 
 
-def _not_protected(resolved: ResolvedPlan) -> tuple[str, ...]:
-    plan = resolved.plan
-    items = ["The number of records."]
-    if plan.kept:
-        items.append(f"Kept attributes, published as they are: {', '.join(plan.kept)}.")
-    items += [*_not_hidden_of_units(plan), *_not_hidden_by_key(plan)]
+def _not_protected(resolved: ResolvedPlan) -> tuple[Exposure, ...]:
+    """Return what the release shows besides what epsilon covers."""
+    plan, numeric = resolved.plan, resolved.numeric
     pooled = [name for pool in resolved.pools for name in pool.names]
     alone = [m for m in resolved.attributes if m.name not in pooled]
-    if plan.missing == "keep" and len(pooled) < len(resolved.attributes):
-        where = f" in {names_of(alone)}" if pooled else ""
-        items.append(f"Which values are missing{where}: nulls stay where they are.")
-    if plan.missing == "keep" and pooled:
-        items.append("How many values are missing in every joint cluster.")
-    if plan.missing == "drop":
-        items.append("That records with missing values were left out.")
-    clustered = [m for m in alone if m.method.clustered]
-    if clustered:
-        items.append(f"Which records share a masked value: {names_of(clustered)} (level 3).")
-    if pooled:
-        items.append(
-            "Which masked values a joint cluster has, though not which record has which: "
-            f"{', '.join(pooled)} (level 3)."
-        )
-    for trimmed in (False, True):
-        unmoved = [
-            m.name for m in resolved.numeric if can_be_without_noise(m) and bool(m.trim) == trimmed
-        ]
-        but = ", but for some of those left out at its ends," if trimmed else ""
-        if unmoved:
-            items.append(
-                f"Values shared by all records of a cluster{but} that one record cannot move: they "
-                f"are published without noise: {', '.join(unmoved)}."
-            )
-    unchanged = [m.name for m in resolved.categorical if can_be_without_noise(m)]
-    if unchanged:
-        items.append(
-            "Categories that lead their cluster by so much that one record cannot change it: they "
-            f"are published as they are: {', '.join(unchanged)}."
-        )
-    return tuple(items)
-
-
-def _not_hidden_of_units(plan: Plan) -> list[str]:
-    """Say what clusters within strata, and values that a unit's records share, give away."""
-    dropped, items = [name for name in plan.within if name in plan.names("identifier")], []
-    if dropped:
-        items.append(
-            "That records which share a masked value, or a joint cluster, are of one stratum: "
-            f"{', '.join(dropped)}."
-        )
-    if plan.per_unit:
-        items.append(
-            "Which records are of one unit, so far as they alone agree in "
-            f"{', '.join(plan.per_unit)}, and how many records a unit has."
-        )
-    return items
-
-
-def _not_hidden_by_key(plan: Plan) -> list[str]:
-    """Say what pseudonyms and shifted dates give away."""
-    people, items = ", ".join(plan.names("pseudonym")), []
-    if people:
-        items.append(
-            f"Which records are of one person, here and in every table made with the same key, by "
-            f"the pseudonyms in {people}. Whose they are is hidden from all who do not have the "
-            "key, and from nobody who has it; how many records a person has, and where the "
-            "identifier is missing, is not hidden."
-        )
-    if plan.shifted:
-        items.append(
-            f"Intervals between the dates of a person, and times of day: {', '.join(plan.shifted)} "
-            "moved by one secret number of days for each person. Epsilon does not cover it: "
-            "someone who knows one date of a person can work out all the others."
-        )
-    return items
+    exact = [m for m in numeric if can_be_without_noise(m)]
+    missing_kept = plan.missing == "keep"
+    shown: dict[ExposureKind, Iterable[str]] = {
+        "kept-values": plan.kept,
+        "strata-of-clusters": [n for n in plan.within if n in plan.names("identifier")],
+        "records-of-units": plan.per_unit,
+        "records-of-persons": plan.names("pseudonym"),
+        "intervals-of-dates": plan.shifted,
+        "missing-values": [m.name for m in alone if missing_kept],
+        "missing-per-joint-cluster": pooled if missing_kept else (),
+        "records-left-out": plan.confidential if plan.missing == "drop" else (),
+        "shared-values": [m.name for m in alone if m.method.clustered],
+        "values-of-joint-clusters": pooled,
+        "exact-values": [m.name for m in exact if not m.trim],
+        "exact-values-but-trimmed": [m.name for m in exact if m.trim],
+        "exact-categories": [m.name for m in resolved.categorical if can_be_without_noise(m)],
+    }
+    found = (Exposure(kind=kind, attributes=tuple(names)) for kind, names in shown.items())
+    return (Exposure(kind="record-count"), *(one for one in found if one.attributes))
 
 
 if __name__ == "__main__":

@@ -27,12 +27,7 @@ def resolve_and_choose(plan: Plan, engine: Engine) -> ResolvedPlan:
         else m
         for m in resolved.attributes
     )
-    notes = tuple(
-        f"attribute {m.name!r}: the data decided where clusters begin and end"
-        for m in attributes
-        if m.chosen_from_data
-    )
-    return replace(resolved, attributes=attributes, notes=resolved.notes + notes)
+    return replace(resolved, attributes=attributes)
 
 
 def _best_k(plan: Plan, engine: Engine, settings: NumericSettings) -> int:

@@ -1,4 +1,4 @@
-"""The private detail: what the data holder may know of a release and nobody else."""
+"""The private detail: what only the data holder may know about a release."""
 
 import json
 import zipfile
@@ -26,7 +26,7 @@ _UNREADABLE = (
 
 @dataclass(frozen=True, eq=False)
 class Detail:
-    """What the data holder may know and nobody else: functions of the data that ε does not cover.
+    """What only the data holder may know: functions of the data that ε does not cover.
 
     Attributes
     ----------
@@ -107,6 +107,8 @@ class Detail:
                 has_rules = _RULES in archive.namelist()
                 rules = pl.read_parquet(archive.read(_RULES)) if has_rules else None
         except _UNREADABLE:
-            raise FileError(f"{path}: not a detail file that can be read") from None
+            raise FileError(
+                f"{path}: not a detail file that can be read; use the one written with the release"
+            ) from None
         joint = {group.name: group.to_numpy() for group in groups}
         return cls(clusters, losses, positions, plan, protected_sha256, joint, rules)

@@ -1,4 +1,4 @@
-"""The key of pseudonyms, a private file: without it nobody finds out whose a pseudonym is."""
+"""The key file of pseudonyms: private, since it tells whose pseudonym is whose."""
 
 import hmac
 import os
@@ -12,7 +12,7 @@ from pathlib import Path
 
 from microveil.errors import FileError, PlanError
 from microveil.formats import check_regular
-from microveil.formats.paths import why
+from microveil.formats.atomic import why
 from microveil.plan.plan import Plan
 
 _CONTENT = re.compile(rb"microveil key 1\n([0-9a-f]{64})\n")
@@ -47,8 +47,8 @@ class Key:
         place = Path(str(protected).removeprefix("file://").removeprefix("file:"))
         if self.path is not None and place.parent.resolve() == self.path.parent:
             raise FileError(
-                f"key {self.path}: it lies in the directory of the release, with which it could be "
-                "handed over; keep it in a directory of its own, or write the release elsewhere"
+                f"key file {self.path}: it is in the directory of the release and could be shared "
+                "with it; keep it in another directory, or write the release elsewhere"
             )
 
     def _digest(self, use: str, text: str) -> bytes:
@@ -69,11 +69,11 @@ class Key:
                 file.write(f"microveil key 1\n{secrets.token_hex(32)}\n")
         except FileExistsError:
             raise FileError(
-                f"key {path}: the file exists, and a key is never replaced: pseudonyms made with "
-                "it could not be made again; choose another path"
+                f"key file {path}: the file exists, and a key is never replaced, because its "
+                "pseudonyms could not be made again; choose another path"
             ) from None
         except OSError as error:
-            raise FileError(f"key {path}: cannot be written: {why(error)}") from None
+            raise FileError(f"key file {path}: cannot be written: {why(error)}") from None
         return cls.read(path)
 
     @classmethod
@@ -86,16 +86,18 @@ class Key:
             open_to_others = path.stat().st_mode & 0o077
         except FileNotFoundError:
             raise FileError(
-                f"key {path}: no such file; make one with: microveil key {path}"
+                f"key file {path}: no such file; create one with: microveil key {path}"
             ) from None
         except OSError as error:
             if isinstance(error, FileError):
                 raise
-            raise FileError(f"key {path}: cannot be read: {why(error)}") from None
+            raise FileError(f"key file {path}: cannot be read: {why(error)}") from None
         if found is None:
-            raise FileError(f"key {path}: damaged, or not a key; put back a copy of it")
+            raise FileError(f"key file {path}: damaged, or not a key file; restore it from a copy")
         if open_to_others and sys.platform != "win32":
-            raise FileError(f"key {path}: others can read it; take that away: chmod 600 {path}")
+            raise FileError(
+                f"key file {path}: other users can read it; restrict it with: chmod 600 {path}"
+            )
         return cls(bytes.fromhex(found[1].decode()), path.resolve())
 
 
@@ -106,13 +108,15 @@ def key_of(plan: Plan, path: str | Path | None, seed: int | None) -> Key:
     """
     names = plan.names("pseudonym")
     if path is not None and not names:
-        raise PlanError('a key is for attributes of role = "pseudonym"; remove it', setting="key")
+        raise PlanError(
+            'the plan has no attribute with role = "pseudonym"; remove the key file', setting="key"
+        )
     if path is not None:
         return Key.read(path)
     if names and seed is None:
         raise PlanError(
-            "pseudonyms need a key file, got none; give key= (--key people.key), and make it once "
-            "with: microveil key people.key",
+            "pseudonyms need a key file, got none; pass one with key= (--key people.key); create "
+            "it once with: microveil key people.key",
             attribute=names[0],
             setting="key",
         )

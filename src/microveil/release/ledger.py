@@ -1,4 +1,4 @@
-"""The ledger: what all releases of the same people have spent, and the budget they keep to."""
+"""The ledger: what all releases of the same people have spent of their budget."""
 
 import json
 import math
@@ -13,16 +13,18 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Annotated, Literal
 
+from filelock import FileLock, Timeout
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from microveil.core.accounting import budget_shares
 from microveil.errors import FileError, PlanError
 from microveil.formats import check_regular
-from microveil.formats.machine import locked
-from microveil.formats.paths import why
+from microveil.formats.atomic import why
 from microveil.plan.plan import Plan
 from microveil.release.certificate import Certificate, LedgerState, ProtectedFile
 from microveil.release.guarantees import exactly
+
+_PATIENCE = 60.0  # seconds to wait for another process
 
 
 class _Entry(BaseModel):
@@ -101,7 +103,7 @@ class Ledger(_Entry):
     def read(cls, path: str | Path) -> "Ledger":
         """Read a ledger; one that is damaged is an error, and never an empty one."""
         path = Path(path)
-        damaged = f"ledger {path}: damaged, or changed by hand; put back a copy of it"
+        damaged = f"ledger {path}: damaged or edited by hand; restore it from a copy"
         try:
             check_regular(path)
             content = json.loads(path.read_bytes())
@@ -109,8 +111,8 @@ class Ledger(_Entry):
             ledger = cls.model_validate(content)
         except FileNotFoundError:
             raise FileError(
-                f"ledger {path}: no such file; declare what all releases of these people may spend "
-                f"together: microveil ledger {path} --budget 5"
+                f"ledger {path}: no such file; create it with the budget for all releases of these "
+                f"people: microveil ledger {path} --budget 5"
             ) from None
         except FileError:
             raise
@@ -148,7 +150,7 @@ def declare(path: str | Path, budget: float) -> Ledger:
 
 
 def withdraw(path: str | Path, release: str) -> Ledger:
-    """Count a release no longer that nobody has seen; it stays in the ledger as withdrawn."""
+    """Stop counting a release that was never shared; it stays in the ledger as withdrawn."""
     return _change(path, lambda ledger: _replaced(ledger, release, state="withdrawn"))
 
 
@@ -206,26 +208,7 @@ class Spending:
             epsilon_before=before.spent,
             epsilon_after=after,
             attributes_before={a.name: before.spent_on(a.name) for a in certificate.attributes},
-            statement=_statement(before, certificate.epsilon, after),
         )
-
-
-def _statement(before: Ledger, epsilon: float, after: float) -> str:
-    """Say what was spent before a release, what with it, and what that bounds."""
-    counted, budget = len(before.counted), exactly(before.budget)
-    elsewhere = " What was released of these people without this ledger is not counted."
-    if not counted:
-        return (
-            f"This is the first release of these people in their ledger; it spends epsilon "
-            f"{exactly(epsilon)} of a declared budget of {budget}.{elsewhere}"
-        )
-    return (
-        f"{_releases(counted)} of these people before this one spent epsilon "
-        f"{exactly(before.spent)} of a declared budget of {budget}; with this one it is "
-        f"{exactly(after)}. Where every one of them states a bound at a level, the sum of these "
-        "bounds holds at that level for all of them together, on the conditions of each; one "
-        f"without a bound leaves the sum without one.{elsewhere}"
-    )
 
 
 def _releases(count: int) -> str:
@@ -290,13 +273,12 @@ def _check_left(ledger: Ledger, path: Path, plan: Plan) -> None:
     if total([ledger.spent, plan.epsilon]) <= ledger.budget:
         return
     running = sum(one.state == "running" for one in ledger.counted)
-    unended = f" ({running:,} of them running still, or killed)" if running else ""
+    unended = f" ({running:,} of them still running, or killed)" if running else ""
     raise PlanError(
-        f"epsilon must be at most what the ledger has left of its budget of "
+        f"epsilon must be at most what is left of the ledger's budget of "
         f"{exactly(ledger.budget)}: {exactly(ledger.left)} after "
         f"{_releases(len(ledger.counted))}{unended}, got {exactly(plan.epsilon)}; choose a "
-        "smaller epsilon, or see what was spent: "
-        f"microveil ledger {path}",
+        f"smaller epsilon, or see what was spent: microveil ledger {path}",
         setting="epsilon",
     )
 
@@ -304,15 +286,21 @@ def _check_left(ledger: Ledger, path: Path, plan: Plan) -> None:
 def _change(
     path: str | Path, change: Callable[[Ledger], Ledger], *, otherwise: Ledger | None = None
 ) -> Ledger:
-    """Read, change and write a ledger while nobody else does; without one, begin with another."""
+    """Read, change and write a ledger while no other process does; if there is none, make it."""
     path = Path(path).resolve()  # so that a link stays one
     if otherwise is None or path.exists():
         Ledger.read(path)  # before a lock is made beside what is none
+    if not path.parent.is_dir():  # which the lock would make
+        raise FileError(f"ledger {path}: cannot be written: the directory does not exist")
     try:
-        with locked(path.with_name(f".{path.name}.lock")):
+        with FileLock(path.with_name(f".{path.name}.lock"), timeout=_PATIENCE, mode=0o600):
             begun = otherwise if otherwise is not None and not path.exists() else None
             changed = change(begun or Ledger.read(path))
             _write(path, changed)
+    except Timeout:
+        raise FileError(
+            f"ledger {path}: another process has been using it for a minute; try again"
+        ) from None
     except OSError as error:
         if isinstance(error, FileError):
             raise

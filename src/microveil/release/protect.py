@@ -9,7 +9,7 @@ import polars as pl
 from microveil.engines.base import Engine, Pooled
 from microveil.engines.memory import MemoryEngine
 from microveil.errors import DataError, FileWarning, PlanError, warn
-from microveil.formats import load
+from microveil.formats import load_table
 from microveil.plan.plan import Plan
 from microveil.release.budget_shares import warn_of_small_shares
 from microveil.release.certificate import certify
@@ -19,7 +19,7 @@ from microveil.release.key import Key, key_of
 from microveil.release.ledger import reserved
 from microveil.release.release import Release
 from microveil.release.resolve import ResolvedPlan
-from microveil.release.rule_outcomes import as_table, keep_rules
+from microveil.release.rule_outcomes import as_table, enforce_rules
 from microveil.release.store import LocalStore, Store
 from microveil.types import Progress, UserTable
 
@@ -63,7 +63,7 @@ def protect(
         The file with the key of pseudonyms, which a plan with pseudonyms needs; `microveil key`
         makes one. Keep it apart from releases.
     seed
-        For experiments only: repeatable noise. The certificate then says «not for publication»,
+        For experiments only: repeatable noise. The certificate then says 'not for publication',
         and nothing is entered into a ledger.
     progress
         Called after every attribute and every group that is pooled.
@@ -101,7 +101,7 @@ def _protect(
         engine: Engine = SparkEngine(data, plan, seed)
         return run(plan, engine, spark, seed=seed, progress=progress, key=key)
     _tell_of_index(data)
-    table = load(data, **plan.reading)
+    table = load_table(data, **plan.reading)
     store = LocalStore(table.meta)
     engine = MemoryEngine(table.data, inferred=table.meta.inferred)
     return run(plan, engine, store, seed=seed, progress=progress, key=key)
@@ -168,7 +168,7 @@ def run_resolved(
     _hide_people(engine, plan, key)
     losses = _mask(engine, resolved, seed, progress)
     pooled = _pool(engine, resolved, seed, progress)
-    rules = keep_rules(engine, resolved, broken)
+    rules = enforce_rules(engine, resolved, broken)
     engine.derive({name: plan.derived[name] for name in plan.derivation_order})
     rows = engine.finish(resolved.columns)
     certificate = certify(resolved, pooled, records=engine.records, seeded=seed is not None)

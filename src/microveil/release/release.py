@@ -11,7 +11,7 @@ from microveil.errors import FileError
 from microveil.formats import FORMATS, Domain, TableMeta, sha256_of
 from microveil.plan.plan import Plan
 from microveil.plan.roles import Bound
-from microveil.release.certificate import Certificate, ProtectedFile
+from microveil.release.certificate import Certificate, Exposure, ProtectedFile
 from microveil.release.detail import Detail
 from microveil.release.key import Key
 from microveil.release.ledger import Spending
@@ -156,7 +156,11 @@ class Release(Shown):
         written_as = FORMATS.get(Path(file.name).suffix.lower())
         if written_as is None or not written_as.labelled:
             return certificate
-        exposed = certificate.not_protected + meta.exposed
+        shown = (
+            Exposure(kind="labels", attributes=meta.labelled),
+            Exposure(kind="missing-codes", attributes=meta.coded),
+        )
+        exposed = (*certificate.not_protected, *(one for one in shown if one.attributes))
         return certificate.model_copy(update={"not_protected": exposed})
 
 
@@ -192,6 +196,7 @@ def certificate_beside(protected: Path) -> Certificate | None:
     if certificate.file.name != protected.name:
         return None
     raise FileError(
-        f"{protected}: the file is not the one {beside.name} was written for: they are of "
-        "different releases, or the file was changed; protect again, or keep what belongs together"
+        f"{protected}: the file is not the one {beside.name} was written for: they belong to "
+        "different releases, or the file was changed; protect the table again, or put the matching "
+        "files together"
     )

@@ -12,14 +12,15 @@ from microveil.core.attribute import (
     NumericSettings,
 )
 from microveil.core.linear_rules import Rule, System
-from microveil.core.methods import METHODS, methods_that
+from microveil.core.methods import METHODS
 from microveil.core.pooling import Pool
 from microveil.engines.base import Facts, Table
-from microveil.errors import DataError, PrivacyWarning, Problems, few, warn
+from microveil.errors import DataError, Problems, few
 from microveil.plan.groups import Group
 from microveil.plan.plan import Plan
 from microveil.plan.roles import did_you_mean
 from microveil.plan.rules import parse, pooled_together
+from microveil.release.notes import Note, notes_of_plan, warn_of
 from microveil.release.resolve_categories import resolve_categories
 from microveil.release.resolve_numbers import (
     check_numeric,
@@ -28,17 +29,10 @@ from microveil.release.resolve_numbers import (
     resolve_numbers,
 )
 from microveil.release.resolve_rules import resolve_rules, typed
-from microveil.release.resolve_weight import check_sampling_weight, notes_on_weights
+from microveil.release.resolve_weight import check_sampling_weight
 from microveil.release.unit_checks import check_anonymity, check_strata, check_units
 
 _MOST_NAMES = 30
-_MOST_ALIKE = 5
-_KEPT_RULES = (
-    "masked values that broke a rule were changed as little as needed to keep it: record by "
-    "record, from the record's masked values and those published as they are, and from nothing "
-    "else. That is post-processing, and what is said of epsilon and of pooling holds as it stands. "
-    "A record can still break a rule where no masked values within the domains would keep it"
-)
 
 
 @dataclass(frozen=True)
@@ -48,7 +42,7 @@ class ResolvedPlan:
     plan: Plan
     attributes: tuple[AttributeSettings, ...]
     columns: tuple[str, ...]
-    notes: tuple[str, ...]
+    notes: tuple[Note, ...]
     rules: tuple[Rule, ...] = ()
     systems: tuple[System, ...] = ()
 
@@ -77,11 +71,11 @@ def resolve(plan: Plan, engine: Table) -> ResolvedPlan:
     DataError
         With everything that does not fit and how to fix it; a PlanError if the plan is at fault.
     """
-    problems, notes = Problems(), list[str]()
+    problems = Problems()
     with problems:
         _check_columns(plan, engine)
     with problems:
-        _check_records(engine, "")
+        _check_records(engine)
     if engine.records < 2:
         problems.raise_found()
     names = _usable(plan, engine, problems)
@@ -90,7 +84,7 @@ def resolve(plan: Plan, engine: Table) -> ResolvedPlan:
         check_sampling_weight(plan, engine)
     if plan.missing == "drop":
         engine.drop_missing([name for name in plan.confidential if name in engine.columns])
-        _check_records(engine, " after dropping those with missing values")
+        _check_records(engine, dropped=True)
     with problems:
         check_units(plan, engine)
     shares = _shares(plan)
@@ -98,42 +92,24 @@ def resolve(plan: Plan, engine: Table) -> ResolvedPlan:
     attributes = []
     for name in names:
         with problems:
-            settings = _resolve_attribute(plan, name, shares[name], engine, facts.get(name), notes)
+            settings = _resolve_attribute(plan, name, shares[name], engine, facts.get(name))
             check_strata(plan, settings, engine)
             attributes.append(settings)
     with problems:
         check_anonymity(plan, engine)
     problems.raise_found()
-    return _resolved(plan, tuple(attributes), engine, notes)
+    return _resolved(plan, tuple(attributes), engine)
 
 
-def _resolved(
-    plan: Plan, attributes: tuple[AttributeSettings, ...], engine: Table, notes: list[str]
-) -> ResolvedPlan:
+def _resolved(plan: Plan, attributes: tuple[AttributeSettings, ...], engine: Table) -> ResolvedPlan:
     """Warn of what weakens the guarantee, and note it for the certificate."""
-    notes += [*_notes_on_persons(attributes), *_notes_on_agreement(plan, attributes)]
-    notes += notes_on_weights(plan)
-    for told in _told(notes):
-        warn(told, PrivacyWarning)
-    if plan.from_data:
-        notes.append(f"taken from the data when the plan was made: {', '.join(plan.from_data)}")
     numeric = [settings for settings in attributes if isinstance(settings, NumericSettings)]
     systems = resolve_rules(plan, numeric, engine.columns)
-    notes += [_KEPT_RULES] if systems else []
+    notes = notes_of_plan(plan, attributes, keeps_rules=bool(systems))
+    warn_of(notes)
     released = tuple(n for n in engine.columns if plan.attributes[n].role != "identifier")
     rules = tuple(typed(parse(text), engine.columns) for text in plan.rules)
-    return ResolvedPlan(plan, attributes, released, tuple(notes), rules, systems)
-
-
-def _told(notes: list[str]) -> list[str]:
-    """Say once what is so of many attributes."""
-    alike: dict[str, list[str]] = {}
-    for note in notes:
-        name, _, said = note.removeprefix("attribute ").partition(": ")
-        alike.setdefault(said if note.startswith("attribute ") else note, []).append(name)
-    many = {said: names for said, names in alike.items() if len(names) > _MOST_ALIKE}
-    told = [note for note in notes if not any(note.endswith(f": {said}") for said in many)]
-    return told + [f"attributes {few(names)}: {said}" for said, names in many.items()]
+    return ResolvedPlan(plan, attributes, released, notes, rules, systems)
 
 
 def _usable(plan: Plan, engine: Table, problems: Problems) -> list[str]:
@@ -232,7 +208,8 @@ def _named(names: Iterable[str]) -> str:
     return few([repr(name) for name in names], _MOST_NAMES)
 
 
-def _check_records(engine: Table, when: str) -> None:
+def _check_records(engine: Table, *, dropped: bool = False) -> None:
+    when = " after records with missing values were dropped" if dropped else ""
     if engine.records < 2:
         raise DataError(f"a table needs at least 2 records, found {engine.records}{when}")
 
@@ -252,7 +229,6 @@ def _resolve_attribute(
     share: float,
     engine: Table,
     facts: Facts | None,
-    notes: list[str],
 ) -> AttributeSettings:
     method, wanted = METHODS[plan.method_of(name)], plan.k_of(name)
     common: CommonSettings = {
@@ -269,35 +245,5 @@ def _resolve_attribute(
         "per_unit": plan.confidential[name].per_unit,
     }
     if facts is None:
-        return resolve_categories(plan, name, common, engine, notes)
-    return resolve_numbers(plan, name, common, engine, facts, notes)
-
-
-def _notes_on_persons(attributes: tuple[AttributeSettings, ...]) -> list[str]:
-    others = methods_that(lambda other: other.clustered and other.covers_shared_clusters)
-    return [
-        f"attribute {m.name!r}: {m.method.name} covers one record per cluster, so a person with "
-        f"{m.persons} records is covered only while no two of them share a cluster; "
-        f"use {others} where that cannot be ruled out"
-        for m in attributes
-        if isinstance(m, NumericSettings) and m.persons > 1 and not m.method.covers_shared_clusters
-    ]
-
-
-def _notes_on_agreement(plan: Plan, attributes: tuple[AttributeSettings, ...]) -> list[str]:
-    pooled = {name for group in plan.pooled_groups for name in group.attributes}
-    names = [
-        m.name
-        for m in attributes
-        if isinstance(m, CategorySettings)
-        and m.method.promise.publishes_agreement
-        and m.name not in pooled
-    ]
-    if not names:
-        return []
-    others = methods_that(lambda other: not other.promise.publishes_agreement)
-    return [
-        f"{', '.join(names)}: iDP publishes the category of every cluster whose records clearly "
-        f"agree, so most records keep their true category; where that must be hidden, use {others}"
-        ", or hide whose it is with anonymity = 10"
-    ]
+        return resolve_categories(plan, name, common, engine)
+    return resolve_numbers(plan, name, common, engine, facts)

@@ -1,7 +1,6 @@
 """Resolve an attribute of categories."""
 
 from microveil.core.attribute import Category, CategorySettings, CommonSettings
-from microveil.core.methods import Method
 from microveil.engines.base import CategoryFacts, Holds, Table
 from microveil.errors import DataError, Problems
 from microveil.plan.plan import Plan
@@ -11,10 +10,10 @@ _HOLDS: dict[type, str] = {str: "text", int: "whole numbers", bool: "true/false 
 
 
 def resolve_categories(
-    plan: Plan, name: str, common: CommonSettings, engine: Table, notes: list[str]
+    plan: Plan, name: str, common: CommonSettings, engine: Table
 ) -> CategorySettings:
     """Check the declared categories against the column, or read them from it."""
-    attribute, method = plan.confidential[name], common["method"]
+    attribute = plan.confidential[name]
     declared = attribute.declared_categories or None
     facts = engine.category_facts(name, declared)
     if facts.nulls == engine.counted(name):
@@ -32,8 +31,6 @@ def resolve_categories(
     from_type = facts.holds == "true/false values"  # which nobody needs the data to know
     marked = bool(plan.read_from_data(name) & {"categories", "taxonomy"})
     known = from_type or (declared is not None and not marked)
-    if not known:
-        notes.append(_note_on_categories(name, method))
     return CategorySettings(
         **common, kind=attribute.kind or "nominal", records=engine.counted(name) - facts.nulls,
         post="none", domain_source="declared" if known else "data",
@@ -105,10 +102,3 @@ def _check_categories(
         )
     if problem:
         raise DataError(problem, attribute=name, setting="categories")
-
-
-def _note_on_categories(name: str, method: Method) -> str:
-    return (
-        f"attribute {name!r}: categories were read from the data, "
-        f"{method.promise.if_categories_read}; declare categories"
-    )

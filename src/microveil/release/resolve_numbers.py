@@ -91,7 +91,6 @@ def resolve_numbers(
     common: CommonSettings,
     engine: Table,
     facts: Facts,
-    notes: list[str],
 ) -> NumericSettings:
     """Check the values against the plan, and decide on domain, noise grid and published range."""
     attribute, method, column = plan.confidential[name], common["method"], engine.columns[name]
@@ -115,26 +114,14 @@ def resolve_numbers(
     if method.needs_domain and domain_source == "none":
         domain_source = "data"
         lower, upper = _domain_from_data(name, method, lower, upper, facts)
-        notes.append(_note_on_domain(name, method))
     step = quantum(unit, column)
     grid, grid_source = _grid(name, attribute, step, (lower, upper), engine)
     marked = marks & {"decimals", "resolution", "lower", "upper"}
     if domain_source == "data" or (marked and not known_domain):
         grid_source = "data"
-    if grid_source == "data" and domain_source != "data":
-        notes.append(
-            f"attribute {name!r}: its noise grid was taken from the data, where the last decimal "
-            "and the largest value decide it; declare decimals, resolution or a domain"
-        )
     _check_grid(name, attribute, grid, grid_source, facts)
     inferred = column.inferred and column.clock is None
     type_from_data = (inferred and attribute.kind is None) or bool(marks & {"kind", "decimals"})
-    if type_from_data and not method.promise.survives_data:
-        notes.append(
-            f"attribute {name!r}: whether it holds whole or real numbers, or how many decimals, "
-            f"was read from the data, {method.promise.if_domain_read}; declare kind or decimals "
-            "from what is known without the data"
-        )
     ends = [
         None if end in marks or bound is None else number_of(name, bound, column)
         for end, bound in (("lower", attribute.lower), ("upper", attribute.upper))
@@ -237,13 +224,6 @@ def _domain_from_data(
             setting="lower",
         )
     return lower, upper
-
-
-def _note_on_domain(name: str, method: Method) -> str:
-    return (
-        f"attribute {name!r}: its domain was read from the data, {method.promise.if_domain_read}; "
-        "declare lower and upper"
-    )
 
 
 def _grid(

@@ -40,13 +40,3 @@ def _check_values(name: str, facts: Facts) -> None:
             attribute=name,
             setting="role",
         )
-
-
-def notes_on_weights(plan: Plan) -> list[str]:
-    """Warn of weights that are published as they are."""
-    return [
-        f"attribute {name!r}: sampling weights are published as they are; a weight that few "
-        "records share tells their stratum or household; check the verdict, or mask it "
-        '(role = "confidential", sampling_weight = true)'
-        for name in plan.names("weight")
-    ]

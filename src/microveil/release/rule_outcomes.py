@@ -1,4 +1,4 @@
-"""Keep the rules of a plan in its release, and say what that took."""
+"""Keep the rules of a plan in its release, and count what that took."""
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
@@ -41,36 +41,16 @@ class RuleOutcome:
     moved: float | None = None
     in_days: bool = False
 
-    def __str__(self) -> str:
-        before = "" if self.original is None else f"{_records(self.original)} broke it"
-        if self.masked is None:
-            said = f"{before} in the original; " if before else ""
-            return f"Rule {self.rule}: {said}masked records that did were changed to keep it."
-        changed = f" and {self.masked:,} after masking, which were moved by {self.how_far}"
-        left = f"{self.released:,} could not be changed to keep it" if self.released else "none now"
-        return (
-            f"Rule {self.rule}: {before} in the original{changed if self.masked else ''}; {left}."
-        )
-
-    @property
-    def how_far(self) -> str:
-        """Say how far records were moved."""
-        return f"{self.moved or 0.0:.3g}{' days' if self.in_days else ''} on average"
-
-
-def _records(count: int) -> str:
-    return "1 record" if count == 1 else f"{count:,} records" if count else "no record"
-
 
 def as_table(outcomes: Sequence[RuleOutcome]) -> pl.DataFrame:
     """Return outcomes as a table, as the private detail has them."""
     return pl.DataFrame([asdict(outcome) for outcome in outcomes], schema=_SCHEMA)
 
 
-def keep_rules(
+def enforce_rules(
     engine: Engine, resolved: ResolvedPlan, original: Sequence[int | None]
 ) -> tuple[RuleOutcome, ...]:
-    """Change masked values so that every record keeps the rules; say what that took.
+    """Change masked values so that every record keeps the rules; return what that took.
 
     Rules among what derived attributes are computed from are kept by construction, and those of no
     system are.

@@ -5,7 +5,7 @@ Names go into HTML escaped, and into charts as data. Importing this does not imp
 
 import textwrap
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from html import escape
 from io import StringIO
 from typing import TYPE_CHECKING
@@ -50,6 +50,8 @@ class ResultScreen:
         Lays out all of it, as the command line prints it; by default it prints the text.
     picture
         Draws the chart as a file of its own; by default as `drawn` does.
+    sections
+        All its sentences, by section, where it is written as a file.
     """
 
     title: str
@@ -59,6 +61,7 @@ class ResultScreen:
     drawn: "Callable[[], alt.LayerChart | str] | None" = None
     laid_out: Callable[[], RenderableType] | None = None
     picture: "Callable[[], alt.TopLevelMixin] | None" = None
+    sections: dict[str, list[str]] = field(default_factory=dict)
 
     @property
     def whole(self) -> RenderableType:

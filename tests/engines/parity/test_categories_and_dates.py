@@ -67,7 +67,7 @@ def test_randomised_response_has_the_right_odds_on_every_engine(run_on: RunOn) -
 
 def test_categories_read_from_the_data_on_every_engine(run_on: RunOn) -> None:
     table = TABLE.select("level")
-    with pytest.warns(match="'level': categories were read from the data"):
+    with pytest.warns(match="'level': the categories were read from the data"):
         outcome = run_on(table, Plan(epsilon=1, attributes={"level": Confidential(kind="nominal")}))
     assert set(outcome.data["level"]) == {"low", "middle", "high"}
 

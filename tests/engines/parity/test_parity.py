@@ -17,7 +17,7 @@ from tests.engines.parity.conftest import LACKS, Outcome, RunOn, run_in_memory
 
 RANDOM = np.random.default_rng(7)
 DOMAIN = Confidential(lower=0, upper=1000)
-SCALE = Path(__file__).parents[3] / "docs" / "scale.md"
+PAGE = Path(__file__).parents[3] / "docs" / "reference" / "engines.md"
 
 
 def table_of(values: Any) -> pl.DataFrame:  # noqa: ANN401
@@ -266,7 +266,7 @@ def test_grids_from_the_data(run_elsewhere: RunOn) -> None:
             outcomes.append(run(table, plan))
         messages.append([str(w.message) for w in said if w.category is PrivacyWarning])
     assert messages[0] == messages[1]
-    assert messages[0][0].startswith("attribute 'cents': its noise grid was taken from the data")
+    assert messages[0][0].startswith("attribute 'cents': the noise grid was read from the data")
     assert_same(*outcomes)
 
 
@@ -393,7 +393,7 @@ def test_an_expression_over_all_records(run_on: RunOn) -> None:
 
 
 def test_what_an_engine_lacks_is_in_the_documentation() -> None:
-    rows = [line.split(" | ") for line in SCALE.read_text(encoding="utf-8").splitlines()]
+    rows = [line.split(" | ") for line in PAGE.read_text(encoding="utf-8").splitlines()]
     listed = {row[0].removeprefix("| "): row[1:] for row in rows if len(row) == 4}
     for behaviour in LACKS["spark"]:
         memory, columnwise, spark = listed[behaviour]

@@ -216,9 +216,9 @@ def test_the_plan_goes_through_toml_and_protects_the_table(learned: Exploration)
     assert plan.epsilon == learned.recommended.epsilon
     release = protect(TABLE, plan)
     assert release.data.columns == ["class", "a", "b"]
-    notes = " ".join(release.certificate.notes)
+    notes = " ".join(release.certificate.reading["Notes"])
     chosen = "epsilon, partition, k, trim, anonymity, pooling"
-    assert f"taken from the data when the plan was made: {chosen}" in notes
+    assert f"Read from the data when the plan was made: {chosen}" in notes
 
 
 def test_an_attribute_s_own_method_and_k_are_varied_too() -> None:

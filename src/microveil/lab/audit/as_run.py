@@ -171,7 +171,7 @@ def judge(
     settings = {t.settings.name: t.settings for t in targets}
     persons = plan.records_per_person
     claims = {
-        name: level_2_bound(one) if not one.method.promise.caveat else None
+        name: level_2_bound(one) if not one.method.promise.fixes_scales else None
         for name, one in settings.items()
     }
 

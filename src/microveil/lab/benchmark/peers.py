@@ -114,7 +114,7 @@ def _at(base: Plan, epsilon: float) -> Iterator[Candidate]:
 def _promise(method: Method) -> str:
     if not method.clustered:
         return _DP_AS_RELEASED
-    return _IDP if method.promise.caveat else _DP_OF_VALUES
+    return _IDP if method.promise.fixes_scales else _DP_OF_VALUES
 
 
 def _of_plan(name: str, family: str, promise: str, plan: Plan) -> Candidate:

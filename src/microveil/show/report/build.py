@@ -9,20 +9,30 @@ from pathlib import Path
 from typing import Any
 
 from microveil.compare.reasons import why_not
-from microveil.formats import Table, check_output, moved_into_place, source_of
+from microveil.formats import LoadedTable, check_output, moved_into_place, source_of
 from microveil.judge.evaluated import Evaluation
 from microveil.judge.evaluation import evaluate
 from microveil.judge.registry import MEASURES
 from microveil.plan.plan import Plan
-from microveil.release.certificate import SEEDED, Certificate
+from microveil.release.certificate import Certificate
 from microveil.release.detail import Detail
 from microveil.release.guarantees import rounded_up
 from microveil.release.release import Release, certificate_beside
-from microveil.show.certificates import clusters_of, domain_of, facts_of
 from microveil.show.evaluations import figures_to_show, scenario_rows
 from microveil.show.report.drawings import Drawings
 from microveil.show.report.report_words import cards, done, repeated, verdict_on
 from microveil.show.report.templating import render
+from microveil.show.words.certificate_words import (
+    ATTRIBUTE_COLUMNS,
+    SEEDED,
+    attribute_rows,
+    facts_of,
+    is_seeded,
+    level_heading,
+    level_statement,
+    remarks_of,
+    scope_of,
+)
 from microveil.show.words.grading import RULES, notes_on
 from microveil.show.words.readings import label_of, label_of_missing, reading
 from microveil.types import UserTable
@@ -118,7 +128,7 @@ def certificate_page(certificate: Certificate) -> str:
     >>> from microveil import Plan, protect
     >>> people = pl.DataFrame({"age": [31, 35, 38, 52, 57, 58]})
     >>> plan = Plan(epsilon=1.0, k=3, attributes={"age": "confidential"})
-    >>> "It is no clearance" in certificate_page(protect(people, plan).certificate)
+    >>> "It is not a clearance" in certificate_page(protect(people, plan).certificate)
     True
     """
     return render("certificate.html.jinja", **_certified(certificate))
@@ -182,20 +192,16 @@ def _page(
 def _certified(certificate: Certificate) -> dict[str, Any]:
     return {
         "certificate": certificate,
-        "seeded": SEEDED if certificate.randomness == "seeded" else "",
+        "scope": scope_of(certificate),
+        "seeded": SEEDED if is_seeded(certificate) else "",
         "facts": facts_of(certificate),
-        "rounded_up": rounded_up,
-        "attributes": [
-            {
-                "name": a.name,
-                "method": a.method,
-                "clusters": clusters_of(a),
-                "epsilon": rounded_up(a.epsilon),
-                "domain": domain_of(a),
-                "bound": "none" if a.level_2_bound is None else rounded_up(a.level_2_bound),
-            }
-            for a in certificate.attributes
+        "levels": [
+            (level_heading(level), level_statement(certificate, level))
+            for level in certificate.levels
         ],
+        "remarks": remarks_of(certificate),
+        "columns": ATTRIBUTE_COLUMNS,
+        "attributes": attribute_rows(certificate),
     }
 
 
@@ -224,7 +230,7 @@ def _name_of(original: UserTable) -> str:
     source = source_of(original)
     if source is not None:
         return source.name
-    path = original.meta.path if isinstance(original, Table) else None
+    path = original.meta.path if isinstance(original, LoadedTable) else None
     return path.name if path else "a table"
 
 

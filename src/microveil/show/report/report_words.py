@@ -10,7 +10,7 @@ from microveil.judge.next_step import next_step_after
 from microveil.plan.plan import Plan
 from microveil.release.certificate import Certificate
 from microveil.release.guarantees import exactly, rounded_up
-from microveil.show.certificates import how_hidden
+from microveil.show.words.certificate_words import how_hidden
 from microveil.show.words.grading import (
     PUBLISH,
     Card,
@@ -19,6 +19,7 @@ from microveil.show.words.grading import (
     risk_card,
     usefulness_card,
 )
+from microveil.show.words.method_words import DONE_TO_CATEGORIES, DONE_TO_NUMBERS
 
 
 def cards(evaluation: Evaluation, certificate: Certificate | None) -> list[Card]:
@@ -67,11 +68,9 @@ def _covered(certificate: Certificate | None) -> Card:
     sentences = []
     if released.epsilon is not None:
         sentences.append(f"{likely.format(_factor(released.epsilon)).capitalize()}.")
-        sentences.append(
-            "No clusters are formed that could show through. Exact statements: see below."
-        )
+        sentences.append("No clusters are formed. Exact statements: see below.")
         return Card(question, "good", answer, tuple(sentences))
-    from_data = any(METHODS[a.method].promise.caveat for a in certificate.attributes)
+    from_data = any(METHODS[a.method].promise.fixes_scales for a in certificate.attributes)
     scales = (" and noise scales", ", with noise scales fixed") if from_data else ("", "")
     if fixed.epsilon is not None:
         sentences.append(
@@ -92,7 +91,7 @@ def _bound(epsilon: float | None) -> str:
 def _factor(epsilon: float) -> str:
     """Write exp(ε) with three digits, never below what it is."""
     if epsilon > 13:
-        return f"exp({rounded_up(epsilon)}), that is over 400,000,"
+        return f"exp({rounded_up(epsilon)}), which is over 400,000,"
     digits = Context(prec=3, rounding=ROUND_CEILING).create_decimal_from_float(math.exp(epsilon))
     return f"{digits:,f}"
 
@@ -105,8 +104,7 @@ def done(certificate: Certificate) -> list[str]:
             a for a in certificate.attributes if (a.kind in ("nominal", "ordinal")) == categories
         ]
         for name, trim in dict.fromkeys((a.method, a.trim) for a in masked):
-            method = METHODS[name]
-            what = method.on_categories if categories else method.on_numbers
+            what = (DONE_TO_CATEGORIES if categories else DONE_TO_NUMBERS)[name]
             names = ", ".join(a.name for a in masked if (a.method, a.trim) == (name, trim))
             sentences.append(f"{names} ({name}): {what}{_trimmed(trim)}.")
     for group in certificate.groups:
@@ -134,10 +132,10 @@ def _trimmed(trim: float | None) -> str:
 def repeated(certificate: Certificate | None, plan: Plan | None, seed: int | None) -> list[str]:
     """Say how to make the release again, and what then differs."""
     if certificate is None and plan is None:
-        return ["This needs the plan, which is in the private detail; it was not given."]
+        return ["This needs the plan, which is in the private detail; no detail was given."]
     made = [f"Made with {certificate.software} at {certificate.created}."] if certificate else []
     if plan is None:
-        made.append("The plan is in the private detail, which was not given.")
+        made.append("The plan is in the private detail; no detail was given.")
     elif seed is not None:
         made.append("The random numbers were seeded: this command reproduces the release.")
     elif certificate and certificate.randomness == "seeded":
@@ -147,7 +145,8 @@ def repeated(certificate: Certificate | None, plan: Plan | None, seed: int | Non
         )
     else:
         made.append(
-            "The noise came from the operating system and cannot be drawn again: this command "
-            "makes another release with the same plan. Do not publish both: each spends the budget."
+            "The random numbers came from the operating system and cannot be repeated: this "
+            "command makes another release with the same plan. Do not publish both: each spends "
+            "budget."
         )
     return made
