@@ -90,8 +90,11 @@ class Page:
     def upload(self, name: str, content: bytes) -> None:
         path = self.folder / name
         path.write_bytes(content)
-        field = self.driver.find_element("css selector", "input[type=file]")
-        field.send_keys(str(path))
+        fields = wait_for(
+            "where to upload",
+            lambda: self.driver.find_elements("css selector", "input[type=file]"),
+        )
+        fields[0].send_keys(str(path))
         wait_for("the file to be read", lambda: self.errors() or len(self.all("h2")) > 1)
         self.resolve()
 
