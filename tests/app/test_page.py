@@ -105,7 +105,7 @@ def test_households_and_strata(page: AppTest) -> None:
     widget(page.multiselect, "One value").set_value(["region", "household_income", "rooms"]).run()
     assert said(page, "error") == []
     widget(page.multiselect, "Strata").set_value(["region"]).run()
-    assert any("must be of role kept" in text for text in said(page, "error"))
+    assert any("must have role kept" in text for text in said(page, "error"))
     widget(page.multiselect, "Strata").set_value([]).run()
     widget(page.button, "Protect").click().run()
     bodies = [e.proto.body for e in page.get("html")]

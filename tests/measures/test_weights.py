@@ -17,7 +17,6 @@ from microveil import (
     Plan,
     PlanError,
     PrivacyWarning,
-    Weight,
     evaluate,
     protect,
     protect_file,
@@ -53,7 +52,7 @@ def survey(records: int = 120) -> pl.DataFrame:
     )
 
 
-def plan(weight: object = "weight", **settings: Any) -> Plan:  # noqa: ANN401
+def plan(weight: object = "sampling_weight", **settings: Any) -> Plan:  # noqa: ANN401
     numbers = dict.fromkeys(("income", "spent"), Confidential(lower=0, upper=100_000))
     kinds = dict.fromkeys(("sex", "job"), Confidential(kind="nominal"))
     return Plan(epsilon=1.0, k=5, **settings, attributes={**numbers, **kinds, "w": weight})
@@ -198,13 +197,22 @@ def test_a_masked_weight_is_an_attribute_like_others_by_which_estimates_are_weig
 def test_weights_that_cannot_weigh_are_refused(weights: list[object], problem: str) -> None:
     table = pl.DataFrame({"x": range(12), "w": pl.Series([*weights, *weights[-1:] * 9])})
     with pytest.raises(DataError, match=problem) as caught:
-        protect(table, Plan(epsilon=1.0, k=3, attributes={"x": "confidential", "w": "weight"}))
+        protect(
+            table, Plan(epsilon=1.0, k=3, attributes={"x": "confidential", "w": "sampling_weight"})
+        )
     assert caught.value.attribute == "w"
 
 
 def test_plans_with_two_weights_or_one_that_could_become_negative_are_refused() -> None:
     with pytest.raises(PlanError, match="one sampling weight, got 2"):
-        Plan(epsilon=1, attributes={"x": "confidential", "w": "weight", "v": Weight()})
+        Plan(
+            epsilon=1,
+            attributes={
+                "x": "confidential",
+                "w": "sampling_weight",
+                "v": {"role": "sampling_weight"},
+            },
+        )
     with pytest.raises(PlanError, match="needs a lower above 0"):
         Confidential(sampling_weight=True, upper=9)
 
@@ -223,6 +231,6 @@ def test_risk_takes_the_plans_weight(tmp_path: Path) -> None:
     assert by_plan.to_dict() == risk(table, keys=["sex", "job"], weight="w").to_dict()
     table.write_csv(tmp_path / "survey.csv")
     plan().write(tmp_path / "plan.toml")
-    options = ["--key", "sex", "--json", "--plan", str(tmp_path / "plan.toml")]
+    options = ["--quasi-identifier", "sex", "--json", "--plan", str(tmp_path / "plan.toml")]
     shown = CliRunner().invoke(app, ["risk", str(tmp_path / "survey.csv"), *options])
     assert '"weight": "w"' in shown.output

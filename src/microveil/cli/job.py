@@ -117,7 +117,7 @@ def _open_on_spark(
     data: Source, output: str, master: str | None, *, detail: bool, overwrite: bool
 ) -> tuple[Places, UserTable]:
     """Check where a release goes on Spark, and open its table."""
-    from microveil.engines.spark.connection import open_session, read_parquet
+    from microveil.engines.spark.connection import open_session, read_with_spark
 
     spark = open_session(master).newSession()  # whose settings are its own
     from microveil.engines.spark.scratch_files import SCRATCH, place
@@ -129,14 +129,14 @@ def _open_on_spark(
     store.check(places, overwrite=overwrite)
     if spark.conf.get(SCRATCH, None) is None:
         spark.conf.set(SCRATCH, places.protected.rpartition("/")[0] or ".")
-    return places, read_parquet(spark, source)
+    return places, read_with_spark(spark, source)
 
 
 def tables_on_spark(
     original: Source, protected: str, detail: str | None, master: str | None
 ) -> dict[str, Any]:
     """Open an original, its release and the private detail on Spark, for `evaluate`."""
-    from microveil.engines.spark.connection import open_session, read_parquet
+    from microveil.engines.spark.connection import open_session, read_with_spark
 
     spark = open_session(master).newSession()
     from microveil.engines.spark.scratch_files import place
@@ -144,8 +144,8 @@ def tables_on_spark(
 
     beside = SparkStore(spark).places(protected, detail=True).detail
     return {
-        "original": read_parquet(spark, place(spark, str(original.location))),
-        "release": read_parquet(spark, place(spark, protected)),
+        "original": read_with_spark(spark, place(spark, str(original.location))),
+        "release": read_with_spark(spark, place(spark, protected)),
         "detail": detail or beside,
     }
 

@@ -95,7 +95,7 @@ _ROLES = {
     "confidential": ("masked", ""),
     "identifier": ("dropped", "bold red"),
     "kept": ("kept", "yellow"),
-    "weight": ("weight", "yellow"),
+    "sampling_weight": ("sampling weight", "yellow"),
     "derived": ("derived", "cyan"),
 }
 """What a role does to a column, and its style."""
@@ -111,7 +111,7 @@ def lost_of(proposed: Proposed) -> str:
         for role, what in (
             ("identifier", "Dropped"),
             ("kept", "Published unchanged"),
-            ("weight", "Sampling weight, published unchanged"),
+            ("sampling_weight", "Sampling weight, published unchanged"),
         )
         if role in by_role
     ]

@@ -26,9 +26,10 @@ from microveil.measures.category_shares import share_figures
 from microveil.measures.record_moves import move_figures
 from microveil.measures.relations import association_figures, correlation_figures
 from microveil.measures.univariate import estimate_figures
-from microveil.plan.plan import RECOMMENDED, Plan
+from microveil.plan.plan import Plan
 from microveil.plan.roles import Confidential
 from microveil.plan.scenarios import Scenario
+from microveil.plan.settings import RECOMMENDED
 
 ENOUGH = math.ceil(1 / LOW_LINKAGE)
 """Records in a joint cluster that keep linkage low: nobody is found with more than 1 in so many."""

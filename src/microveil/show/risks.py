@@ -18,9 +18,7 @@ if TYPE_CHECKING:
 
 def risk_screen(risk: Risk) -> ResultScreen:
     """Say who can be found by quasi-identifiers, with the figures a steward looks at."""
-    title = (
-        f"Risk to {risk.records:,} records (private: computed from the original data)"
-    )
+    title = f"Risk to {risk.records:,} records (private: computed from the original data)"
     drawn = (lambda: _draw(risk)) if risk.suda is not None and risk.suda.records else None
     lines = [risk_sentence(risk), *risk_notes(risk)]
     rows = [*risk_rows(risk)]

@@ -16,7 +16,16 @@ import numpy as np
 import polars as pl
 import pytest
 
-from microveil import Certificate, Confidential, Evaluation, Plan, Release, evaluate, protect
+from microveil import (
+    Certificate,
+    Confidential,
+    Evaluation,
+    Plan,
+    Release,
+    Scenario,
+    evaluate,
+    protect,
+)
 from microveil.compare import examined, pairing
 from microveil.compare.paired_columns import compare
 from microveil.compare.reasons import why_not
@@ -239,9 +248,9 @@ def test_it_says_whether_the_release_passes_and_what_to_change() -> None:
 
 def test_scenarios_are_side_by_side_the_worst_first() -> None:
     table = people(200).select("age", "region").drop_nulls()
-    scenarios = [{"name": "nobody <b>", "known": ["region"]}]
+    scenarios = [Scenario(name="nobody <b>", known=["region"])]
     roles = {"age": "confidential", "region": "kept"}
-    plan = Plan(epsilon=1.0, k=5, attributes=roles, scenarios=scenarios)  # type: ignore[arg-type]
+    plan = Plan(epsilon=1.0, k=5, attributes=roles, scenarios=scenarios)
     text = Page(report(table, protect(table, plan, seed=1), known=["age", "region"])).text
     rows = text[text.index("the attacker ...") :]
     places = [rows.index(name) for name in

@@ -16,7 +16,7 @@ from microveil.lab.paper.datasets import CENSUS, Table
 from microveil.lab.paper.experiments import (
     ALPHAS,
     EPSILONS,
-    Setting,
+    PaperSetting,
     Task,
     f_measures,
     make_release,
@@ -79,7 +79,7 @@ def diagnose(tables: Mapping[str, Table], ks: Mapping[str, Sequence[int]], runs:
 
 def _sensitivities(column: pl.Series, k: int) -> dict[str, float]:
     values = column.to_numpy()
-    units = np.sort(grid_of_observed(values).to_units(values))
+    units = np.sort(grid_of_observed(values).to_steps(values))
     summary = summarise(units, cluster_sizes(len(units), k))
     upper = ALPHAS[0] * summary.largest[-1]
     local = np.maximum(upper - summary.smallest, summary.largest) / upper
@@ -93,7 +93,7 @@ def _sensitivities(column: pl.Series, k: int) -> dict[str, float]:
 
 def _learn(table: Table, k: int, run: int) -> pl.DataFrame:
     """Train on part of the very release that the results hold for this run."""
-    setting = Setting("iDP-CBLS", ALPHAS[0], EPSILONS[0])
+    setting = PaperSetting("iDP-CBLS", ALPHAS[0], EPSILONS[0])
     seed = seed_of(Task(table.dataset.name, k, run), setting)
     released = make_release(setting, k, table.attributes, seed).data
     tied = (released[TELLTALE] == table.attributes[TELLTALE]).to_numpy()

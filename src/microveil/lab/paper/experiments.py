@@ -92,7 +92,7 @@ class Task:
 
 
 @dataclass(frozen=True)
-class Setting:
+class PaperSetting:
     """One release: a method with all its parameters."""
 
     method: str
@@ -117,19 +117,19 @@ def perform(task: Task, table: Table) -> pl.DataFrame:
     return pl.DataFrame(rows, schema=SCHEMA)
 
 
-def _settings(task: Task) -> list[Setting]:
+def _settings(task: Task) -> list[PaperSetting]:
     methods = ("DP", MICROVEIL) if task.k is None else ("DP-UM", "iDP-LS", "iDP-CBLS")
     published = [
-        Setting(method, alpha, epsilon)
+        PaperSetting(method, alpha, epsilon)
         for method in methods
         for alpha in ALPHAS
         for epsilon in EPSILONS
     ]
     references = (ORIGINAL, CONSTANT) if task.k is None else (NOISELESS,)
-    return [*published, *map(Setting, references)]
+    return [*published, *map(PaperSetting, references)]
 
 
-def _measure(task: Task, setting: Setting, table: Table) -> dict[str, object]:
+def _measure(task: Task, setting: PaperSetting, table: Table) -> dict[str, object]:
     row = {"dataset": task.dataset, **asdict(setting), "k": task.k, "run": task.run}
     if setting.method == CONSTANT:
         return row | _f_measures_of_constants(table.second_class)
@@ -152,13 +152,15 @@ def _figures(original: Reals, masked: Reals) -> dict[str, object]:
     }
 
 
-def seed_of(task: Task, setting: Setting) -> int:
+def seed_of(task: Task, setting: PaperSetting) -> int:
     """Give every release noise of its own, the same whenever it is made again."""
     key = (task.dataset, task.k, task.run, setting.method, setting.alpha, setting.epsilon)
     return int.from_bytes(sha256(repr(key).encode()).digest()[:4])
 
 
-def make_release(setting: Setting, k: int | None, attributes: pl.DataFrame, seed: int) -> Release:
+def make_release(
+    setting: PaperSetting, k: int | None, attributes: pl.DataFrame, seed: int
+) -> Release:
     """Protect the attributes as the paper does."""
     alpha = setting.alpha or ALPHAS[0]
     domains = {
@@ -168,7 +170,7 @@ def make_release(setting: Setting, k: int | None, attributes: pl.DataFrame, seed
     return protect(attributes, _plan(setting, k, domains), seed=seed)
 
 
-def _plan(setting: Setting, k: int | None, domains: dict[str, Confidential]) -> Plan:
+def _plan(setting: PaperSetting, k: int | None, domains: dict[str, Confidential]) -> Plan:
     epsilon = setting.epsilon or _NO_NOISE
     if setting.method == MICROVEIL:
         return Plan.recommended(epsilon=epsilon, anonymity=0, attributes=domains)
