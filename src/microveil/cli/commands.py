@@ -189,13 +189,13 @@ def protect_command(
     plan: Annotated[Path | None, typer.Option(help="Plan in TOML.")] = None,
     *,
     settings: dict[str, Any],
-    drop: Annotated[list[str] | None, typer.Option(help="An identifier to drop.")] = None,
-    keep: Annotated[list[str] | None, typer.Option(help="A column to publish as it is.")] = None,
+    drop: Annotated[list[str] | None, typer.Option(help="Identifier to drop.")] = None,
+    keep: Annotated[list[str] | None, typer.Option(help="Column to publish unchanged.")] = None,
     domain: Annotated[
-        list[str] | None, typer.Option(metavar="NAME=LOWER:UPPER", help="A declared domain.")
+        list[str] | None, typer.Option(metavar="NAME=LOWER:UPPER", help="Declared domain of a column.")
     ] = None,
     nominal: Annotated[
-        list[str] | None, typer.Option(help="A column of categories, read from the data.")
+        list[str] | None, typer.Option(help="Column of categories, which are read from the data.")
     ] = None,
     detail: Annotated[
         bool, typer.Option("--detail", help="Also write the private detail, which evaluate needs.")
