@@ -22,16 +22,20 @@ from microveil import (
     MicroveilError,
     Plan,
     PlanError,
-    evaluate,
     protect,
 )
 from microveil.app.attributes import edited_plan, is_about_rows, rows_of
-from microveil.app.charts import frontier_chart
-from microveil.app.compare import compare
-from microveil.app.downloads import files_of
+from microveil.app.charts import outlook_chart
+from microveil.app.downloads import release_files
 from microveil.app.edit import _with_labels
 from microveil.app.markup import items, message, readings
-from microveil.app.outlook import check, frontier, outlook, some_records, why_unpredicted
+from microveil.app.outlook import (
+    guarantee_notes,
+    outlook,
+    predicted_frontier,
+    some_records,
+    why_unpredicted,
+)
 from microveil.app.server import options
 from microveil.app.upload import Upload
 from microveil.compare.pairing import pair_tables
@@ -42,7 +46,7 @@ from microveil.plan.groups import Group
 from microveil.plan.propose.proposal import propose_plan
 from microveil.plan.roles import Derived, Kept
 from microveil.plan.sample import people, people_plan
-from microveil.show.report.shapes import shapes
+from microveil.show.shapes import shapes, shapes_of_masked
 
 SCHEMA = people().schema
 SETTINGS = (
@@ -173,7 +177,7 @@ def test_an_error_is_shown_where_it_can_be_fixed(
 ) -> None:
     rows = edited(**cells)
     with pytest.raises(MicroveilError) as error:
-        check(people(), edited_plan(rows, people_plan(), SCHEMA, **settings))
+        guarantee_notes(people(), edited_plan(rows, people_plan(), SCHEMA, **settings))
     assert is_about_rows(error.value, rows, SETTINGS) == in_rows
 
 
@@ -226,7 +230,7 @@ def test_kept_columns_are_read_to_the_letter() -> None:
 @pytest.mark.parametrize("ending", [".csv", ".parquet"])
 def test_downloads_belong_together(ending: str, tmp_path: Path) -> None:
     release = protect(people(), people_plan())
-    files = files_of(release, "people.csv", ending)
+    files = release_files(release, "people.csv", ending)
     for name, content in (files.protected, files.certificate, files.detail):
         (tmp_path / name).write_bytes(content)
     certificate = Certificate.read(tmp_path / "people-protected.certificate.json")
@@ -240,7 +244,7 @@ def test_downloads_belong_together(ending: str, tmp_path: Path) -> None:
 def test_shares_before_and_after_add_up() -> None:
     table = people()
     release = protect(table, people_plan(), seed=1)
-    found = {shares.name: shares for shares in compare(table, release)}
+    found = {shape.shares.name: shape.shares for shape in shapes_of_masked(table, release)}
     assert list(found) == [n for n in table.columns if n not in ("person", "region")]
     assert (found["since"].clock, found["education"].labels[0]) == ("date", "primary")
     for shares in found.values():
@@ -248,7 +252,9 @@ def test_shares_before_and_after_add_up() -> None:
         assert sum(shares.before) + outside[0] == pytest.approx(1)
         assert sum(shares.after) + outside[1] == pytest.approx(1)
     assert found["education"].before[0] == (table["education"] == "primary").mean()
-    for shape in shapes(evaluate(table, release).pair):  # what the report draws
+    for shape in shapes(
+        pair_tables(table, release.data, release.detail, release.plan)
+    ):  # what the report draws
         assert shape.shares == found[shape.shares.name]
 
 
@@ -256,17 +262,19 @@ def test_an_attribute_of_a_type_that_is_not_compared_is_not_drawn() -> None:
     table = people().select("age").with_columns(pair=pl.concat_list("age", "age"))
     roles = {"age": Confidential(), "pair": Kept()}
     release = protect(table, Plan(epsilon=1.0, attributes=roles))
-    assert [shares.name for shares in compare(table, release)] == ["age"]
+    assert [shape.shares.name for shape in shapes_of_masked(table, release)] == ["age"]
 
 
 def test_the_chart_of_the_sliders_is_by_k_or_without_clusters_by_epsilon() -> None:
     table, plan = people(), people_plan()
-    by_k = frontier_chart(frontier(table, plan, 1.0), 1.0, 10, 0.3).to_dict()
+    by_k = outlook_chart(predicted_frontier(table, plan, 1.0), 1.0, 10, 0.3).to_dict()
     assert by_k["layer"][0]["encoding"]["x"]["title"].startswith("k, records")
     domains = {n: Confidential(lower=0, upper=200) for n in ("age", "children")}
     plain = Plan(epsilon=1.0, method="DP", attributes=domains)
-    points = pl.concat(frontier(table.select(*domains), plain, epsilon) for epsilon in (0.1, 1.0))
-    by_epsilon = frontier_chart(points, 1.0, None, 0.3).to_dict()
+    points = pl.concat(
+        predicted_frontier(table.select(*domains), plain, epsilon) for epsilon in (0.1, 1.0)
+    )
+    by_epsilon = outlook_chart(points, 1.0, None, 0.3).to_dict()
     assert by_epsilon["layer"][0]["encoding"]["x"]["axis"]["values"] == [0.1, 1.0]
     assert len(by_epsilon["layer"]) == 3  # the plan's own ε is marked
 
@@ -281,7 +289,7 @@ def test_the_outlook_is_what_evaluate_measures(trim: float) -> None:
     measured = mean(mean_sse(*pair.complete_records()) for pair in pairs)
     assert found.error**2 / 7 == pytest.approx(measured, rel=0.25)
     assert found.attributes["attribute"].to_list()[:2] == ["age", "since"]
-    curve = frontier(table, plan, 5.0)
+    curve = predicted_frontier(table, plan, 5.0)
     assert curve.filter(k=10)["error"].item() == pytest.approx(found.error, rel=1e-9)
 
 
@@ -301,7 +309,7 @@ def test_a_large_table_is_predicted_on_some_records() -> None:
 def test_a_domain_from_the_data_is_warned_of() -> None:
     table = pl.DataFrame({"age": [31, 35, 38, 52, 57, 58]})
     plan = Plan(epsilon=1.0, k=3, method="iDP-LS", attributes={"age": "confidential"})
-    assert "the domain was read from the data" in check(table, plan)[0]
+    assert "the domain was read from the data" in guarantee_notes(table, plan)[0]
 
 
 def test_markup_lets_no_markup_through() -> None:
@@ -330,5 +338,5 @@ def test_a_port_that_is_taken_is_refused(run: Callable[[str], tuple[int, str, st
 
 
 def test_a_certificate_is_json() -> None:
-    files = files_of(protect(people(), people_plan()), "people.csv", ".csv")
+    files = release_files(protect(people(), people_plan()), "people.csv", ".csv")
     assert json.loads(files.certificate[1])["file"]["name"] == "people-protected.csv"

@@ -42,7 +42,7 @@ def counts(monkeypatch: pytest.MonkeyPatch) -> Counter[object]:
 
 
 def write_people() -> None:
-    people().write_csv("people.csv")
+    people(300).write_csv("people.csv")
     Path("plan.toml").write_text(people_plan().to_toml(), encoding="utf-8")
 
 

@@ -19,7 +19,7 @@ def test_one_table_and_a_sentence(run: Run) -> None:
     PEOPLE.write_csv("people.csv")
     code, out, err = run(f"risk people.csv {FLAGS}")
     assert (code, err) == (0, "")
-    assert "2 of 4 records (50%) are the only ones with their age and region." in out
+    assert "2 of 4 records (50%) are unique on age and region." in out
     for label in ("5-anonymity", "household", "SUDA2", "l-diversity", "t-closeness"):
         assert label in out
     assert "918" not in out

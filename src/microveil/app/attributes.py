@@ -22,6 +22,7 @@ from microveil.plan.roles import (
     SamplingWeight,
     Shifted,
 )
+from microveil.show.words.column_words import contents_of
 
 RowCells = dict[str, Any]
 """RowCells by the names of `COLUMNS`; None where a cell is empty."""
@@ -57,7 +58,12 @@ def rows_of(plan: Plan, schema: Mapping[str, pl.DataType]) -> list[RowCells]:
 def _row(name: str, plan: Plan, dtype: pl.DataType) -> RowCells:
     attribute = plan.attributes[name]
     row: RowCells = dict.fromkeys(COLUMNS)
-    row |= {"attribute": name, "holds": _holds(dtype), "role": attribute.role, "budget_share": 1.0}
+    row |= {
+        "attribute": name,
+        "holds": contents_of(dtype),
+        "role": attribute.role,
+        "budget_share": 1.0,
+    }
     row["from data"] = ", ".join(s for n, s in map(_mark, plan.from_data) if n == name) or None
     if isinstance(attribute, Derived):
         row["expression"] = attribute.expression
@@ -250,17 +256,6 @@ def _whole_or_auto(text: str) -> int | str:
         raise PlanError(
             f'its own k must be a whole number or "auto", got {text!r}', setting="k"
         ) from None
-
-
-def _holds(dtype: pl.DataType) -> str:
-    if dtype.is_integer():
-        return "whole numbers"
-    if dtype.is_float():
-        return "numbers"
-    words: dict[type, str] = {
-        pl.Date: "dates", pl.Datetime: "times", pl.Time: "times of day", pl.Boolean: "true, false",
-    }  # fmt: skip
-    return words.get(type(dtype), "text")
 
 
 def _written(bound: Bound | None) -> str | None:

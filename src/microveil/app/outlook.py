@@ -19,7 +19,7 @@ from microveil.release.choose_k import resolve_and_choose
 from microveil.release.resolve import resolve
 
 FRONTIER = {"epsilon": pl.Float64, "k": pl.Int64, "error": pl.Float64}
-EPSILONS = (0.01, 0.1, 1.0, 10.0)
+COMPARED_EPSILONS = (0.01, 0.1, 1.0, 10.0)
 """The budgets that are compared with the one chosen."""
 
 _RECORDS = 20_000
@@ -38,7 +38,7 @@ class Outlook(NamedTuple):
     records: int
 
 
-def check(table: pl.DataFrame, plan: Plan) -> list[str]:
+def guarantee_notes(table: pl.DataFrame, plan: Plan) -> list[str]:
     """Check the whole table against the plan; return what weakens the guarantee."""
     with noted() as notes:
         resolve(plan, memory_table(table))
@@ -57,7 +57,7 @@ def some_records(table: pl.DataFrame) -> pl.DataFrame:
 def why_unpredicted(plan: Plan) -> str | None:
     """Say why nothing is predicted for a plan; None if it can be."""
     if all(attribute.is_category for attribute in plan.confidential.values()):
-        return "Only categories are masked; what is predicted is the error of numbers and dates."
+        return "Only categories are masked; errors are predicted for numbers and dates only."
     return None
 
 
@@ -76,7 +76,7 @@ def outlook(records: pl.DataFrame, plan: Plan) -> Outlook:
     return Outlook(_typical(found), found.attributes, records.height)
 
 
-def frontier(records: pl.DataFrame, plan: Plan, epsilon: float) -> pl.DataFrame:
+def predicted_frontier(records: pl.DataFrame, plan: Plan, epsilon: float) -> pl.DataFrame:
     """Predict the error of the plan's method at one ε, for clusters of several sizes."""
     return pl.DataFrame(list(_frontier(records, plan, epsilon)), schema=FRONTIER, orient="row")
 

@@ -9,14 +9,14 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from microveil.app.attributes import edited_plan, is_about_rows
-from microveil.app.charts import frontier_chart, map_chart
+from microveil.app.charts import map_chart, outlook_chart
 from microveil.app.markup import message
 from microveil.app.outlook import (
-    EPSILONS,
-    check,
-    frontier,
+    COMPARED_EPSILONS,
+    guarantee_notes,
     others,
     outlook,
+    predicted_frontier,
     some_records,
     why_unpredicted,
 )
@@ -25,6 +25,7 @@ from microveil.errors import MicroveilError
 from microveil.plan.plan import Plan
 from microveil.plan.settings import MORE, UNITS, Declared, Setting, declared_in
 from microveil.show.charts.points import JOINED
+from microveil.show.words.exploration_words import recommendation_text
 
 
 def settings(chosen: Chosen, edited: Edited) -> Plan | None:
@@ -34,7 +35,9 @@ def settings(chosen: Chosen, edited: Edited) -> Plan | None:
     place = st.container()
     try:
         plan = edited_plan(edited.rows, chosen.proposed, chosen.data.schema, **given)
-        notes = remember("notes", (chosen.identity, plan), lambda: check(chosen.data, plan))
+        notes = remember(
+            "notes", (chosen.identity, plan), lambda: guarantee_notes(chosen.data, plan)
+        )
     except MicroveilError as error:
         where = edited.place if is_about_rows(error, edited.rows, given) else place
         where.html(message("error", str(error)))
@@ -205,7 +208,7 @@ def _others(chosen: Chosen, plan: Plan) -> None:
     st.caption(f"{JOINED} These figures depend on the data: keep them private.")
     if records.height < chosen.data.height:
         st.caption(f"Of {records.height:,} of {chosen.data.height:,} records, chosen at random.")
-    st.html(message("note", found.recommendation))
+    st.html(message("note", recommendation_text(found)))
 
 
 _EXPECTED: Any = {
@@ -216,13 +219,13 @@ _EXPECTED: Any = {
 
 
 def _frontier(chosen: Chosen, plan: Plan, records: pl.DataFrame, error: float) -> None:
-    budgets = sorted({*EPSILONS, plan.epsilon})
+    budgets = sorted({*COMPARED_EPSILONS, plan.epsilon})
     settings = plan.model_dump(exclude={"epsilon", "k", "partition", "post"})
     parts = [
         remember(
             f"frontier {epsilon}",
             (chosen.identity, settings),
-            lambda epsilon=epsilon: frontier(records, plan, epsilon),  # type: ignore[misc]
+            lambda epsilon=epsilon: predicted_frontier(records, plan, epsilon),  # type: ignore[misc]
         )
         for epsilon in budgets
     ]
@@ -231,5 +234,5 @@ def _frontier(chosen: Chosen, plan: Plan, records: pl.DataFrame, error: float) -
         st.write("No curves: this method needs a declared domain for every attribute.")
         return
     k = plan.k if isinstance(plan.k, int) else None
-    st.altair_chart(frontier_chart(points, plan.epsilon, k, error))
+    st.altair_chart(outlook_chart(points, plan.epsilon, k, error))
     st.caption("Curves are for clusters of k records each; the diamond is your plan.")

@@ -13,7 +13,7 @@ from microveil.errors import DataError, PlanError, noted
 from microveil.formats import LoadedTable, load_table, source_of
 from microveil.judge.explore.advice import advise
 from microveil.judge.explore.candidates import candidates, chosen, pooled, starting_plan
-from microveil.judge.explore.exploration import Exploration, Limits, Point
+from microveil.judge.explore.exploration import Exploration, Limits, Point, Rule
 from microveil.judge.explore.repeated import RepeatedTable, repeated_table
 from microveil.judge.explore.trials import Measurer
 from microveil.measures.expected_error import expected_of
@@ -109,7 +109,8 @@ def explore(
     with noted():  # nothing is released; protect warns
         tried = _expect(opened, base, candidates(base, table, budgets), limits, progress)
         points = _measure(tried, measurer, progress)
-    return advise(base, points, limits, None if target is None else _name(target))
+    rule: Rule = "spread" if target is None else "learning"
+    return advise(base, points, limits, rule, target if isinstance(target, str) else None)
 
 
 def _expect(
@@ -184,7 +185,3 @@ def _check_target(table: nw.DataFrame[Any], target: Any, plan: Plan | None) -> N
             "an identifier or kept, or give the classes as an array, one for each record"
         )
     check_number_of_classes(classes.drop_nulls().n_unique())
-
-
-def _name(target: Any) -> str:  # noqa: ANN401 - a name, or classes of any kind
-    return repr(target) if isinstance(target, str) else "the classes"
