@@ -397,9 +397,8 @@ def certificate(
     protected = read.file_beside(file)
     if read.file and protected and sha256_of(protected) != read.file.sha256:
         raise MicroveilError(
-            f"{protected}: the file is not the one this certificate was written for: they "
-            "belong to different releases, or the file was changed; protect the table again, or put "
-            "the matching files together"
+            f"{protected}: not the file this certificate was written for: it was changed, or it "
+            "belongs to another release; put the right file next to it, or protect again"
         )
     _say(show_certificate(read))
     if protected:
