@@ -1,10 +1,11 @@
-"""Write docs/findings.md from the results in docs/findings/: every figure in it is computed here.
+"""Write docs/explanation/findings.md and its tables from the results in docs/findings/.
 
-`tests/test_findings.py` writes it again and compares.
+Every figure in them is computed here; `tests/test_findings.py` writes both again and compares.
 """
 
 import json
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import polars as pl
@@ -15,61 +16,68 @@ from microveil.lab.benchmark.map_points import by_attack, points_of
 from microveil.lab.benchmark.peers import ANONYMITIES
 from microveil.lab.paper.datasets import DATA_SETS
 
-PAGE = FINDINGS.parent / "findings.md"
+PAGE = FINDINGS.parent / "explanation" / "findings.md"
+TABLES = FINDINGS.parent / "reference" / "attack-figures.md"
 LINKAGES = ("nearest linkage", "one-to-one linkage", "structure linkage")
 CLUSTERED = ("published", "not pooled")
 
 HEAD = """# Findings
 
-What attacks make of releases, and what releases are still good for: {attacks} attacks on {methods} methods at ε = {epsilons}, on the
-paper's two data sets. Everything on this page is written by `python -m bench.findings` from `docs/findings/results.parquet` and
-`docs/findings/theorems.json`, which `script/bench map` and `script/bench theorems` make; a test writes it again and compares. The same map of
-your own table: `microveil benchmark people.csv --plan plan.toml`.
+After this page you know what attacks find in releases of every method, and what these releases are still good for: {attacks} attacks on {methods} methods at
+ε = {epsilons}, on the paper's two data sets. `python -m bench.findings` writes this page from `docs/findings/results.parquet` and
+`docs/findings/theorems.json`, which `script/bench map` and `script/bench theorems` make; a test writes it again and compares.
+`microveil benchmark people.csv --plan plan.toml` draws the same map of your own table.
 
 ## How to read it
 
 Every attack has a **control**: what the same guess achieves when the release tells nothing of the person. The **risk** is what is gained over it,
-(rate − control)/(1 − control). Figures and tables show the **upper end of its 95% interval**, of the attack for which that is highest: a method is
-never shown better than the attacks allow, and an attack nobody has thought of may still do better. A promise is what holds of all releases
-whatever the attack; a point is what was measured of one.
+(rate − control)/(1 − control). Figures show the **upper 95% limit** of the attack for which that is highest: a method is never shown better than
+these attacks allow, and an attack not yet thought of may do better. A promise holds of all releases whatever the attack; a point was measured of one.
 
-| attack | who makes it, and with what control |
+| attack | what the attacker knows and does, and the control |
 |---|---|
-| nearest linkage | knows everybody's original values, takes the nearest row; control: a row at random |
-| one-to-one linkage | the same, and gives everybody a row of their own |
-| structure linkage | the same, and looks at who shares masked values with whom |
-| interval disclosure | is given a person's row, and takes the masked values beside each as an interval; disclosed if it is narrower than 0.1 standard deviations and right; control: somebody else's row |
+| nearest linkage | knows everyone's original values, takes the nearest row; control: a row at random |
+| one-to-one linkage | the same, and gives everyone a row of their own |
+| structure linkage | the same, and matches on shared masked values |
+| interval disclosure | is given a person's row, and takes the masked values beside each as an interval; disclosed if it is narrower than 0.1 standard deviations and right; control: another person's row |
 | attribute inference | knows all attributes of a person but one, and guesses that by the nearest row, to within 0.05 standard deviations; control: people who are not in the release |
 | singling out | finds conditions on one to six attributes that one row alone meets, and hopes that one person alone does; control: as many people outside |
 | linkability | knows two halves of a person's attributes from two sources, and hopes that both lead to the same row; control: people outside |
 | membership inference | runs the plan on tables with and without the person, and compares; rate: members recognised while 1% of others are taken for members |
 | neighbour reconstruction | knows every record but one, which row is whose and the plan, and tells which of two values the last person has; control: a coin. It is in a panel of its own |
 
-The attacks with a control group release one half of the people. Papers behind each attack are named in `src/microveil/lab/benchmark/`. Columns that are
-kept take no part: whoever knows them has more.
+The attacks with a control group release one half of the people. [Measures](../reference/measures.md#attacks) names the paper behind each. Kept columns take no
+part: an attacker who knows them has more. [Attack figures](../reference/attack-figures.md) has every point and every attack as tables.
 """
 
-PEERS = """## Peers
+TABLES_HEAD = """# Attack figures
+
+After this page you can look up every point of the maps in [Findings](../explanation/findings.md), which says how to read them: the upper 95% limit of what each
+attack gains, error, and what models learn. `python -m bench.findings` writes it.
+"""
+
+PEERS = """## Other methods
 
 Rank swapping, MDAV without noise and correlated noise are small versions of our own (`bench/peers.py`) of what sdcMicro calls `rankSwap`,
-`microaggregation(method = "mdav")` and `addNoise(method = "correlated")`. They are checked against values worked out by hand, not against sdcMicro, which
-was not at hand where these figures were made. None of them has an ε, and each point says what it promises instead.
+`microaggregation(method = "mdav")` and `addNoise(method = "correlated")`. They are checked against values worked out by hand, not against sdcMicro. None of them
+has an ε, and each point says what it promises instead.
 
-MST (OpenDP's, `python -m bench.synthesisers`) makes a synthetic table with ε-differential privacy. None of its rows belongs to a person, so there is
-neither an error by record nor a row to link, and it has no place on the map. Three attacks apply; models are trained on a release of one half of the
-people and tested on the other half. Releases that are missing here failed: OpenDP 0.16 then finds its own budget exceeded in the last digit.
+MST (OpenDP's, `python -m bench.synthesisers`) makes a synthetic table with ε-differential privacy. None of its rows belongs to a person, so there is neither an
+error by record nor a row to link, and it has no place on the map. Three attacks apply; models are trained on a release of one half of the people and tested on
+the other half. Missing releases failed: OpenDP 0.16 then finds its own budget exceeded in the last digit.
 
 """
 
 
 def main() -> None:
-    """Write the page."""
-    PAGE.write_text(page(), encoding="utf-8")
-    print(f"wrote {PAGE}")
+    """Write the pages."""
+    for path, text in pages().items():
+        path.write_text(text, encoding="utf-8")
+        print(f"wrote {path}")
 
 
-def page() -> str:
-    """Return the page."""
+def pages() -> dict[Path, str]:
+    """Return both pages by their paths."""
     results = pl.read_parquet(FINDINGS / "results.parquet")
     theorems = json.loads((FINDINGS / "theorems.json").read_text(encoding="utf-8"))
     names = results["data"].unique(maintain_order=True).to_list()
@@ -84,7 +92,9 @@ def page() -> str:
     made = synthetic["data"].unique(maintain_order=True).to_list()
     said = [_beside_synthetic(name, synthetic, results) for name in made]
     peers = "\n".join([PEERS, *_synthetic_table(synthetic), "", *said, ""])
-    return "\n".join([*parts, peers, _theorems(theorems, results), _made(results)])
+    findings = [*parts, peers, _theorems(theorems, results), _made(results)]
+    tables = [TABLES_HEAD, *(_tables_of(name, results.filter(data=name)) for name in names)]
+    return {PAGE: "\n".join(findings), TABLES: "\n".join(tables)}
 
 
 def _methods(results: pl.DataFrame) -> int:
@@ -93,26 +103,32 @@ def _methods(results: pl.DataFrame) -> int:
 
 def _of_data(name: str, results: pl.DataFrame) -> str:
     points, attacks = points_of(results), by_attack(results)
-    file = f"findings/map-{name.lower().replace(' ', '-')}.svg"
+    file = f"../findings/map-{name.lower().replace(' ', '-')}.svg"
     records, seeds = results["records"][0], results["seed"].n_unique()
     lines = [
         f"## {name}",
         "",
-        f"{_records(name, records)}; {_number(seeds, 'run')} of every method. Left: intruders who know "
-        "people's values. Right: the one who knows every record but one. A point is at the upper end, a "
-        "line goes down to what was found. Numbers stand beside the largest ε.",
+        f"{_records(name, records)}; {_number(seeds, 'run')} of every method. Left: attackers who know "
+        "people's values. Right: the attacker who knows every record but one. A point is at the upper "
+        "limit, a line goes down to what was found. Numbers stand beside the largest ε.",
         "",
         f"![{name}: risk against error of every method]({file})",
         "",
         *(f"- {sentence}" for sentence in _sentences(points, attacks)),
         "",
-        *_table(points),
+    ]
+    return "\n".join(lines)
+
+
+def _tables_of(name: str, results: pl.DataFrame) -> str:
+    lines = [
+        f"## {name}",
         "",
-        "<details markdown><summary>Every attack: what it gains, at most</summary>",
+        *_table(points_of(results)),
         "",
-        *_attack_table(attacks),
+        f"### {name}: every attack",
         "",
-        "</details>",
+        *_attack_table(by_attack(results)),
         "",
     ]
     return "\n".join(lines)
@@ -159,7 +175,7 @@ def _sentences(points: pl.DataFrame, attacks: pl.DataFrame) -> Iterator[str]:
 
 
 def _structure_sentence(attacks: pl.DataFrame) -> str:
-    """Say where structure links nearly everybody, and name the points where it does not."""
+    """Say where structure links nearly everyone, and what the points have where it does not."""
     found = attacks.filter(
         pl.col("family").is_in(CLUSTERED) & (pl.col("method") != "DP"), attack="structure linkage"
     )
@@ -170,13 +186,9 @@ def _structure_sentence(attacks: pl.DataFrame) -> str:
     )
     if others.is_empty():
         return said
-    named = [
-        f"{_named(row)} ({row['rate']:.1%}, mean SSE {row['error']:.3g})"
-        for row in others.to_dicts()
-    ]
     return (
-        f"{said} The others, all with a mean SSE of {_ends(others['error'], '.3g').split(' to ')[0]} or more, are "
-        f"{'; '.join(named)}: that this attack finds few there does not prove that no other could."
+        f"{said} The other {others.height} have a mean SSE of {min(others['error']):.3g} or more; that this "
+        "attack finds few there does not prove that no other could."
     )
 
 
@@ -186,10 +198,10 @@ def _informed(attacks: pl.DataFrame) -> str:
     sure = others.filter(pl.col("rate") >= 0.95)
     plain = found.filter(method="DP")
     return (
-        f"Who knows every record but one is right in at least 95% of releases for {sure.height} of "
-        f"{others.height} points of all methods but DP, pooled or not and peers among them; for DP "
-        f"in {_range(plain['rate'])}, a coin in 50%. Of the promises on the map, DP's "
-        "alone covers this intruder."
+        "An attacker who knows every record but one is right in at least 95% of releases for "
+        f"{sure.height} of {others.height} points of all methods but DP, pooled or not; for DP in "
+        f"{_range(plain['rate'])}, a coin in 50%. Of the promises on the map, DP's alone covers this "
+        "attacker."
     )
 
 
@@ -229,12 +241,12 @@ def _best_sentence(points: pl.DataFrame) -> str:
     usable = points.filter(pl.col("high") <= 0.1, pl.col("family") != "references")
     ranked = usable.sort("error").head(3).to_dicts()
     if not ranked:
-        return "No method keeps the upper end of every attack's risk at or below 10%."
+        return "No method keeps the upper limit of every attack's risk at or below 10%."
     words = [f"{_named(row)} ({row['error']:.3g}, {row['high']:.1%})" for row in ranked]
     return (
         f"{_number(usable.height, 'point')} of {points.filter(pl.col('family') != 'references').height} "
-        "keep the upper end at or below 10% for all attacks by people who know values; those with the "
-        f"least error, and both figures: {'; '.join(words)}."
+        "keep the upper limit at or below 10% for all attackers who know values; those with the least "
+        f"error, and both figures: {'; '.join(words)}."
     )
 
 
@@ -315,7 +327,7 @@ loss of ε = 1 allows {calibrated["allowed"]:.0%}; the loss is at least {calibra
 (k = {plain["k"]}), whose scales follow from the plan, {plain["told_apart"]:.0%} and at least {plain["as_run_found"]:.1f}: its ε holds without that condition.
 
 **2. Noise does not hide who shares values with whom; pooling does.** `script/bench map`: structure linkage finds of the rows of published
-{published["method"]} (k = {published["k"]}) on {_by_data(_structure(results))}, whatever ε is from {_ends(results["epsilon"], "g")}; of the original itself, in
+{published["method"]} (k = {published["k"]}) on {_by_data(_structure(results))}, at any ε from {_ends(results["epsilon"], "g")}; of the original itself, in
 which some records are equal, {_by_data(_original(results))}. Pooled, the most successful linkage of any kind on {found["data"]} finds {_pooled(pooled)}; the theorem's
 1/k is {", ".join(f"{1 / k:.0%}" for k in ANONYMITIES)}. [Guarantees](guarantees.md#pooling-whose-row-it-is) has the proof.
 """

@@ -1,4 +1,4 @@
-"""The map of docs/findings.md: attacks × methods × ε on Census and Wine Quality, peers among them.
+"""The map in docs/explanation/findings.md: attacks × methods × ε on Census and Wine Quality.
 
 Writes docs/findings/results.parquet and a map of each data set; keeps what is done in
 `bench-map/`, so that a run that was stopped goes on. Both data sets are public, and so are the

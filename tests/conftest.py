@@ -9,7 +9,7 @@ import pytest
 from hypothesis import settings
 
 from microveil.cli.commands import main
-from microveil.formats import cage
+from microveil.formats import sandbox
 
 Run = Callable[[str], tuple[int, str, str]]
 
@@ -19,9 +19,9 @@ settings.load_profile("microveil")
 
 @pytest.fixture(autouse=True)
 def _read_in_this_process(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Start no process for every file that is read, which takes a while; the cage's tests do."""
-    if "test_cage" not in request.module.__name__:
-        monkeypatch.setattr(cage, "_ask", cage.write_answer)
+    """Start no process for every file that is read, which takes a while; the sandbox's tests do."""
+    if "test_sandbox" not in request.module.__name__:
+        monkeypatch.setattr(sandbox, "_ask", sandbox.write_answer)
 
 
 @pytest.fixture(scope="session")

@@ -1,4 +1,4 @@
-"""The numbers in docs/guarantees.md, computed again."""
+"""The numbers in docs/explanation/guarantees.md, computed again."""
 
 from pathlib import Path
 
@@ -11,8 +11,9 @@ from microveil.core.clusters import cluster_sizes, summarise
 from microveil.core.methods import METHODS
 from microveil.core.sensitivity import DomainUnits
 
-PAGE = (Path(__file__).parent.parent / "docs" / "guarantees.md").read_text(encoding="utf-8")
-UNIT = 2**30  # grid units in one unit of the example: what rounding adds is out of sight
+DOCS = Path(__file__).parent.parent / "docs"
+PAGE = (DOCS / "explanation" / "guarantees.md").read_text(encoding="utf-8")
+UNIT = 2**30  # grid steps in one unit of the example: what rounding adds is out of sight
 VALUES = np.array([1, 2, 3, 5, 6, 8, 9, 12, 14, 20]) * UNIT
 DOMAIN = DomainUnits(0, 40 * UNIT)
 

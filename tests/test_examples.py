@@ -1,4 +1,4 @@
-"""Every example in the README and the tutorial, run as printed."""
+"""Every example in the README, the first page and the tutorials, run as printed."""
 
 import os
 import re
@@ -7,12 +7,14 @@ import sys
 from pathlib import Path
 
 from microveil import Plan
+from microveil.plan.sample import people
 from microveil.plan.survey import survey_plan
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
-TUTORIAL = (ROOT / "docs" / "tutorial.md").read_text(encoding="utf-8")
-SURVEY = re.compile(r"^## A survey of households\n.*?(?=^## )", re.DOTALL | re.MULTILINE)
+FIRST_PAGE = (ROOT / "docs" / "index.md").read_text(encoding="utf-8")
+TUTORIAL = (ROOT / "docs" / "tutorial" / "first-release.md").read_text(encoding="utf-8")
+SURVEY = (ROOT / "docs" / "tutorial" / "survey.md").read_text(encoding="utf-8")
 BLOCK = re.compile(r'^```(\w+)(?: title="([\w.]+)")?\n(.*?)^```$', re.DOTALL | re.MULTILINE)
 
 
@@ -51,24 +53,29 @@ def test_the_readme_takes_a_minute() -> None:
     assert len(README.splitlines()) <= 130
     for target in re.findall(r"\]\(([^)#]+)", README):
         assert (ROOT / target).exists(), target
-    assert "docs/from-other-tools.md" in README
+    assert "docs/how-to/from-other-tools.md" in README
 
 
 def test_the_tutorial_runs_as_printed(tmp_path: Path) -> None:
-    run_examples(SURVEY.sub("", TUTORIAL), tmp_path)
+    run_examples(TUTORIAL, tmp_path)
     written = {file.name for file in tmp_path.iterdir()}
     assert {"protected.parquet", "recommended.toml", "frontier.svg", "safe.parquet"} <= written
     assert {"flags.csv", "people.parquet"} <= written
 
 
-def test_the_survey_chapter_runs_as_printed(tmp_path: Path) -> None:
+def test_the_first_page_runs_as_printed(tmp_path: Path) -> None:
+    people().write_csv(tmp_path / "people.csv")
+    run_examples(FIRST_PAGE, tmp_path)
+    assert (tmp_path / "protected.certificate.json").exists()
+
+
+def test_the_survey_tutorial_runs_as_printed(tmp_path: Path) -> None:
     """It asserts itself that totals are within the error it states, and households consistent."""
-    [chapter] = SURVEY.findall(TUTORIAL)
-    run_examples(chapter, tmp_path)
+    run_examples(SURVEY, tmp_path)
     assert Plan.read(tmp_path / "survey.toml") == survey_plan()
     assert (tmp_path / "survey.html").exists()
-    assert "**Weighted totals stay within 6%**" in chapter
-    assert "country < 0.06 and regions < 0.06" in chapter
+    assert "**Weighted totals stay within 6%**" in SURVEY
+    assert "country < 0.06 and regions < 0.06" in SURVEY
 
 
 def test_the_scripts_are_there() -> None:

@@ -1,11 +1,11 @@
-"""docs/findings.md says what the results say, and the results show what it claims."""
+"""The findings say what the results say, and the results show what they claim."""
 
 import json
 
 import polars as pl
 import pytest
 
-from bench.findings import LINKAGES, PAGE, page
+from bench.findings import LINKAGES, pages
 from bench.map import FINDINGS
 from microveil.attacks.registry import INFORMED
 from microveil.lab.benchmark.map_points import by_attack, points_of
@@ -15,8 +15,9 @@ AUDITS = json.loads((FINDINGS / "theorems.json").read_text(encoding="utf-8"))["a
 DATA = ("Census", "Wine Quality")
 
 
-def test_the_page_is_what_the_results_say() -> None:
-    assert PAGE.read_text(encoding="utf-8") == page(), "write it again: python -m bench.findings"
+def test_the_pages_are_what_the_results_say() -> None:
+    for path, text in pages().items():
+        assert path.read_text(encoding="utf-8") == text, "write it again: python -m bench.findings"
 
 
 @pytest.mark.parametrize("name", DATA)

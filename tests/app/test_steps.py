@@ -36,7 +36,7 @@ from microveil.app.server import options
 from microveil.app.upload import Upload
 from microveil.compare.pairing import pair_tables
 from microveil.formats import TableMeta, sha256_of
-from microveil.formats.table import ColumnMeta
+from microveil.formats.metadata import ColumnMeta
 from microveil.measures.distances import mean_sse
 from microveil.plan.groups import Group
 from microveil.plan.propose.proposal import propose_plan
@@ -207,7 +207,7 @@ def test_an_upload_is_read_as_a_file_and_leaves_no_trace() -> None:
     assert (notes, table.meta.path) == ([], None)
     _, notes = Upload("a.csv", "n,x\né,1\n".encode("windows-1252")).read()
     assert notes[0].startswith("a.csv: not UTF-8")
-    with pytest.raises(DataError, match=r"^a\.csv: column names must differ"):
+    with pytest.raises(DataError, match=r"^a\.csv: expected unique column names"):
         Upload("../../a.csv", b"n,n\n1,2\n").read()
     with pytest.raises(FileError, match=r"^a\.exe: expected a file ending in"):
         Upload("C:\\a.exe", b"MZ").read()

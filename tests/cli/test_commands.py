@@ -262,7 +262,7 @@ FLAGS = "--epsilon 1 --k 3 --drop name"
     ("content", "flags", "message"),
     [
         ("", FLAGS, "in.csv: the file is empty"),
-        ("name,x\n", FLAGS, "no records"),
+        ("name,x\n", FLAGS, "expected records, found only column names"),
         (f"name,x\na,{VALUE}\n", FLAGS, "at least 2 records, found 1"),
         (GOOD, "--epsilon 1 --k 5 --drop name", "found 4 records for k = 5"),
         (GOOD, "--epsilon 1 --k 2 --drop name", "k must be 3 or more for iDP-CBLS, got 2"),
@@ -277,7 +277,7 @@ FLAGS = "--epsilon 1 --k 3 --drop name"
         (GOOD, f"{FLAGS} --keep y", "keep 'y': no such attribute"),
         (GOOD, f"{FLAGS} --keep name", "drop and keep 'name': an attribute can be only one"),
         (GOOD, f"{FLAGS} --domain x=0:9 --domain x=0:8", "domain 'x': declared twice"),
-        (f"a,{VALUE}\nb,2\nc,3\n", "--epsilon 1", "the first line must hold column names"),
+        (f"a,{VALUE}\nb,2\nc,3\n", "--epsilon 1", "expected column names in the first line"),
         ("name,x\na,01\nb,02\nc,03\n", FLAGS, "numbers stored as text; convert the column"),
         (GOOD, "--epsilon 1 --k 3", "attribute 'name': a confidential attribute must be numeric"),
         (f"x\n1.5\ninf\n{VALUE}\n", "--epsilon 1 --k 3", "attribute 'x': values must be finite"),
@@ -399,7 +399,7 @@ def test_a_defect_does_not_print_data(run: Run, monkeypatch: pytest.MonkeyPatch)
         raise RuntimeError(f"value {VALUE}")
 
     Path("in.csv").write_text(GOOD, encoding="utf-8")
-    monkeypatch.setattr("microveil.cli.job.load", broken)
+    monkeypatch.setattr("microveil.cli.job.load_table", broken)
     code, out, err = run(f"protect in.csv -o out.csv {FLAGS}")
     assert code == 3
     assert "defect: RuntimeError" in err

@@ -1,6 +1,5 @@
 """Work that is done once: a plan is checked, a path looked at and a file read no more often."""
 
-import os
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -9,7 +8,7 @@ from typing import Any
 import polars as pl
 import pytest
 
-from microveil.formats import files, paths
+from microveil.formats import atomic, file_formats
 from microveil.plan import plan as plan_module
 from microveil.plan.sample import people, people_plan
 from microveil.release import protect_file
@@ -33,8 +32,8 @@ def counts(monkeypatch: pytest.MonkeyPatch) -> Counter[object]:
         monkeypatch.setattr(owner, name, call)
 
     count(plan_module, "check_plan", lambda _: "plan")
-    count(paths, "_check_place", lambda path: ("written", path.name))
-    for module in (files, protect_file):
+    count(atomic, "_check_place", lambda path: ("written", path.name))
+    for module in (file_formats, protect_file):
         count(module, "check_readable", lambda path: ("read", path.name))
     for owner, name in ((Path, "open"), (pl, "read_csv"), (pl, "scan_csv")):
         count(owner, name, lambda what: ("opened", what.name if isinstance(what, Path) else ""))
@@ -55,7 +54,7 @@ def test_protect(
     write_people()
     counts.clear()
     if large:
-        monkeypatch.setattr(os, "sysconf", lambda _: 8)  # bytes of memory: eight by eight
+        monkeypatch.setattr(protect_file, "available_memory", lambda: 64)
     assert run(f"protect people.csv -o out.csv --detail --quiet {flags}")[0] == 0
     assert counts["plan"] == 1
     for name in ("out.csv", "out.certificate.json", "out.detail.zip"):
@@ -91,7 +90,7 @@ def test_protect_with_a_report(
 
 def test_a_fallback_encoding_is_said_once(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     Path("in.csv").write_bytes("größe;x\n1;1\n2;2\n3;3\n".encode("latin-1"))
-    monkeypatch.setattr(os, "sysconf", lambda _: 4)
+    monkeypatch.setattr(protect_file, "available_memory", lambda: 16)
     code, _, err = run("protect in.csv -o out.csv --epsilon 1 --k 3")
     assert (code, err.count("not UTF-8")) == (0, 1)
 
@@ -108,6 +107,6 @@ def test_the_schema_of_a_large_file_is_read_a_few_times_however_many_columns_it_
     run: Run, counts: Counter[object], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pl.DataFrame({f"x{i}": range(20) for i in range(9)}).write_parquet("in.parquet")
-    monkeypatch.setattr(os, "sysconf", lambda _: 8)
+    monkeypatch.setattr(protect_file, "available_memory", lambda: 64)
     assert run("protect in.parquet -o out.parquet --epsilon 1")[0] == 0
     assert counts["schema", "in.parquet"] == 4  # its size, its names, its columns, their types

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from microveil import FileError, FileWarning, MicroveilError, Plan, protect
 from microveil.core.choices import DateOrder
 from microveil.errors import noted
-from microveil.formats import Source, load, read_table, write_table
+from microveil.formats import Source, load_table, read_table, write_table
 from microveil.formats import csv as csv_format
-from microveil.formats.csv import look_at, read_columnwise
+from microveil.formats.csv import detect_csv, read_csv_columnwise
 
 Run = Callable[[str], tuple[int, str, str]]
 VALUE = "918273"  # stands for a data value: no message may contain it
@@ -64,7 +64,7 @@ def test_columns_that_are_published_as_they_are_keep_their_text(tmp_path: Path) 
 def test_empty_lines_at_the_end_are_no_records(tmp_path: Path, end: str) -> None:
     path = csv(tmp_path, "x,y\n1,2\n3," + end)
     assert read_table(path).height == 2
-    files, _ = read_columnwise(Source(path), (), tmp_path)
+    files, _ = read_csv_columnwise(Source(path), (), tmp_path)
     assert [pl.read_parquet(files[name])[name].to_list() for name in "xy"] == [[1, 3], [2, None]]
 
 
@@ -72,7 +72,7 @@ def test_empty_lines_at_the_end_are_no_records(tmp_path: Path, end: str) -> None
 def test_lines_that_end_in_different_ways_cost_no_record(tmp_path: Path, end: str) -> None:
     path = csv(tmp_path, "x,y\n1,2\n3,4\n" + end)
     assert read_table(path).rows() == [(1, 2), (3, 4)]
-    files, _ = read_columnwise(Source(path), (), tmp_path)
+    files, _ = read_csv_columnwise(Source(path), (), tmp_path)
     assert [pl.read_parquet(files[name])[name].to_list() for name in "xy"] == [[1, 3], [2, 4]]
 
 
@@ -81,13 +81,13 @@ def test_carriage_returns_alone_end_lines(tmp_path: Path, columnwise: bool) -> N
     path = csv(tmp_path, '"x\n1",y\r1,"a\nb"\r2,"c\rd"\r3,\r\r')
     table = read_table(path)
     if columnwise:
-        files, _ = read_columnwise(Source(path), (), tmp_path)
+        files, _ = read_csv_columnwise(Source(path), (), tmp_path)
         table = pl.DataFrame([pl.read_parquet(file).to_series() for file in files.values()])
     assert table.rows() == [(1, "a\nb"), (2, "c\rd"), (3, None)]
     assert table.columns == ["x\n1", "y"]
     path = csv(tmp_path, "x\r1\n2\n3\r")
-    with pytest.raises(FileError, match="its lines end in different ways"):
-        read_columnwise(Source(path), (), tmp_path) if columnwise else read_table(path)
+    with pytest.raises(FileError, match="expected one kind of line ending, found several"):
+        read_csv_columnwise(Source(path), (), tmp_path) if columnwise else read_table(path)
 
 
 @pytest.mark.parametrize("end", ["\n", "\r\n\r\n"])
@@ -97,8 +97,8 @@ def test_empty_lines_at_the_end_of_one_column_are_no_records(
 ) -> None:
     """They may be missing values, or nothing: only the person knows."""
     path = csv(tmp_path, "x\n1\n\n3\n" + end)
-    with pytest.raises(FileError, match="line 5: the file ends in empty lines"):
-        read_columnwise(Source(path), (), tmp_path) if columnwise else read_table(path)
+    with pytest.raises(FileError, match="line 5: empty lines at the end"):
+        read_csv_columnwise(Source(path), (), tmp_path) if columnwise else read_table(path)
     assert read_table(csv(tmp_path, 'x\n1\n\n3\n""\n'))["x"].to_list() == [1, None, 3, None]
 
 
@@ -117,7 +117,7 @@ def test_missing_values_of_one_column_survive(tmp_path: Path, kind: str) -> None
 def test_quotes_in_names_are_read_and_written_once(tmp_path: Path) -> None:
     path = csv(tmp_path, '"a""b",y\n1,2\n3,4\n')
     assert read_table(path).columns == ['a"b', "y"]
-    assert list(read_columnwise(Source(path), (), tmp_path)[0]) == ['a"b', "y"]
+    assert list(read_csv_columnwise(Source(path), (), tmp_path)[0]) == ['a"b', "y"]
     write_table(read_table(path), tmp_path / "out.csv")
     assert read_table(tmp_path / "out.csv").columns == ['a"b', "y"]
 
@@ -144,10 +144,10 @@ def test_a_file_is_opened_twice_at_most(
     path = csv(tmp_path, "x;y\n1,5;é\n2,5;\n\n".encode(encoding))
     opened = count_openings(monkeypatch)
     if columnwise:
-        files, meta = read_columnwise(Source(path), (), tmp_path)
+        files, meta = read_csv_columnwise(Source(path), (), tmp_path)
         rows = [*zip(*(pl.read_parquet(files[name])[name] for name in "xy"), strict=True)]
     else:
-        (data, meta) = load(path)
+        (data, meta) = load_table(path)
         rows = data.rows()
     assert rows == [(1.5, "é"), (2.5, None)]
     assert meta.dialect == (";", ",")
@@ -194,7 +194,7 @@ def test_the_delimiter_is_found_in_the_head_alone(
     text = 'first;second\n1;"a\nb"\n2;"c,d\ne,f,g"\n3;h\n'
     for head in range(1, len(text) + 1):
         monkeypatch.setattr(csv_format, "_HEAD", head)
-        table = load(csv(tmp_path, text))
+        table = load_table(csv(tmp_path, text))
         assert table.meta.dialect == (";", ".")
         assert table.data["second"].to_list() == ["a\nb", "c,d\ne,f,g", "h"]
 
@@ -221,24 +221,24 @@ def test_a_byte_order_mark_is_no_part_of_a_name(tmp_path: Path) -> None:
     ("content", "message"),
     [
         ("", "the file is empty"),
-        ("x,y\n", "a header but no records"),
+        ("x,y\n", "found only column names"),
         (f"x,y\n1,2\n{VALUE},4,5\n", r"line 3: expected 2 fields, found 3"),
         (f"x,y\n1,2\n3,4\n{VALUE}\n", r"line 4: expected 2 fields, found 1"),
         ("x,y\n1,2\n\n3,4\n", r"line 3: expected 2 fields, found 0"),
         (f'x,y\n1,"{VALUE}\n3,4\n', r"line \d: broken quotes"),
         (f'x,y\n1,"{VALUE}"z\n', r"line 2: broken quotes"),
-        (b"x,y\n1,\xe9\x81\n", "neither UTF-8 nor windows-1252 text; give its encoding"),
-        (b"PAR1\x15\x00\x15", "not a text file"),
-        ("x,y\n1,2\n".encode("utf-16-le"), "not a text file; if it is text, give its encoding"),
-        (f"a;b,c\n{VALUE};2,3\n", "separated by ',' or ';'; give the delimiter"),
-        (f"a;b|c\n{VALUE};2|3\n4\n", "separated by ';' or '|'; give the delimiter"),
+        (b"x,y\n1,\xe9\x81\n", "expected UTF-8 text, found other bytes; give its encoding"),
+        (b"PAR1\x15\x00\x15", "expected text, found binary data"),
+        ("x,y\n1,2\n".encode("utf-16-le"), "found binary data; if it is text, give its encoding"),
+        (f"a;b,c\n{VALUE};2,3\n", "the delimiter may be ',' or ';'; give it"),
+        (f"a;b|c\n{VALUE};2|3\n4\n", "the delimiter may be ';' or '|'; give it"),
         (f"x;y\n1;2\n{VALUE};4;5\n", r"line 3: expected 2 fields, found 3"),
         (f'x\ty\n1\t"{VALUE}\n3\t4\n', r"line \d: broken quotes"),
         ("x;x\n1;2\n", "same name twice"),
-        ("sep=;\nx;y\n1;2\n", "the first line must hold column names"),
+        ("sep=;\nx;y\n1;2\n", "expected column names in the first line"),
         (f"x,x\n1,{VALUE}\n", "same name twice"),
-        (f"{VALUE},b\n1,2\n", "the first line must hold column names"),
-        ("x,,y\n1,2,3\n", "the first line must hold column names"),
+        (f"{VALUE},b\n1,2\n", "expected column names in the first line"),
+        ("x,,y\n1,2,3\n", "expected column names in the first line"),
     ],
 )
 def test_csv_that_cannot_be_read(tmp_path: Path, content: str | bytes, message: str) -> None:
@@ -251,7 +251,7 @@ def test_csv_that_cannot_be_read(tmp_path: Path, content: str | bytes, message: 
 def test_the_delimiter_is_found(tmp_path: Path) -> None:
     for delimiter in ",;\t|":
         text = "x_y_z\n1_'a,b;c|d'_\n2__0.5\n".replace("_", delimiter).replace("'", '"')
-        table = load(csv(tmp_path, text))
+        table = load_table(csv(tmp_path, text))
         assert table.meta.dialect == (delimiter, ".")
         assert table.data.rows() == [(1, "a,b;c|d", None), (2, None, 0.5)]
 
@@ -270,7 +270,7 @@ def test_the_decimal_comma_is_found_where_numbers_can_be_read_in_no_other_way(
 ) -> None:
     text = "id;a;b;c;day\n1;1,5;-2;1.000,5;01.02.2003\n2;12,25;,5;2;\n3;;3;3;\n"
     with pytest.warns(FileWarning, match="thousands separators .*'c'; dates .* day-first: 'day'"):
-        table = load(csv(tmp_path, text.replace(";,5", ";0,5")))
+        table = load_table(csv(tmp_path, text.replace(";,5", ";0,5")))
     assert table.meta.dialect == (";", ",")
     assert table.data["a"].to_list() == [1.5, 12.25, None]
     assert table.data["b"].to_list() == [-2.0, 0.5, 3.0]
@@ -292,7 +292,7 @@ def test_commas_that_could_be_something_else_stay_text_and_are_named(
     with pytest.warns(FileWarning, match=f"column 'x' has numbers with commas, but .*{why}"):
         assert read_table(path)["x"].dtype == pl.String
     assert read_table(Source(path, decimal=","))["x"].dtype == pl.Float64
-    with noted():  # which says where separators of thousands were left out
+    with noted():  # which says where separators of thousands are removed
         known = read_table(Source(path, decimal="."))["x"].to_list()
     assert known == ([1234, 2345] if "thousands" in why else ["1,5", "2,25"])
 
@@ -310,7 +310,7 @@ def test_kept_columns_with_decimal_commas_keep_their_text(tmp_path: Path) -> Non
     assert table["b"].to_list() == [1.5, 2.5]
 
 
-@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-16-be"])
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-16-be", "utf-32"])
 def test_unicode_is_recognised(tmp_path: Path, encoding: str) -> None:
     bom = b"\xfe\xff" if encoding == "utf-16-be" else b""
     path = csv(tmp_path, bom + "größe,ok\n1,ü\n\n".encode(encoding))
@@ -319,17 +319,38 @@ def test_unicode_is_recognised(tmp_path: Path, encoding: str) -> None:
 
 def test_what_is_not_unicode_is_read_as_windows_1252_and_said(tmp_path: Path) -> None:
     path = csv(tmp_path, "name;x\nJosé €;1,5\n".encode("cp1252"))
-    with pytest.warns(FileWarning, match="not UTF-8, so it was read as windows-1252"):
+    with pytest.warns(FileWarning, match="not UTF-8, read as windows-1252"):
         assert read_table(path)["name"].to_list() == ["José €"]
     assert read_table(Source(path, encoding="windows-1252"))["name"].to_list() == ["José €"]
     polish = csv(tmp_path, "name,x\nŁódź,1\n".encode("iso-8859-2"))
     assert read_table(Source(polish, encoding="latin2"))["name"].to_list() == ["Łódź"]
 
 
+@pytest.mark.parametrize(
+    ("encoding", "city"),
+    [("cp1251", "Москва"), ("koi8_r", "Москва"), ("cp1253", "Θεσσαλονίκη"), ("cp932", "東京の")],
+)
+def test_other_encodings_are_recognised_by_their_language(
+    tmp_path: Path, encoding: str, city: str
+) -> None:
+    path = csv(tmp_path, ("x,city\n" + f"1,{city}\n" * 30).encode(encoding))
+    with pytest.warns(FileWarning, match=f"not UTF-8, read as {encoding}"):
+        assert set(read_table(path)["city"]) == {city}
+
+
+def test_bytes_that_are_not_utf_8_far_down_decide_on_the_encoding(tmp_path: Path) -> None:
+    text = "x,city\n" + "1,London\n" * 150_000 + "2,Москва\n" * 30
+    path = csv(tmp_path, text.encode("cp1251"))
+    with pytest.warns(FileWarning, match="not UTF-8, read as cp1251"):
+        assert read_table(path)["city"].unique().sort().to_list() == ["London", "Москва"]
+
+
 def test_a_wrong_encoding_is_said_without_the_text(tmp_path: Path) -> None:
     path = csv(tmp_path, f"x,y\n1,{VALUE}\xe9\n".encode("latin-1"))
     for encoding in ("utf-8", "ascii", "utf-16"):
-        with pytest.raises(FileError, match=f"not {encoding} text; give the encoding") as error:
+        with pytest.raises(
+            FileError, match=f"expected {encoding} text, found other bytes; give"
+        ) as error:
             read_table(Source(path, encoding=encoding))
         assert VALUE not in str(error.value)
 
@@ -341,7 +362,7 @@ def test_what_is_written_is_of_the_dialect_that_was_read(
     delimiter, decimal = dialect
     frame = pl.DataFrame({"x": [1.5, -0.25, None], "n": [1, 2, 3], "t": ["a,b", 'c;"d', "e\tf|é"]})
     frame.write_csv(tmp_path / "in.csv", separator=delimiter, decimal_comma=decimal == ",")
-    table = load(Source(tmp_path / "in.csv", delimiter=delimiter, decimal=decimal))
+    table = load_table(Source(tmp_path / "in.csv", delimiter=delimiter, decimal=decimal))
     assert table.data.equals(frame)
     write_table(table.data, tmp_path / "out.csv", table.meta)
     assert (tmp_path / "out.csv").read_bytes() == (tmp_path / "in.csv").read_bytes()
@@ -377,10 +398,10 @@ def test_whatever_python_writes_comes_back(
         ({"delimiter": "a"}, "delimiter must be one ASCII character"),
         ({"delimiter": '"'}, "delimiter must be one ASCII character"),
         ({"decimal": "x"}, 'decimal must be "." or ","'),
-        ({"encoding": "klingon"}, "encoding 'klingon' is not known"),
-        ({"encoding": "hex"}, "encoding 'hex' is not known"),
-        ({"sheet": "s"}, "sheet has no meaning for CSV"),
-        ({"query": "select 1"}, "query has no meaning for CSV"),
+        ({"encoding": "klingon"}, "encoding must be one that Python knows"),
+        ({"encoding": "hex"}, "encoding must be .* got 'hex'"),
+        ({"sheet": "s"}, "sheet does not apply to CSV"),
+        ({"query": "select 1"}, "query does not apply to CSV"),
     ],
 )
 def test_options_that_make_no_sense(tmp_path: Path, options: dict[str, Any], message: str) -> None:
@@ -408,7 +429,7 @@ def test_dates_and_times_come_back_as_they_were(tmp_path: Path) -> None:
 def test_what_was_detected_is_not_detected_again(tmp_path: Path) -> None:
     path = csv(tmp_path, "größe;ort\n1;é\n".encode("cp1252"))
     with pytest.warns(FileWarning, match="read as windows-1252"):
-        source, names = look_at(Source(path, decimal=","))
+        source, names = detect_csv(Source(path, decimal=","))
     assert (source.encoding, source.delimiter, source.decimal) == ("windows-1252", ";", ",")
     assert names == ["größe", "ort"]
     assert read_table(source).rows() == [(1, "é")]
@@ -419,9 +440,9 @@ def both_ways(tmp_path: Path, source: Source) -> pl.DataFrame:
     scratch = tmp_path / "scratch"
     scratch.mkdir()
     with noted() as said:
-        table = load(source).data
+        table = load_table(source).data
     with noted() as said_again:
-        files, _ = read_columnwise(source, (), scratch)
+        files, _ = read_csv_columnwise(source, (), scratch)
     assert said == said_again
     columns = pl.DataFrame([pl.read_parquet(file).to_series() for file in files.values()])
     assert columns.equals(table)
@@ -440,10 +461,10 @@ def test_a_file_of_r_has_row_names_and_missing_values(tmp_path: Path) -> None:
     assert table["born"].to_list() == [date(2001, 2, 3), None, date(1999, 1, 1)]
     assert table["ok"].to_list() == [True, None, False]
     with pytest.warns(FileWarning) as said:
-        load(path)
+        load_table(path)
     assert [str(one.message) for one in said] == [
-        f"{path}: the first column has no name and was read as: 'row'; "
-        "\"NA\" was read as missing: 'wages', 'born', 'ok'; "
+        f"{path}: the first column has no name and is read as: 'row'; "
+        "\"NA\" is read as missing: 'wages', 'born', 'ok'; "
         "\"NA\" stays text (--na NA makes it missing): 'language'"
     ]
 
@@ -490,11 +511,11 @@ def test_where_day_and_month_cannot_be_told_apart_is_a_question(tmp_path: Path) 
     path = csv(tmp_path, "n,born,died\n1,03/02/2011,04/05/2012\n2,01/01/1999,02/02/2000\n")
     message = "'born', 'died': day and month cannot be told apart.*--dates day-first"
     with pytest.raises(FileError, match=message) as raised:
-        load(path)
+        load_table(path)
     assert "2011" not in str(raised.value)
     (tmp_path / "columns").mkdir()
     with pytest.raises(FileError, match=message):
-        read_columnwise(Source(path), (), tmp_path / "columns")
+        read_csv_columnwise(Source(path), (), tmp_path / "columns")
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,7 @@ import pytest
 from numpy.typing import NDArray
 
 from microveil import Plan
-from microveil.formats import Source, load, read_table
+from microveil.formats import Source, load_table, read_table
 
 RECORDS = 240
 Run = Callable[[str], tuple[int, str, str]]
@@ -207,7 +207,7 @@ def test_labels_of_spss_are_in_the_plan(run: Run, tmp_path: Path) -> None:
     assert plan.confidential["v2"].categories == (1, 2, 3, 4, 5)
     assert plan.confidential["v3"].categories == (3, 7, 8, 9)
     assert not [mark for mark in plan.from_data if mark.startswith("v") and "cat" in mark]
-    assert load(tmp_path / "in.sav").meta.described["v1"].labels == {1: "male", 2: "female"}
+    assert load_table(tmp_path / "in.sav").meta.described["v1"].labels == {1: "male", 2: "female"}
 
 
 def test_labels_of_stata_that_cover_a_column_are_its_categories(tmp_path: Path, run: Run) -> None:

@@ -25,7 +25,7 @@ from microveil import (
 from microveil.attacks.nearest import nearest_linkage
 from microveil.attacks.registry import LINKAGE
 from microveil.compare.reasons import why_not
-from microveil.judge.registry import ABOUT, MEASURES
+from microveil.judge.registry import MEASURES
 from microveil.measures import distances as utility
 from microveil.measures.learning import F_MEASURES
 from microveil.show.words.grading import notes_on
@@ -437,16 +437,6 @@ def test_a_figure_that_is_not_there(
     evaluation = evaluate(PEOPLE, release)
     with pytest.raises(DataError, match=message):
         evaluation.value(*wanted)
-
-
-def test_the_ids_are_documented() -> None:
-    page = (Path(__file__).parents[2] / "docs" / "api.md").read_text(encoding="utf-8")
-    start = page.index("| id | shown as |")
-    table = page[start : page.index("\n\n", start)].splitlines()
-    about = {name: words.replace('"', "`") for name, words in ABOUT.items()}
-    assert table[2:] == [
-        f"| `{row.id}` | {row.label} | {about[row.about]} |" for row in MEASURES.values()
-    ]
 
 
 def test_the_terminal_shows_the_worst_attribute_and_every_class(release: Release) -> None:

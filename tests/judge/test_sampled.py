@@ -1,6 +1,5 @@
 """Tables that are too large to be looked at as a whole: what is drawn says what the whole says."""
 
-import os
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -56,7 +55,7 @@ def files(folder: Path, table: pl.DataFrame, made_by: Plan) -> Files:
 @pytest.fixture
 def small_memory(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
     """A machine for which every file is large, and of which few records are drawn."""
-    monkeypatch.setattr(os, "sysconf", {"SC_PAGE_SIZE": 8, "SC_PHYS_PAGES": 4}.__getitem__)
+    monkeypatch.setattr("microveil.release.protect_file.available_memory", lambda: 32)
     monkeypatch.setattr("microveil.compare.examined.DRAWN_OF_LARGE", 1_000)
     monkeypatch.setattr(beside, "PART", 1_100)
     monkeypatch.setattr("microveil.attacks.structure._TRIAL", 500)
@@ -114,7 +113,7 @@ def test_a_report_of_a_large_file_is_written_from_drawn_records(
     run: Run, tmp_path: Path, small_memory: pytest.MonkeyPatch
 ) -> None:
     people(2_000).select("a0", "a1", "region").write_csv("people.csv")
-    small_memory.delattr("microveil.cli.job.load")  # which would read it whole
+    small_memory.delattr("microveil.cli.job.load_table")  # which would read it whole
     code, out, err = run(
         "protect people.csv -o out.csv --epsilon 1 --k 5 --anonymity 10 --keep region --detail "
         "--report before.html"

@@ -1,6 +1,6 @@
 """Seeded releases of twenty plans do not change unless a change is meant to change them.
 
-After such a change, write the expected digests again: `python tests/test_golden.py`.
+After such a change, write the expected digests again: `python tests/release/test_golden.py`.
 """
 
 import json

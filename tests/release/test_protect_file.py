@@ -111,10 +111,10 @@ def test_a_file_is_large_in_proportion_to_memory(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     people().write_parquet(tmp_path / "in.parquet")  # 1,000 records × 12 columns × 8 bytes
-    pages = {"SC_PAGE_SIZE": 1, "SC_PHYS_PAGES": 8 * 96_000}
-    monkeypatch.setattr(os, "sysconf", pages.__getitem__)
+    memory = "microveil.release.protect_file.available_memory"
+    monkeypatch.setattr(memory, lambda: 8 * 96_000)
     assert not is_large(Source(tmp_path / "in.parquet"))
-    pages["SC_PHYS_PAGES"] -= 8
+    monkeypatch.setattr(memory, lambda: 8 * 96_000 - 8)
     assert is_large(Source(tmp_path / "in.parquet"))
     assert not is_large(Source(tmp_path / "none.parquet"))
     assert not is_large(Source("postgresql://localhost/x", query="select 1"))

@@ -124,7 +124,7 @@ def test_a_failure_leaves_the_old_release_and_nothing_else(
 
 @pytest.mark.parametrize(
     ("name", "message"),
-    [("out.txt", "ending in"), ("none/out.csv", "does not exist"), ("d.csv", "is a directory")],
+    [("out.txt", "ending in"), ("none/out.csv", "does not exist"), ("d.csv", "found a directory")],
 )
 def test_paths_that_cannot_be_written(
     release: Release, tmp_path: Path, name: str, message: str
@@ -184,7 +184,7 @@ def test_declared_categories_stay_in_the_type() -> None:
 
 def test_types_that_a_format_cannot_hold(tmp_path: Path) -> None:
     table = TABLE.with_columns(id=pl.lit([1, 2]))
-    with pytest.raises(FileError, match="column 'id': CSV files cannot hold values of type List"):
+    with pytest.raises(FileError, match="column 'id': CSV files cannot hold type List"):
         protect(table, PLAN).write(tmp_path / "out.csv")
     assert list(tmp_path.iterdir()) == []
 
@@ -193,7 +193,7 @@ def test_directories_in_the_way_are_noticed_before_anything_is_written(
     release: Release, tmp_path: Path
 ) -> None:
     (tmp_path / "out.certificate.json").mkdir()
-    with pytest.raises(FileError, match="is a directory"):
+    with pytest.raises(FileError, match="found a directory"):
         release.write(tmp_path / "out.csv", overwrite=True)
     assert not (tmp_path / "out.csv").exists()
     with pytest.raises(FileError, match="cannot be written"):

@@ -7,7 +7,7 @@ from microveil.app.markup import message
 from microveil.app.session_state import Chosen, remember
 from microveil.app.upload import Upload, possible_options
 from microveil.errors import MicroveilError
-from microveil.formats import Table
+from microveil.formats import LoadedTable
 from microveil.plan.plan import Plan
 from microveil.plan.propose.proposal import propose
 from microveil.plan.sample import people, recommended_people_plan
@@ -36,7 +36,7 @@ def choose() -> Chosen | None:
 
 
 def _sample() -> Chosen:
-    return Chosen("sample", "people.csv", Table(people()), recommended_people_plan())
+    return Chosen("sample", "people.csv", LoadedTable(people()), recommended_people_plan())
 
 
 def _uploaded() -> Chosen | None:

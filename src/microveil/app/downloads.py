@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from microveil.app.upload import private_folder
 from microveil.errors import noted
-from microveil.formats import Table
+from microveil.formats import LoadedTable
 from microveil.judge.evaluated import Evaluation
 from microveil.release.release import Release
 
@@ -37,7 +37,7 @@ def files_of(release: Release, name: str, ending: str) -> Files:
     return Files(protected, certificate, detail, notes)
 
 
-def report_of(original: Table, release: Release, evaluation: Evaluation) -> bytes:
+def report_of(original: LoadedTable, release: Release, evaluation: Evaluation) -> bytes:
     """Write the private report of a release that was evaluated."""
     with noted():
         page: str = import_module("microveil.show.report").report(

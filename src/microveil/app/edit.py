@@ -10,7 +10,7 @@ from microveil.app.markup import message
 from microveil.app.session_state import Chosen, Edited
 from microveil.core.methods import METHODS
 from microveil.formats import TableMeta
-from microveil.formats.table import ColumnMeta
+from microveil.formats.metadata import ColumnMeta
 
 _MOST_ROWS = 16  # further ones are scrolled to
 _WIDEST_NAME, _MARGIN, _LETTER = 360, 40, 8  # in pixels

@@ -10,7 +10,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from microveil.app.attributes import Row
 from microveil.app.upload import Upload
-from microveil.formats import Table
+from microveil.formats import LoadedTable
 from microveil.plan.plan import Plan
 from microveil.release.release import Release
 
@@ -26,7 +26,7 @@ class Chosen:
 
     identity: str
     name: str
-    table: Table
+    table: LoadedTable
     proposed: Plan
     upload: Upload | None = None
 
@@ -36,7 +36,7 @@ class Chosen:
         data: pl.DataFrame = self.table.data
         return data
 
-    def as_planned(self, plan: Plan) -> Table:
+    def as_planned(self, plan: Plan) -> LoadedTable:
         """Return the table read as the plan wants it: kept columns to the letter."""
         if self.upload is None or not plan.verbatim:
             return self.table
@@ -55,7 +55,7 @@ class Edited:
 class Outcome:
     """A release, and the table it is a release of as the plan had it read."""
 
-    original: Table
+    original: LoadedTable
     release: Release
 
     @property

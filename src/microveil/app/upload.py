@@ -8,7 +8,14 @@ from tempfile import gettempdir
 from typing import Any
 
 from microveil.errors import MicroveilError, noted
-from microveil.formats import FORMATS, Source, Table, load, remove_scratch, scratch_directory
+from microveil.formats import (
+    FORMATS,
+    LoadedTable,
+    Source,
+    load_table,
+    remove_scratch,
+    scratch_directory,
+)
 
 
 @dataclass(frozen=True)
@@ -35,7 +42,7 @@ class Upload:
     content: bytes = field(repr=False)
     options: Mapping[str, Any] = field(default_factory=dict)
 
-    def read(self, verbatim: Collection[str] = ()) -> tuple[Table, list[str]]:
+    def read(self, verbatim: Collection[str] = ()) -> tuple[LoadedTable, list[str]]:
         """Read the file; return the table, and what had to be assumed to read it.
 
         The readers need a file, so there is one while they read, which only this user can open.
@@ -45,9 +52,9 @@ class Upload:
             path = folder / name
             path.write_bytes(self.content)
             with noted() as notes:
-                table = load(Source(path, **self.options), verbatim=verbatim)
+                table = load_table(Source(path, **self.options), verbatim=verbatim)
         meta = replace(table.meta, path=None)
-        return Table(table.data, meta), [_without(folder, note) for note in notes]
+        return LoadedTable(table.data, meta), [_without(folder, note) for note in notes]
 
 
 @contextmanager

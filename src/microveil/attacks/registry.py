@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from microveil.attacks.inference import attribute_inference
+from microveil.attacks.informed import informed_figure
 from microveil.attacks.intervals import interval_disclosure
 from microveil.attacks.kept import kept_linkage_figure
 from microveil.attacks.linkability import linkability_by_parts
@@ -15,6 +16,7 @@ from microveil.attacks.membership import membership_inference
 from microveil.attacks.nearest import nearest_figure, nearest_linkage
 from microveil.attacks.neighbour import neighbour_reconstruction
 from microveil.attacks.one_to_one import one_to_one_figure, one_to_one_linkage
+from microveil.attacks.own_values import own_values_figure
 from microveil.attacks.singling_out import singled_out
 from microveil.attacks.structure import structure_figure, structure_linkage
 from microveil.attacks.subject import Controlled, LinkageWithControl, Subject
@@ -85,6 +87,19 @@ ATTACKS = {
             paper='after Narayanan and Shmatikov (2009), "De-anonymizing social networks", IEEE '
             "S&P",
             on_release=structure_figure, with_control=LinkageWithControl(structure_linkage),
+        ),
+        Attack(
+            "linkage.informed", "informed linkage",
+            "Counts who cannot be told apart by all but the random draws: joint clusters, kept "
+            "columns, numbers of records. Exact.",
+            "risk", "table", needs=("paired", "plan"), limits=_LIMITS, on_release=informed_figure,
+            paper='after Soria-Comas and Domingo-Ferrer (2012), "Probabilistic k-anonymity through '
+            'microaggregation and data swapping", FUZZ-IEEE',
+        ),
+        Attack(
+            "linkage.own_values", "own values reunited",
+            "Looks for rows that carry several masked values of one person, beyond chance.",
+            "risk", "table", needs=("paired", "plan"), limits=_LIMITS, on_release=own_values_figure,
         ),
         Attack(
             "risk.linkage_with_kept", "linkage with kept columns",

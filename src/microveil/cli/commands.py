@@ -105,7 +105,7 @@ def plan(
 ) -> None:
     """Look at a file and write a commented plan that a person can edit, or check an edited one."""
     from microveil.cli.screens_of_commands import lost_of, show_proposed
-    from microveil.formats import check_output, load, write_text
+    from microveil.formats import check_output, load_table, write_text
     from microveil.plan.propose.proposal import propose
 
     if check is not None:
@@ -114,7 +114,7 @@ def plan(
     if output is None:
         raise PlanError("give a plan to write with -o, or one to check with --check")
     check_output(output, overwrite=overwrite, source=data.path, suffixes=(".toml",))
-    table = load(data)
+    table = load_table(data)
     proposed = propose(table.data, data.name, table.meta.described, na=data.na, dates=data.dates)
     write_text(output, proposed.toml, private=True)
     _say(show_proposed(proposed), quiet=quiet)

@@ -9,7 +9,7 @@ from rich.console import RenderableType
 from microveil.cli.screens_of_commands import Rows, show_before_and_after
 from microveil.errors import FileError
 from microveil.formats import moved_into_place
-from microveil.formats.paths import check_place
+from microveil.formats.atomic import check_place
 from microveil.judge.verdict import verdict
 from microveil.plan.sample import people, recommended_people_plan
 from microveil.plan.survey import survey, survey_plan

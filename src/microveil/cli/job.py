@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 from microveil.cli.options import EngineName
 from microveil.errors import MicroveilError, PlanError
-from microveil.formats import Source, Table, TableMeta, check_values, load, write_text
+from microveil.formats import LoadedTable, Source, TableMeta, check_values, load_table, write_text
 from microveil.judge.verdict import Verdict, verdict
 from microveil.plan.plan import Plan
 from microveil.plan.problems import plan_of
@@ -88,10 +88,10 @@ class _InMemory:
         store.check(self._places, overwrite=overwrite)
         self._data, self._keep_order = data, keep_order
         self._report = report
-        self._table: Table | None = None
+        self._table: LoadedTable | None = None
 
     def columns(self, verbatim: list[str]) -> list[str]:
-        self._table = load(self._data, verbatim=verbatim)
+        self._table = load_table(self._data, verbatim=verbatim)
         return list(self._table.data.columns)
 
     def plan(self, settings: Mapping[str, Any]) -> Plan:
@@ -107,7 +107,7 @@ class _InMemory:
         judge: bool,
         progress: Progress | None,
     ) -> Done:
-        table = self._table or load(self._data, **plan.reading)
+        table = self._table or load_table(self._data, **plan.reading)
         released = [name for name, a in plan.attributes.items() if a.role != "identifier"]
         as_they_are = (*plan.kept, *plan.shifted)
         check_values(table.data, as_they_are, released, self._places.protected)

@@ -8,6 +8,7 @@ released records is counted where these are.
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +30,14 @@ from microveil.engines.classes import Classes
 from microveil.engines.dtypes import column_of
 from microveil.engines.memory import open_table
 from microveil.errors import DataError, MicroveilError, noted
-from microveil.formats import Source, Table, TableMeta, load, scratch_directory, source_of
+from microveil.formats import (
+    LoadedTable,
+    Source,
+    TableMeta,
+    load_table,
+    scratch_directory,
+    source_of,
+)
 from microveil.plan.plan import Plan
 from microveil.release.detail import Detail
 from microveil.release.protect import protect
@@ -55,6 +63,8 @@ class Examined:
         What `pair` does not have, and why.
     whole
         Whether these are all records.
+    detail
+        The private detail of the whole release, if it is known.
     """
 
     beside: Beside
@@ -62,6 +72,19 @@ class Examined:
     pair: Pair
     left_out: tuple[NotComputed, ...]
     whole: bool
+    detail: Detail | None = None
+
+    @cached_property
+    def everyone(self) -> Pair | None:
+        """All records, one by one; None where they are not in memory, or not paired."""
+        if not self.paired:
+            return None
+        if self.whole:
+            return self.given
+        if not (isinstance(self.beside, BesideHere) and self.beside.in_memory):
+            return None
+        tables = self.beside.original, self.beside.released
+        return pair_tables(*tables, self.detail, self.plan, positions=self.beside.positions)
 
     @property
     def plan(self) -> Plan | None:
@@ -121,7 +144,7 @@ class Examined:
             else rows_of_units(column_of(frame, plan.unit), number, random)
         )
         table = frame[rows, :].to_native()
-        whole = Table(table, TableMeta(inferred=self.beside.inferred))
+        whole = LoadedTable(table, TableMeta(inferred=self.beside.inferred))
         seed = int(random.integers(2**32))
         for tried in (plan, plan.replace(within=())):  # of so few records strata may be too small
             with suppress(MicroveilError), noted():
@@ -144,7 +167,7 @@ def _whole(original: UserTable, released: UserTable, detail: Detail, plan: Plan)
     given = pair_tables(original, released, detail, plan)
     pair, constant = without_constants(given)
     beside = BesideHere(original, released, detail.positions, detail.clusters)
-    return Examined(beside, given, pair, tuple(constant), whole=True)
+    return Examined(beside, given, pair, tuple(constant), whole=True, detail=detail)
 
 
 @contextmanager
@@ -209,7 +232,8 @@ class _Opened:
         )  # fmt: skip
         pair, constant = without_constants(given)
         whole = len(given.released) == beside.records
-        return Examined(beside, given, pair, (*given.left_out, *constant), whole)
+        left_out = (*given.left_out, *constant)
+        return Examined(beside, given, pair, left_out, whole, self.detail)
 
 
 def _of_drawn(detail: Detail, beside: Beside) -> Detail:
@@ -253,7 +277,7 @@ def _of_release(original: UserTable, release: Release, progress: Progress | None
     if beside is None:
         inferred = False
         if not isinstance(original, pl.LazyFrame):
-            table = load(original, **release.plan.reading)
+            table = load_table(original, **release.plan.reading)
             original, inferred = table.data, table.meta.inferred
         clusters, positions = release.detail.clusters, release.detail.positions
         beside = BesideHere(original, release.data, positions, clusters, inferred, progress)
@@ -300,8 +324,10 @@ def _of_tables(
     if source is not None and source.path is not None:
         check_belongs(source.path, detail)
     plan = detail.plan if detail else None
-    released = load(release, verbatim=plan.verbatim if plan else ()).data  # no missing are written
-    table = load(original, **plan.reading) if plan else load(original)
+    released = load_table(
+        release, verbatim=plan.verbatim if plan else ()
+    ).data  # no missing are written
+    table = load_table(original, **plan.reading) if plan else load_table(original)
     originals, records = len(open_table(table.data)), len(open_table(released))
     positions = positions_of(originals, records, detail, plan, aligned=aligned)
     clusters = None if detail is None else detail.clusters

@@ -4,12 +4,12 @@ All attributes of a record share one cluster of k or more, so what is published 
 the same for at least k records.
 """
 
-import os
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 
 from microveil.errors import DataError, PlanError
+from microveil.machine import available_cores
 from microveil.types import Integers, Reals
 
 
@@ -157,7 +157,7 @@ def joint_clusters(
     order = np.arange(len(points)) if order is None else order
     most = max(block_size(points.shape[1]) if most is None else most, 2 * k)
     blocks = [b for part in by_stratum(order, strata) for b in cut_blocks(points, part, most)]
-    with ThreadPoolExecutor(os.cpu_count()) as threads:
+    with ThreadPoolExecutor(available_cores()) as threads:
         partitions = threads.map(lambda records: mdav(points[records], k), blocks)
         label, clusters = np.empty(len(points), dtype=np.int64), 0
         for records, partition in zip(blocks, partitions, strict=True):

@@ -1,6 +1,5 @@
 """The engine for tables in memory: Polars, pandas or PyArrow, through narwhals."""
 
-import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -65,6 +64,7 @@ from microveil.engines.dtypes import (
 from microveil.engines.layout import Layout, numbered
 from microveil.engines.strata import MaskedStrata, Order, mask_strata
 from microveil.errors import DataError
+from microveil.machine import available_cores
 from microveil.plan.plan import Plan
 from microveil.plan.roles import Derived
 from microveil.types import Integers, Reals, UserTable
@@ -105,7 +105,7 @@ class MemoryEngine:
     @property
     def threads(self) -> int:
         """How many attributes may be worked on at once: one for each core, within reason."""
-        return min(os.cpu_count() or 1, _MOST_THREADS)
+        return min(available_cores(), _MOST_THREADS)
 
     @cached_property
     def columns(self) -> dict[str, Column]:

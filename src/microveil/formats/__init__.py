@@ -1,17 +1,6 @@
 """Tables in and out of files, and out of a database."""
 
-from microveil.formats.files import (
-    FORMATS,
-    READABLE,
-    WRITABLE,
-    check_output,
-    check_values,
-    load,
-    read_table,
-    source_of,
-    write_table,
-)
-from microveil.formats.paths import (
+from microveil.formats.atomic import (
     check_regular,
     digest_of_directory,
     moved_into_place,
@@ -20,21 +9,33 @@ from microveil.formats.paths import (
     sha256_of,
     write_text,
 )
-from microveil.formats.table import Domain, Source, Table, TableMeta
+from microveil.formats.file_formats import (
+    FORMATS,
+    READABLE,
+    WRITABLE,
+    check_output,
+    check_values,
+    load_table,
+    read_table,
+    source_of,
+    write_table,
+)
+from microveil.formats.metadata import Domain, LoadedTable, TableMeta
+from microveil.formats.source import Source
 
 __all__ = [
     "FORMATS",
     "READABLE",
     "WRITABLE",
     "Domain",
+    "LoadedTable",
     "Source",
-    "Table",
     "TableMeta",
     "check_output",
     "check_regular",
     "check_values",
     "digest_of_directory",
-    "load",
+    "load_table",
     "moved_into_place",
     "read_table",
     "remove_scratch",

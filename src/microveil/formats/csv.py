@@ -1,7 +1,8 @@
-"""CSV: delimiter, encoding and decimal mark are detected with care, or given."""
+"""CSV files: delimiter, encoding and decimal mark are detected or given."""
 
 import codecs
 import csv
+import re
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -15,9 +16,11 @@ import polars as pl
 import polars.selectors as cs
 
 from microveil.errors import FileError, FileWarning, warn
-from microveil.formats.paths import is_disk_error, why
-from microveil.formats.table import Dialect, Source, Table, TableMeta, check_names, name_of_rows
-from microveil.formats.values import Assumed, Reading, read_text
+from microveil.formats.atomic import is_disk_error, why
+from microveil.formats.column_checks import check_names, name_of_rows, unsupported_type
+from microveil.formats.metadata import Dialect, LoadedTable, TableMeta
+from microveil.formats.source import Source
+from microveil.formats.values import Assumptions, TextOptions, parse_text
 
 if TYPE_CHECKING:
     import _csv
@@ -28,6 +31,10 @@ _SAMPLE_RECORDS = 1_000_000
 _HEAD = 1 << 20
 _MOST_SECONDS = 2**53 // 1_000_000
 _FALLBACK = "windows-1252"
+_ENCODINGS = [  # one of Latin letters only, since short text looks alike in all of them
+    "utf_16", "utf_32", "cp1252", "cp1251", "cp1253", "cp1255", "cp1256", "koi8_r",
+    "cp932", "euc_jp", "gb18030", "big5", "cp949",
+]  # fmt: skip
 _WITH_COMMA = r"^[+-]?(\d+|\d{1,3}([.' \x{a0}\x{202f}\x{2019}]\d{3})+)(,\d+)?$"
 _WITH_POINT = r"^[+-]?\d+(\.\d+)?$"
 _GROUPED_BY_POINTS = r"^[+-]?\d{1,3}(\.\d{3})+$"
@@ -35,7 +42,7 @@ _GROUPED_BY_POINTS = r"^[+-]?\d{1,3}(\.\d{3})+$"
 
 @dataclass(frozen=True)
 class _Text:
-    """A file of text that is open."""
+    """An open text file."""
 
     path: Path
     file: IO[bytes]
@@ -43,12 +50,12 @@ class _Text:
 
     @property
     def is_utf8(self) -> bool:
-        """Whether Polars can read the file as it is."""
+        """Whether Polars can read the file directly."""
         return codecs.lookup(self.encoding).name in ("utf-8", "utf-8-sig")
 
     @contextmanager
     def from_the_start(self) -> Iterator[IO[str]]:
-        """Give the text without its byte order mark; say so if it is not of this encoding."""
+        """Open the text without its byte order mark; refuse text in another encoding."""
         self.file.seek(0)
         encoding = "utf-8-sig" if self.is_utf8 else self.encoding
         text = TextIOWrapper(self.file, encoding=encoding, newline="")
@@ -56,13 +63,13 @@ class _Text:
             yield text
         except UnicodeError:
             raise FileError(
-                f"{self.path}: not {self.encoding} text; give the encoding it was saved in"
+                f"{self.path}: expected {self.encoding} text, found other bytes; give its encoding"
             ) from None
         finally:
             text.detach()  # so that the file stays open
 
     def as_utf8(self, scratch: Path | None = None) -> Path | BytesIO:
-        """Return the file as Polars reads it; if another file must be made, in scratch."""
+        """Return what Polars can read: the file, or a copy in UTF-8, which goes to `scratch`."""
         if self.is_utf8:
             return self.path
         with self.from_the_start() as text:
@@ -75,23 +82,23 @@ class _Text:
 
 @dataclass(frozen=True)
 class _Csv(_Text):
-    """A CSV file that is open, what separates its columns, and their names."""
+    """An open CSV file, with its delimiter and column names."""
 
     delimiter: str
     line_break: str
     names: tuple[str, ...]
     has_row_names: bool
 
-    def assumed(self) -> Assumed:
-        """Begin to note what is assumed of the file."""
-        said = "the first column has no name and was read as"
-        return Assumed(self.path, {said: [repr(self.names[0])]} if self.has_row_names else {})
+    def assumed(self) -> Assumptions:
+        """Start the list of what is assumed about the file."""
+        said = "the first column has no name and is read as"
+        return Assumptions(self.path, {said: [repr(self.names[0])]} if self.has_row_names else {})
 
     @property
     def options(self) -> dict[str, Any]:
-        """How Polars reads it: all text, with columns that are named by their places.
+        """Options for Polars: all columns are text and named by their position.
 
-        It would take a name such as ``^x$`` for a pattern, and leaves quotes in names doubled.
+        Polars would take a name such as ``^x$`` for a pattern, and leaves quotes in names doubled.
         """
         return {
             "infer_schema": False,
@@ -101,11 +108,11 @@ class _Csv(_Text):
         }
 
 
-def read(source: Source, verbatim: Collection[str]) -> Table:
+def read_csv(source: Source, verbatim: Collection[str]) -> LoadedTable:
     """Read a CSV file.
 
-    Whole numbers with leading zeros or of more than 64 bits stay text, and so do all numbers in
-    `verbatim` columns that would be written differently from how they were read.
+    Integers with leading zeros or of more than 64 bits stay text, and so do numbers in `verbatim`
+    columns that would not be written as they were read.
     """
     with _opened(source) as text:
         try:
@@ -118,27 +125,27 @@ def read(source: Source, verbatim: Collection[str]) -> Table:
     decimal = source.decimal or _detect_decimal(strings, text)
     reading, assumed = _reading(source, text, decimal), text.assumed()
     columns = [
-        assumed.add(name, read_text(column, reading, verbatim=name in verbatim))
+        assumed.add(name, parse_text(column, reading, verbatim=name in verbatim))
         for name, column in zip(text.names, strings, strict=True)
     ]
     assumed.tell()
-    return Table(
+    return LoadedTable(
         pl.DataFrame(columns),
         TableMeta(text.path, dialect=Dialect(text.delimiter, decimal), inferred=True),
     )
 
 
-def look_at(source: Source) -> tuple[Source, list[str]]:
-    """Return how a CSV file is read, as detected or given, and the names of its columns."""
+def detect_csv(source: Source) -> tuple[Source, list[str]]:
+    """Return a source with detected encoding and delimiter, and the column names."""
     with _opened(source) as text:
         detected = replace(source, encoding=text.encoding, delimiter=text.delimiter)
         return detected, list(text.names)
 
 
-def read_columnwise(
+def read_csv_columnwise(
     source: Source, verbatim: Collection[str], scratch: Path
 ) -> tuple[dict[str, Path], TableMeta]:
-    """Turn a CSV file larger than memory into a Parquet file for each column.
+    """Convert a CSV file larger than memory to one Parquet file per column.
 
     The decimal mark is detected in the first million records.
     """
@@ -162,7 +169,7 @@ def read_columnwise(
     reading, assumed = _reading(source, text, decimal), text.assumed()
     for number, name in enumerate(text.names):
         column = pl.read_parquet(stored, columns=[number], n_rows=records).to_series()
-        column = assumed.add(name, read_text(column, reading, verbatim=name in verbatim))
+        column = assumed.add(name, parse_text(column, reading, verbatim=name in verbatim))
         files[name] = scratch / f"column{number}.parquet"
         column.to_frame().write_parquet(files[name], compression="lz4")
     stored.unlink()
@@ -170,37 +177,34 @@ def read_columnwise(
     return files, TableMeta(text.path, dialect=Dialect(text.delimiter, decimal), inferred=True)
 
 
-def _reading(source: Source, text: _Csv, decimal: str) -> Reading:
+def _reading(source: Source, text: _Csv, decimal: str) -> TextOptions:
     unsure = source.decimal is None and text.delimiter != ","
-    return Reading(decimal, tuple(source.na), source.dates, unsure)
+    return TextOptions(decimal, tuple(source.na), source.dates, unsure)
 
 
-def write(frame: pl.DataFrame, path: Path, meta: TableMeta) -> list[str]:
-    """Write a CSV file of the dialect it was read in, in UTF-8."""
-    check(frame)
-    frame.with_columns(in_seconds()).write_csv(path, **writing(meta, frame.schema))
+def write_csv(frame: pl.DataFrame, path: Path, meta: TableMeta) -> list[str]:
+    """Write a CSV file in UTF-8, in the dialect it was read in."""
+    check_csv(frame)
+    frame.with_columns(durations_in_seconds()).write_csv(path, **csv_options(meta, frame.schema))
     return []
 
 
-def in_seconds() -> pl.Expr:
-    """Lengths of time as CSV has them: numbers of seconds."""
+def durations_in_seconds() -> pl.Expr:
+    """Durations as CSV files hold them: in seconds."""
     return (cs.duration().dt.total_microseconds() / 1_000_000).round(6)
 
 
-def check(frame: pl.DataFrame | pl.LazyFrame) -> None:
-    """Refuse what is no text, or would not be taken for it, and lengths of time it would change."""
+def check_csv(frame: pl.DataFrame | pl.LazyFrame) -> None:
+    """Refuse types that CSV cannot hold, NUL characters, and durations it would change."""
     for name, dtype in frame.collect_schema().items():
         if dtype.is_nested() or dtype in (pl.Binary, pl.Object):
-            raise FileError(
-                f"column {name!r}: CSV files cannot hold values of type {dtype}; drop or convert "
-                "the column, or write Parquet"
-            )
+            raise unsupported_type(name, dtype, "CSV")
     with_nul = cs.string().str.contains("\0", literal=True).any()
     for column in frame.lazy().select(with_nul).collect(engine="streaming"):
         if column.item():
             raise FileError(
-                f"column {column.name!r}: CSV files hold no NUL characters, found some in its "
-                "text; remove them, or write Parquet"
+                f"column {column.name!r}: CSV files cannot hold NUL characters; remove them, or "
+                "write Parquet"
             )
     too_long = cs.duration().dt.total_seconds().abs() > _MOST_SECONDS
     too_fine = cs.duration(time_unit="ns").dt.total_nanoseconds() % 1_000 != 0
@@ -208,16 +212,16 @@ def check(frame: pl.DataFrame | pl.LazyFrame) -> None:
         for column in frame.lazy().select(wrong.any()).collect(engine="streaming"):
             if column.item():
                 raise FileError(
-                    f"column {column.name!r}: CSV files hold lengths of time of up to 285 years, "
-                    "in seconds, to the microsecond; make them numbers, or write Parquet"
+                    f"column {column.name!r}: expected durations of at most 285 years in whole "
+                    "microseconds, found others; convert them to numbers, or write Parquet"
                 )
 
 
-def writing(meta: TableMeta, schema: Mapping[str, pl.DataType]) -> dict[str, Any]:
-    """Return how Polars writes a dialect.
+def csv_options(meta: TableMeta, schema: Mapping[str, pl.DataType]) -> dict[str, Any]:
+    """Return Polars' options for writing a dialect.
 
-    A missing value of a single column is no empty line. Times have the digits that they need,
-    but Polars has one form for times with a zone and without.
+    A missing value in a single column is written as "", not as an empty line. Times have the digits
+    they need, but Polars has one format for times with and without a zone.
     """
     delimiter, decimal = meta.dialect
     how = {"separator": delimiter, "decimal_comma": decimal == ",", "time_format": "%T%.f"}
@@ -228,7 +232,7 @@ def writing(meta: TableMeta, schema: Mapping[str, pl.DataType]) -> dict[str, Any
 
 @contextmanager
 def _opened(source: Source) -> Iterator[_Csv]:
-    """Open a file once; detect what is not given from its head, and check its column names."""
+    """Open a file, detect from its start what is not given, and check its column names."""
     path = Path(source.location)
     try:
         file = path.open("rb")
@@ -247,21 +251,43 @@ def _opened(source: Source) -> Iterator[_Csv]:
 
 
 def _detect_encoding(path: Path, file: IO[bytes]) -> str:
-    start = file.read(_HEAD)
-    if start.startswith((b"\xff\xfe", b"\xfe\xff")):
-        return "utf-16"
-    if b"\0" in start:
-        raise FileError(f"{path}: not a text file; if it is text, give its encoding")
-    if _decodes(_Text(path, file, "utf-8")):
-        return "utf-8"
-    if not _decodes(_Text(path, file, _FALLBACK)):
-        raise FileError(f"{path}: neither UTF-8 nor {_FALLBACK} text; give its encoding")
-    warn(
-        f"{path}: not UTF-8, so it was read as {_FALLBACK}; if letters look wrong, give its "
-        "encoding",
-        FileWarning,
-    )
-    return _FALLBACK
+    sample = file.read(_HEAD)
+    if b"\0" not in sample:
+        if _decodes(_Text(path, file, "utf-8")):
+            return "utf-8"
+        file.seek(max(0, file.tell() - _HEAD))  # to what is not UTF-8
+        sample = _words(file.read(_HEAD))
+    encoding, is_certain = _guess_encoding(sample)
+    if b"\0" in sample and not is_certain:
+        raise FileError(
+            f"{path}: expected text, found binary data; if it is text, give its encoding"
+        )
+    if not _decodes(_Text(path, file, encoding)):
+        raise FileError(f"{path}: expected UTF-8 text, found other bytes; give its encoding")
+    if not is_certain:
+        message = f"{path}: not UTF-8, read as {encoding}; if letters look wrong, give its encoding"
+        warn(message, FileWarning)
+    return encoding
+
+
+def _words(text: bytes) -> bytes:
+    """Return the lines that are not ASCII, without digits and most punctuation."""
+    lines = text.split(b"\n")
+    complete = lines[:-1] or lines  # the last may end in half a character
+    return re.sub(rb"[\0-\x3f]+", b" ", b" ".join(line for line in complete if not line.isascii()))
+
+
+def _guess_encoding(sample: bytes) -> tuple[str, bool]:
+    """Guess an encoding other than UTF-8; say whether a byte order mark makes it certain.
+
+    It is windows-1252 unless charset-normalizer recognises a language in another one.
+    """
+    from charset_normalizer import from_bytes
+
+    best = from_bytes(sample, cp_isolation=_ENCODINGS).best()
+    if best is None or not (best.bom or best.coherence) or best.encoding == "cp1252":
+        return _FALLBACK, False
+    return best.encoding, best.bom
 
 
 def _decodes(text: _Text) -> bool:
@@ -275,14 +301,14 @@ def _decodes(text: _Text) -> bool:
 
 
 def _detect_delimiter(path: Path, head: str, *, is_whole: bool) -> str:
-    """Find what splits the header and the lines after it into the same number of fields."""
+    """Find the delimiter that splits the header and all lines into the same number of fields."""
     widths = {d: _widths(head, d, is_whole=is_whole) for d in _DELIMITERS}
     splitting = [d for d, w in widths.items() if w and w[0] > 1]
     regular = [d for d in splitting if len(set(widths[d])) == 1]
     candidates = regular or splitting
     if len(candidates) > 1 and (regular or "," not in candidates):
         found = " or ".join(map(repr, candidates))
-        raise FileError(f"{path}: columns may be separated by {found}; give the delimiter")
+        raise FileError(f"{path}: the delimiter may be {found}; give it")
     return "," if "," in candidates or not candidates else candidates[0]
 
 
@@ -301,14 +327,14 @@ def _names(path: Path, head: str, delimiter: str) -> tuple[str, ...]:
     try:
         names = next(_rows(StringIO(head, newline=""), delimiter), [])
     except csv.Error:
-        raise FileError(f"{path}: the first line cannot be read as CSV") from None
+        raise FileError(f"{path}: expected column names in line 1, found broken CSV") from None
     if not head.strip():
         raise FileError(f"{path}: the file is empty")
     return tuple(names)
 
 
 def _line_break(head: str) -> str:
-    """Return what the first line ends in: a carriage return alone in files of very old Macs."""
+    """Return what ends the first line: in files of very old Macs a carriage return."""
     quotes = 0
     for line in StringIO(head, newline=""):
         quotes += line.count('"')
@@ -323,19 +349,19 @@ def _rows(text: IO[str], delimiter: str, *, strict: bool = False) -> "_csv.Reade
 
 
 def _problem(text: _Csv) -> FileError:
-    """Say why Polars could not read a file, without what stands in it."""
+    """Say why Polars could not read a file, without quoting it."""
     try:
         _count_records(text)
     except FileError as problem:
         return problem
-    return FileError(f"{text.path}: not a CSV file that can be read")
+    return FileError(f"{text.path}: not a CSV file that can be read; check the delimiter")
 
 
 def _check_records(text: _Csv, width: int, height: int, nulls: int) -> int:
-    """Return how many records there are, given what Polars read and the nulls in the last column.
+    """Return the number of records, given what Polars read and the nulls in the last column.
 
-    Short lines, and empty ones at the end, have nulls there. In a table of one column an empty line
-    is a missing value.
+    Short lines and trailing empty lines have nulls there. In a table of one column an empty line is
+    a missing value.
     """
     if width != len(text.names):
         raise _problem(text)
@@ -343,12 +369,14 @@ def _check_records(text: _Csv, width: int, height: int, nulls: int) -> int:
         return height
     records = _count_records(text)
     if records > height:
-        raise FileError(f"{text.path}: its lines end in different ways; save it again with one")
+        raise FileError(
+            f"{text.path}: expected one kind of line ending, found several; save it anew"
+        )
     return records
 
 
 def _count_records(text: _Csv) -> int:
-    """Count them; refuse the first line that is not like the header. Slow: only if need be."""
+    """Count records slowly; refuse the first line with another number of fields than the header."""
     records, empty, first_empty = -1, 0, 0
     with text.from_the_start() as characters:
         rows = _rows(characters, text.delimiter, strict=True)
@@ -368,8 +396,8 @@ def _count_records(text: _Csv) -> int:
             ) from None
     if first_empty and len(text.names) == 1:
         raise FileError(
-            f"{text.path}, line {first_empty}: the file ends in empty lines, which may be missing "
-            'values or nothing; write "" for missing values, or delete the lines'
+            f"{text.path}, line {first_empty}: empty lines at the end may be missing values or "
+            'nothing; write "" for missing values, or delete the lines'
         )
     return records
 
@@ -382,7 +410,7 @@ def _wrong_length(text: _Csv, line: int, found: int) -> FileError:
 
 
 def _detect_decimal(strings: pl.DataFrame, text: _Csv) -> str:
-    """Take the comma for the decimal mark where numbers can be read in no other way."""
+    """Take the comma as the decimal mark where it can be nothing else."""
     if text.delimiter == ",":
         return "."
     with_comma = [c for c in strings if _all_match(c, _WITH_COMMA) and _any_has(c, ",")]
@@ -398,8 +426,8 @@ def _detect_decimal(strings: pl.DataFrame, text: _Csv) -> str:
     why = "others have a decimal point" if with_point else "they may separate thousands"
     first = text.names[int(with_comma[0].name)]
     warn(
-        f"{text.path}: column {first!r} has numbers with commas, but {why}, so it was read "
-        "as text; give the decimal mark",
+        f"{text.path}: column {first!r} has numbers with commas, but {why}, so it is read as text; "
+        "give the decimal mark",
         FileWarning,
     )
     return "."

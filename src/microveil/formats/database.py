@@ -1,4 +1,4 @@
-"""The result of a query, read from PostgreSQL through ADBC in a read-only transaction."""
+"""Results of PostgreSQL queries, read through ADBC in a read-only transaction."""
 
 import re
 from collections.abc import Collection
@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from microveil.errors import FileError, require
-from microveil.formats.table import Source, Table, TableMeta, same_name_twice
-from microveil.formats.values import Reading, read_text
+from microveil.formats.column_checks import same_name_twice
+from microveil.formats.metadata import LoadedTable, TableMeta
+from microveil.formats.source import Source
+from microveil.formats.values import TextOptions, parse_text
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -24,8 +26,8 @@ _CALENDARS = {
 _UNREADABLE = ("interval", "money")  # one has no fixed length, the other arrives in cents
 
 
-def read(source: Source, verbatim: Collection[str]) -> Table:
-    """Read the result of a query. No message holds the address, which may hold a password."""
+def read_database(source: Source, verbatim: Collection[str]) -> LoadedTable:
+    """Read the result of a query. No message has the address, which may contain a password."""
     driver = require("adbc_driver_postgresql.dbapi", "database")
     require("pyarrow", "database")
     try:
@@ -39,17 +41,17 @@ def read(source: Source, verbatim: Collection[str]) -> Table:
             result = cursor.fetch_arrow_table()
         except driver.Error as error:
             raise FileError(f"{source.name}: {_why_no_result(error)}") from None
-    return Table(_as_polars(result, source, verbatim), TableMeta())
+    return LoadedTable(_as_polars(result, source, verbatim), TableMeta())
 
 
 def _why_no_connection(message: str) -> str:
-    """Say it in words of our own, since the driver quotes pieces of an address it cannot read."""
+    """Give the reason without the driver's message, which quotes parts of the address."""
     if "authentication failed" in message or "no password supplied" in message:
-        return "the server refused the user or the password"
+        return "the server refused the user or password"
     if re.search(r"FATAL:\s+database .* does not exist", message):
         return "the server has no database of that name"
     if "refused" in message or "timeout" in message or "translate host" in message:
-        return "no server answers at that address; check host and port"
+        return "no server answers; check host and port"
     return (
         "cannot connect; expected postgresql://user:password@host:port/database, with / : @ # ? % "
         "in the password written as %2F %3A %40 %23 %3F %25"
@@ -78,20 +80,20 @@ def _column(result: "pa.Table", field: "pa.Field", *, verbatim: bool) -> pl.Seri
     values = result[field.name]
     if not kind:
         raise FileError(
-            f"column {field.name!r}: the driver does not tell its type; install another version "
-            "of adbc-driver-postgresql"
+            f"column {field.name!r}: the driver gives no type; install another version of "
+            "adbc-driver-postgresql"
         )
     if kind in _UNREADABLE or _arrives_as_bytes(field, kind):
         raise FileError(
-            f"column {field.name!r}: the type {kind} cannot be read; convert it in the query, "
-            f"for example to {'numeric' if kind == 'money' else 'text'}"
+            f"column {field.name!r}: type {kind} cannot be read; convert it in the query, for "
+            f"example to {'numeric' if kind == 'money' else 'text'}"
         )
     if kind == "uuid":
         words = [None if value is None else str(value) for value in values.to_pylist()]
         return pl.Series(field.name, words, dtype=pl.String)
     if kind == "numeric":
         text = pl.Series(values.cast("string").to_pylist(), dtype=pl.String)
-        return read_text(text, Reading(), verbatim=verbatim).values.alias(field.name)
+        return parse_text(text, TextOptions(), verbatim=verbatim).values.alias(field.name)
     if hasattr(field.type, "storage_type"):
         values = values.cast(field.type.storage_type)
     _check_calendar(values, field.name, kind)
@@ -99,7 +101,7 @@ def _column(result: "pa.Table", field: "pa.Field", *, verbatim: bool) -> pl.Seri
 
 
 def _arrives_as_bytes(field: "pa.Field", kind: str) -> bool:
-    """Whether the driver gives what the server sends as it is; of arrays it loses the shape."""
+    """Whether the driver passes on raw bytes; it loses the shape of arrays."""
     import pyarrow as pa
 
     storage = getattr(field.type, "storage_type", field.type)
@@ -113,7 +115,7 @@ def _arrives_as_bytes(field: "pa.Field", kind: str) -> bool:
 
 
 def _check_calendar(values: "pa.ChunkedArray", name: str, kind: str) -> None:
-    """Refuse infinite dates and times, 24:00, and years that only PostgreSQL has."""
+    """Refuse infinite dates and times, 24:00, and years that only PostgreSQL knows."""
     if kind not in _CALENDARS:
         return
     expected, least, most = _CALENDARS[kind]
@@ -121,6 +123,6 @@ def _check_calendar(values: "pa.ChunkedArray", name: str, kind: str) -> None:
     outside = int((~counted.is_between(least, most)).sum())
     if outside:
         raise FileError(
-            f"column {name!r}: expected {expected}, found {outside:,} outside of them; make them "
-            "missing or convert them to text in the query"
+            f"column {name!r}: expected {expected}, found {outside:,} others; make them missing or "
+            "convert them to text in the query"
         )

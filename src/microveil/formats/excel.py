@@ -1,4 +1,4 @@
-"""Excel workbooks: the first sheet, or one by name."""
+"""Excel workbooks, of which the first sheet or a named one is read."""
 
 import logging
 import re
@@ -14,18 +14,16 @@ from zipfile import ZipFile
 import polars as pl
 
 from microveil.errors import DataError, FileError, FileWarning, require, warn
-from microveil.formats.table import (
-    Source,
-    Table,
-    TableMeta,
+from microveil.formats.column_checks import (
     as_whole_numbers,
+    check_exact,
     check_names,
-    check_real_numbers,
-    check_times,
-    check_whole_numbers,
     name_of_rows,
+    unsupported_type,
 )
-from microveil.formats.values import Reading, read_text
+from microveil.formats.metadata import LoadedTable, TableMeta
+from microveil.formats.source import Source
+from microveil.formats.values import TextOptions, parse_text
 
 _MOST_ROWS, _MOST_COLUMNS, _LONGEST_TEXT = 1_048_575, 16_384, 32_767  # of a sheet, header apart
 _MOST_NOTES, _FEWEST_COLUMNS = 50, 3  # rows above the names of columns, and where to tell
@@ -45,8 +43,8 @@ _NUMBER_FORMATS = {
 }
 
 
-def read(source: Source, _verbatim: Collection[str]) -> Table:
-    """Read a sheet. Cells with errors, and formulas that were never computed, are missing."""
+def read_excel(source: Source, _verbatim: Collection[str]) -> LoadedTable:
+    """Read a sheet. Errors and formulas without a computed value are missing."""
     path = Path(source.location)
     fastexcel = require("fastexcel", "excel")
     logging.getLogger("fastexcel").setLevel(logging.ERROR)  # it warns of empty columns
@@ -63,19 +61,19 @@ def read(source: Source, _verbatim: Collection[str]) -> Table:
         above, names = _header(rows.to_polars(), source, sheet, workbook.sheet_names)
         cells = workbook.load_sheet(sheet, header_row=above, schema_sample_rows=None).to_polars()
     except fastexcel.FastExcelError:
-        raise FileError(f"{path}: the sheet {sheet!r} cannot be read") from None
+        raise FileError(f"{path}: sheet {sheet!r} cannot be read") from None
     if above and source.skip_rows is None:
-        message = f"{path}: {above} row(s) above the names of the columns were skipped"
+        message = f"{path}: skipped {above} row(s) above the column names"
         warn(message, FileWarning)
     cells.columns = [str(place) for place in range(cells.width)]  # Polars takes ^x$ for a pattern
     cells = cells.select(_typed(column, tuple(source.na)) for column in cells)
     cells = _without_empty_rows(cells, path)
     cells.columns = names
-    return Table(cells, TableMeta(path, inferred=True))
+    return LoadedTable(cells, TableMeta(path, inferred=True))
 
 
 def _check_size(path: Path, sheet: str) -> None:
-    """Refuse a sheet with a cell so far away that no memory holds all the empty ones before it."""
+    """Refuse a sheet with a cell so far out that the empty ones before it fill the memory."""
     rows = columns = 0
     with suppress(Exception), ZipFile(path) as archive:  # none is far, or others refuse it
         part = _part_of(archive, sheet)
@@ -84,13 +82,13 @@ def _check_size(path: Path, sheet: str) -> None:
         rows = max(map(int, _places(archive, part, rb"[A-Z]+(%b)" % far_row)))
     if rows * columns > _MOST_CELLS:
         raise DataError(
-            f"{path}: expected a sheet of at most {_MOST_CELLS:,} cells, found that {sheet!r} "
-            f"reaches to row {rows:,} of column {columns:,}; delete stray cells, or write CSV"
+            f"{path}: expected at most {_MOST_CELLS:,} cells, found sheet {sheet!r} with a cell in "
+            f"row {rows:,}, column {columns:,}; delete stray cells, or save it as CSV"
         )
 
 
 def _part_of(archive: ZipFile, sheet: str) -> str:
-    """Return where in a workbook a sheet lies."""
+    """Return the path of a sheet in its workbook."""
     sheets = ElementTree.fromstring(archive.read("xl/workbook.xml")).iter()  # noqa: S314
     found = next(e for e in sheets if e.tag.endswith("}sheet") and e.get("name") == sheet)
     number = next(value for name, value in found.items() if name.endswith("}id"))
@@ -100,7 +98,7 @@ def _part_of(archive: ZipFile, sheet: str) -> str:
 
 
 def _places(archive: ZipFile, part: str, pattern: bytes) -> set[bytes]:
-    """Return what a pattern picks of the places of cells that have a content."""
+    """Return what a pattern picks from the positions of filled cells."""
     places = re.compile(_PLACE_OF_CELL % pattern)
     found: set[bytes] = set()
     with archive.open(part) as xml:
@@ -122,11 +120,11 @@ def _number_of(letters: bytes) -> int:
 def _sheet(workbook: Any, source: Source) -> str:  # noqa: ANN401 - of fastexcel
     sheets: list[str] = workbook.sheet_names
     if not sheets:
-        raise FileError(f"{source.location}: the workbook has no sheets")
+        raise FileError(f"{source.location}: expected a sheet, found none")
     if source.sheet is not None and source.sheet not in sheets:
         raise FileError(
-            f"{source.location}: no sheet is named {source.sheet!r}; there "
-            f"{'is' if len(sheets) == 1 else 'are'} {', '.join(map(repr, sheets))}"
+            f"{source.location}: expected a sheet named {source.sheet!r}, found "
+            f"{', '.join(map(repr, sheets))}"
         )
     return sheets[0] if source.sheet is None else source.sheet
 
@@ -134,27 +132,27 @@ def _sheet(workbook: Any, source: Source) -> str:  # noqa: ANN401 - of fastexcel
 def _header(
     rows: pl.DataFrame, source: Source, sheet: str, sheets: list[str]
 ) -> tuple[int, list[str]]:
-    """Find the names of the columns; return how many rows stand above them, and the names."""
+    """Find the column names; return the number of rows above them, and the names."""
     others = [repr(name) for name in sheets if name != sheet]
-    elsewhere = f"; the others are {', '.join(others)}: --sheet" if others else ""
+    elsewhere = f"; other sheets (--sheet): {', '.join(others)}" if others else ""
     if not rows.width or not rows.height:
-        raise FileError(f"{source.location}: the sheet {sheet!r} is empty{elsewhere}")
+        raise FileError(f"{source.location}: sheet {sheet!r} is empty{elsewhere}")
     above = _rows_above(rows) if source.skip_rows is None else int(source.skip_rows)
     if above >= rows.height:
         raise FileError(
-            f"{source.location}: skip_rows must be less than the rows of the sheet, got {above}"
+            f"{source.location}: skip_rows must be below the number of rows, got {above}"
         )
     names = name_of_rows(rows.row(above))
     try:
         check_names(f"{source.location}, sheet {sheet!r}", names)
     except DataError as error:
-        where = "if notes stand above the names of the columns, say how many rows: --skip-rows"
+        where = "if there are notes above the column names, skip them with --skip-rows"
         raise DataError(f"{error}; {where}{elsewhere}") from None
     return above, list(map(str, names))
 
 
 def _rows_above(rows: pl.DataFrame) -> int:
-    """Count leading rows that are empty, or notes of a cell or two above a row of names."""
+    """Count leading rows that are empty, or have a note in a cell or two."""
     for above, row in enumerate(rows.iter_rows()):
         filled = sum(cell is not None for cell in name_of_rows(row))
         if filled == len(row):
@@ -165,9 +163,9 @@ def _rows_above(rows: pl.DataFrame) -> int:
 
 
 def _typed(column: pl.Series, na: tuple[str, ...]) -> pl.Series:
-    """Undo what Excel does to types: all numbers are floating-point, all dates have a time."""
+    """Restore types: in Excel all numbers are floats and all dates have a time."""
     if column.dtype == pl.String and na and column.is_in(na).any():
-        column = read_text(column, Reading(na=na), verbatim=False).values
+        column = parse_text(column, TextOptions(na=na), verbatim=False).values
     if column.dtype == pl.Float64:
         return as_whole_numbers(column)
     if column.dtype == pl.String:
@@ -184,28 +182,26 @@ def _typed(column: pl.Series, na: tuple[str, ...]) -> pl.Series:
 
 
 def _without_empty_rows(cells: pl.DataFrame, path: Path) -> pl.DataFrame:
-    """Leave out empty rows at the end; refuse them elsewhere, unless there is one column."""
+    """Drop empty rows at the end; refuse others, unless there is a single column."""
     empty = cells.select(pl.all_horizontal(pl.all().is_null())).to_series()
     filled = cells.height if not empty.all() else 0
     while filled and empty[filled - 1]:
         filled -= 1
     first_empty = empty.head(filled).arg_max()
     if cells.width > 1 and filled and empty.head(filled).any() and first_empty is not None:
-        raise FileError(
-            f"{path}, record {first_empty + 1}: every cell is empty; delete the row from the sheet"
-        )
+        raise FileError(f"{path}, record {first_empty + 1}: all cells are empty; delete the row")
     return cells.head(filled)
 
 
 class _Exact(float):
-    """A number that is written with all its digits, where xlsxwriter has 16."""
+    """A number written with all its digits, where xlsxwriter writes 16."""
 
     def __format__(self, _: str) -> str:
         return repr(float(self))
 
 
-def check(frame: pl.DataFrame) -> None:
-    """Refuse columns and values that a sheet cannot hold as they are."""
+def check_excel(frame: pl.DataFrame) -> None:
+    """Refuse columns and values that a sheet would change."""
     _check_fits(frame)
     for column in frame:
         _storable(column.alias("column"), column.name)
@@ -214,13 +210,13 @@ def check(frame: pl.DataFrame) -> None:
 def _check_fits(frame: pl.DataFrame) -> None:
     if frame.height > _MOST_ROWS or frame.width > _MOST_COLUMNS:
         raise FileError(
-            f"an Excel sheet holds {_MOST_ROWS:,} records of {_MOST_COLUMNS:,} columns, found "
-            f"{frame.height:,} of {frame.width:,}; write Parquet or CSV"
+            f"Excel sheets hold {_MOST_ROWS:,} records and {_MOST_COLUMNS:,} columns, found "
+            f"{frame.height:,} and {frame.width:,}; write Parquet or CSV"
         )
 
 
-def write(frame: pl.DataFrame, path: Path, _meta: TableMeta) -> list[str]:
-    """Write a workbook of one sheet. Text is written as text, never as a formula or a link."""
+def write_excel(frame: pl.DataFrame, path: Path, _meta: TableMeta) -> list[str]:
+    """Write a workbook of one sheet. Text stays text, never a formula or link."""
     xlsxwriter = require("xlsxwriter", "excel")
     _check_fits(frame)
     columns = [
@@ -248,29 +244,24 @@ def _fill(workbook: Any, frame: pl.DataFrame) -> None:  # noqa: ANN401 - of xlsx
 
 
 def _storable(column: pl.Series, name: str) -> pl.Series:
-    check_whole_numbers(column, name, "Excel")
-    check_real_numbers(column, name, "Excel", _LARGEST_NUMBER)
-    check_times(column, name, "Excel", "millisecond")
+    check_exact(column, name, "Excel", largest=_LARGEST_NUMBER, finest="millisecond")
     if column.dtype in (pl.Categorical, pl.Enum):
         column = column.cast(pl.String)
     if not _has_a_place(column.dtype):
-        raise FileError(
-            f"column {name!r}: Excel files cannot hold values of type {column.dtype}; drop or "
-            "convert the column, or write Parquet"
-        )
+        raise unsupported_type(name, column.dtype, "Excel")
     if column.dtype == pl.String and (column.str.len_chars() > _LONGEST_TEXT).any():
         raise FileError(
-            f"column {name!r}: a cell holds {_LONGEST_TEXT:,} characters, found longer text;"
-            " write Parquet or CSV"
+            f"column {name!r}: Excel cells hold {_LONGEST_TEXT:,} characters, found longer text; "
+            "write Parquet or CSV"
         )
     if column.dtype == pl.String and column.str.contains(_NO_CHARACTERS).any():
         raise FileError(
-            f"column {name!r}: a cell holds no characters U+FFFE and U+FFFF; write Parquet or CSV"
+            f"column {name!r}: Excel cells cannot hold U+FFFE and U+FFFF; write Parquet or CSV"
         )
     if column.dtype in (pl.Date, pl.Datetime) and (column.cast(pl.Date) < _FIRST_DAY).any():
         raise FileError(
-            f"column {name!r}: Excel's dates begin on {_FIRST_DAY}, found earlier ones; "
-            "write Parquet or CSV"
+            f"column {name!r}: Excel dates start on {_FIRST_DAY}, found earlier ones; write "
+            "Parquet or CSV"
         )
     return column
 

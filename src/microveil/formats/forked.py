@@ -1,4 +1,4 @@
-"""A forked process: it has its parent's memory and none of its threads."""
+"""Forked processes, which have the memory of their parent but none of its threads."""
 
 import multiprocessing
 import os
@@ -8,8 +8,8 @@ import polars as pl
 
 from microveil.errors import MicroveilError
 
-PATIENCE = 10.0
-"""Seconds in which threads that exist have long done what they are tried with."""
+_PATIENCE = 10.0
+"""Seconds that are more than enough for threads that exist."""
 
 _forked = Event()
 """Set in a process that was forked after this module was imported."""
@@ -19,17 +19,17 @@ if hasattr(os, "register_at_fork"):
 
 
 def check_threads() -> None:
-    """Refuse to work where Polars would wait for ever, for threads that only the parent has."""
+    """Refuse to work where Polars would wait forever for threads that only the parent has."""
     if not _forked.is_set() and multiprocessing.parent_process() is None:
         return
     attempt = Thread(target=_use_threads, daemon=True)
     attempt.start()
-    attempt.join(PATIENCE)
+    attempt.join(_PATIENCE)
     if attempt.is_alive():
         raise MicroveilError(
-            "this process was forked from one in which Polars was at work, whose threads do not "
-            "exist here, so that it would wait for ever; start processes with "
-            'multiprocessing.get_context("spawn"), or fork before the first table is touched'
+            "this process was forked after Polars had started threads, for which it would wait "
+            'forever; start processes with multiprocessing.get_context("spawn"), or fork before '
+            "the first table is used"
         )
 
 

@@ -1,4 +1,4 @@
-"""Text as values: numbers, true/false values, dates and times, and what stands for missing ones."""
+"""Text parsed as numbers, true/false values, dates and times, with markers of missing values."""
 
 import re
 from collections.abc import Mapping
@@ -10,8 +10,8 @@ import polars as pl
 from microveil.core.choices import DateOrder
 from microveil.errors import FileError, FileWarning, warn
 
-MARKERS = ("NA", "N/A", "n/a", "#N/A", ".", "NaN", "nan", "NULL", "null", "None")
-"""What stands for a missing value where the rest of a column is numbers, dates or true/false."""
+MISSING_MARKERS = ("NA", "N/A", "n/a", "#N/A", ".", "NaN", "nan", "NULL", "null", "None")
+"""Markers of missing values where the rest of a column is numbers, dates or true/false."""
 
 _DAY, _TIME = r"\d{4}-\d{2}-\d{2}", r"\d{2}:\d{2}:\d{2}(\.\d{1,6})?"
 _CLOCKS: dict[str, pl.Date | pl.Datetime | pl.Time] = {
@@ -29,10 +29,10 @@ _WORDS = (("true", "false"), ("TRUE", "FALSE"), ("True", "False"))
 
 
 @dataclass(frozen=True)
-class Reading:
-    """How text is to be read: the decimal mark, declared missing values, the order in dates.
+class TextOptions:
+    """How to parse text: decimal mark, declared missing values, order of day and month.
 
-    Where commas are `unsure`, 1,234 may be 1.234 as well, and stays text.
+    If commas are `unsure`, 1,234 may also be 1.234 and stays text.
     """
 
     decimal: str = "."
@@ -42,10 +42,10 @@ class Reading:
 
 
 @dataclass(frozen=True, eq=False)
-class Read:
-    """The values of a column, and what had to be assumed to read them, in words.
+class ParsedColumn:
+    """The values of a column, and what was assumed to parse them.
 
-    `unclear` says that they may be dates of which day and month cannot be told apart.
+    `unclear` says that day and month cannot be told apart.
     """
 
     values: pl.Series
@@ -54,15 +54,15 @@ class Read:
 
 
 @dataclass
-class Assumed:
-    """What had to be assumed to read a file: said in one line, with the columns it is about."""
+class Assumptions:
+    """What was assumed to read a file, told in one line that names the columns."""
 
     path: Path
     columns: dict[str, list[str]] = field(default_factory=dict)
     unclear: list[str] = field(default_factory=list)
 
-    def add(self, name: str, read: Read) -> pl.Series:
-        """Note what was assumed of a column; return its values under its name."""
+    def add(self, name: str, read: ParsedColumn) -> pl.Series:
+        """Add what was assumed about a column; return its values under its name."""
         for what in read.assumed:
             self.columns.setdefault(what, []).append(repr(name))
         if read.unclear:
@@ -70,39 +70,39 @@ class Assumed:
         return read.values.alias(name)
 
     def tell(self) -> None:
-        """Warn of it, or ask where day and month cannot be told apart."""
+        """Warn of the assumptions; raise an error if day and month cannot be told apart."""
         if self.unclear:
             raise FileError(
-                f"{self.path}: {', '.join(self.unclear)}: day and month cannot be told apart; say "
-                'which comes first: dates = "day-first" or "month-first" (--dates day-first)'
+                f"{self.path}: {', '.join(self.unclear)}: day and month cannot be told apart; give "
+                'dates="day-first" or dates="month-first" (--dates day-first)'
             )
         if self.columns:
             said = "; ".join(f"{what}: {', '.join(names)}" for what, names in self.columns.items())
             warn(f"{self.path}: {said}", FileWarning)
 
 
-def read_text(text: pl.Series, reading: Reading, *, verbatim: bool) -> Read:
-    """Read text as numbers, true/false values, dates or times if every value is one.
+def parse_text(text: pl.Series, reading: TextOptions, *, verbatim: bool) -> ParsedColumn:
+    """Parse text as numbers, true/false values, dates or times if every value is one.
 
-    If `verbatim`, only where none would be written differently.
+    If `verbatim`, only if all values would be written as they were read.
     """
-    text = without(text, reading.na)
-    known = text.replace("", None)  # files whose every field is in quotes have "" for nothing
-    marked = known.is_in(MARKERS)
+    text = as_missing(text, reading.na)
+    known = text.replace("", None)  # files that quote every field have "" for nothing
+    marked = known.is_in(MISSING_MARKERS)
     found = known.filter(marked).unique().sort().to_list() if marked.any() else []
     if verbatim and found:  # which would be written as nothing
-        return Read(text)
-    rest = without(known, MARKERS) if found else known
+        return ParsedColumn(text)
+    rest = as_missing(known, MISSING_MARKERS) if found else known
     read = _read(rest, reading, verbatim=verbatim) if rest.count() else None
     if read is None:
         stays = tuple(f'"{m}" stays text (--na {m} makes it missing)' for m in found if m == "NA")
-        return Read(text, stays if rest.count() else ())
-    missing = tuple(f'"{marker}" was read as missing' for marker in found)
-    return Read(without(read.values, reading.na), missing + read.assumed, read.unclear)
+        return ParsedColumn(text, stays if rest.count() else ())
+    missing = tuple(f'"{marker}" is read as missing' for marker in found)
+    return ParsedColumn(as_missing(read.values, reading.na), missing + read.assumed, read.unclear)
 
 
-def without(column: pl.Series, na: tuple[str, ...]) -> pl.Series:
-    """Make declared missing values missing: text as it stands, numbers whatever their form."""
+def as_missing(column: pl.Series, na: tuple[str, ...]) -> pl.Series:
+    """Make declared missing values null: text that is equal, numbers that are equal in any form."""
     if column.dtype == pl.String and na:
         return column.replace(dict.fromkeys(na))
     if not column.dtype.is_numeric() or not na:
@@ -113,7 +113,7 @@ def without(column: pl.Series, na: tuple[str, ...]) -> pl.Series:
     return kept.alias(column.name)
 
 
-def _read(known: pl.Series, reading: Reading, *, verbatim: bool) -> Read | None:
+def _read(known: pl.Series, reading: TextOptions, *, verbatim: bool) -> ParsedColumn | None:
     dated = None if verbatim else _dates(known, reading.dates)
     if dated is not None:
         return dated
@@ -122,11 +122,11 @@ def _read(known: pl.Series, reading: Reading, *, verbatim: bool) -> Read | None:
         return numbers
     for yes, no in _WORDS[:1] if verbatim else _WORDS:
         if known.drop_nulls().is_in([yes, no]).all():
-            return Read(known == yes)
+            return ParsedColumn(known == yes)
     return None
 
 
-def _numbers(known: pl.Series, reading: Reading, *, verbatim: bool) -> Read | None:
+def _numbers(known: pl.Series, reading: TextOptions, *, verbatim: bool) -> ParsedColumn | None:
     if known.str.contains(r"^[+-]?0\d").any():
         return None
     plain, assumed = known, []
@@ -134,9 +134,9 @@ def _numbers(known: pl.Series, reading: Reading, *, verbatim: bool) -> Read | No
         plain = plain.str.strip_chars()
         if plain.str.ends_with("%").all():
             plain = plain.str.strip_suffix("%").str.strip_chars()
-            assumed.append("percent signs were left out")
+            assumed.append("percent signs are removed")
         plain, grouped = _ungrouped(plain, reading)
-        assumed += ["thousands separators were left out"] if grouped else []
+        assumed += ["thousands separators are removed"] if grouped else []
     if reading.decimal == ",":
         if plain.str.contains(".", literal=True).any():
             return None
@@ -144,11 +144,11 @@ def _numbers(known: pl.Series, reading: Reading, *, verbatim: bool) -> Read | No
     numbers = _cast(plain)
     if numbers is None or (verbatim and not numbers.cast(pl.String).equals(plain)):
         return None
-    return Read(numbers, tuple(assumed))
+    return ParsedColumn(numbers, tuple(assumed))
 
 
 def _cast(plain: pl.Series) -> pl.Series | None:
-    """Cast text to whole numbers or else to real ones; None if that would lose digits."""
+    """Cast text to integers or else to floats; None if that would lose digits."""
     for dtype in (pl.Int64, pl.Float64):
         numbers = plain.cast(dtype, strict=False)
         if numbers.count() == plain.count():
@@ -157,8 +157,8 @@ def _cast(plain: pl.Series) -> pl.Series | None:
     return None
 
 
-def _ungrouped(plain: pl.Series, reading: Reading) -> tuple[pl.Series, bool]:
-    """Leave out what separates thousands, if it is one mark and everywhere in its place."""
+def _ungrouped(plain: pl.Series, reading: TextOptions) -> tuple[pl.Series, bool]:
+    """Remove thousands separators, if all are the same mark and in the right place."""
     decimal = reading.decimal
     for mark in _SEPARATORS[decimal]:
         if not plain.str.contains(mark, literal=True).any():
@@ -171,19 +171,21 @@ def _ungrouped(plain: pl.Series, reading: Reading) -> tuple[pl.Series, bool]:
     return plain, False
 
 
-def _dates(text: pl.Series, order: DateOrder | None) -> Read | None:
-    """Read a column as dates or times if every value is one, all written in one way."""
+def _dates(text: pl.Series, order: DateOrder | None) -> ParsedColumn | None:
+    """Parse a column as dates or times if every value is one, all in the same format."""
     known = text.drop_nulls()
     for pattern, dtype in _CLOCKS.items():
         if re.search(pattern, known[0]) and known.str.contains(pattern).all():
             times = text.str.replace(" ", "T", literal=True).str.strptime(dtype, strict=False)
-            return Read(times) if times.null_count() == text.null_count() else None
+            return ParsedColumn(times) if times.null_count() == text.null_count() else None
     first = _NATIONAL.fullmatch(known[0])
     return None if first is None else _national(text, first, order)
 
 
-def _national(text: pl.Series, first: re.Match[str], order: DateOrder | None) -> Read | None:
-    """Read dates that are written like the first one: 2.3.2011, 03/02/2011 14:05, 2011/03/02."""
+def _national(
+    text: pl.Series, first: re.Match[str], order: DateOrder | None
+) -> ParsedColumn | None:
+    """Parse dates in the format of the first one: 2.3.2011, 03/02/2011 14:05, 2011/03/02."""
     begin, mark, end, minutes, seconds = first.groups()
     place = re.escape(mark)
     clock = r" \d{1,2}:\d{2}" + (r":\d{2}" if seconds else "") if minutes else ""
@@ -206,12 +208,12 @@ def _national(text: pl.Series, first: re.Match[str], order: DateOrder | None) ->
     times = text.str.strptime(dtype, form, strict=False)
     if times.null_count() > text.null_count():
         return None
-    said = {None: (), True: ("dates were read day-first",), False: ("dates were read month-first",)}
-    return Read(times, said[day_first], unclear)
+    said = {None: (), True: ("dates are read day-first",), False: ("dates are read month-first",)}
+    return ParsedColumn(times, said[day_first], unclear)
 
 
 def _comes_day_first(text: pl.Series, mark: str) -> bool | None:
-    """Whether days stand before months; None if no value tells. Only days come with points."""
+    """Whether the day comes first; None if no value tells. Dates with points are day-first."""
     parts = [text.str.extract(rf"^{start}(\d{{1,2}})").cast(pl.Int64)
              for start in ("", rf"\d{{1,2}}{re.escape(mark)}")]  # fmt: skip
     most = [int(part.max()) for part in parts]  # type: ignore[arg-type]

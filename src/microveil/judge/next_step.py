@@ -50,8 +50,10 @@ def next_step(
     if linked is not None and grade_of(linked) != "good":
         if linked.measure == "risk.linkage_of_units":
             return _with_units_pooled(seen, linked, random)
+        if linked.measure == "linkage.own_values":
+            return _without_blocks(seen, linked)
         if linked.measure not in LINKAGE:
-            return _with_kept_masked(seen, linked, random)
+            return _with_kept_masked(seen, linked, random) if seen.planned.kept else None
         named = {scenario.label: scenario for scenario in scenarios}
         scenario = named[linked.attribute] if linked.attribute else EVERYTHING
         return _against_linkage(seen, linked, scenario, random)
@@ -140,6 +142,16 @@ def _with_kept_masked(seen: Examined, linked: Figure, random: np.random.Generato
     share = _share_linked(trial, EVERYTHING)
     return Change(
         "mask kept", plan.kept, linked.measure, linked.value, share, plan=after, earlier=plan
+    )
+
+
+def _without_blocks(seen: Examined, linked: Figure) -> Change | None:
+    """Exchange every attribute by itself."""
+    plan = seen.planned
+    setting = "together" if plan.together else "rules"
+    after = _replaced(plan, **{setting: ()})
+    return Change(
+        "settings", (setting,), linked.measure, linked.value, 0.0, plan=after, earlier=plan
     )
 
 

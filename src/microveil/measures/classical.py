@@ -17,7 +17,7 @@ from microveil.core.suda import SpecialUniques, is_searchable, special_uniques
 from microveil.engines.dtypes import polars_of
 from microveil.engines.memory import open_table
 from microveil.errors import DataError
-from microveil.formats import load, source_of
+from microveil.formats import load_table, source_of
 from microveil.measures.classical_result import (
     DIS_EDGES,
     DIS_INTERVALS,
@@ -138,7 +138,7 @@ def _read(
     """Read the columns that are named, each for one purpose."""
     verbatim = [*named, *([] if household is None else [household])]
     names = [*verbatim, *([] if weight is None else [weight])]
-    frame = open_table(load(table, verbatim=verbatim).data)
+    frame = open_table(load_table(table, verbatim=verbatim).data)
     if not len(frame):
         raise DataError("the table has no records; risk needs one or more")
     for name in names:

@@ -10,7 +10,7 @@ from microveil.core.attribute import NumericSettings
 from microveil.core.pooling import Pool
 from microveil.engines.memory import MemoryEngine
 from microveil.errors import PlanError
-from microveil.formats import load
+from microveil.formats import load_table
 from microveil.plan.plan import Plan
 from microveil.release.choose_k import resolve_and_choose
 from microveil.release.resolve import ResolvedPlan
@@ -64,7 +64,7 @@ def expected_error(
     >>> round(expected_error(table, plan).mean_sse, 3)
     0.063
     """
-    table = load(data, **plan.reading)
+    table = load_table(data, **plan.reading)
     engine = MemoryEngine(table.data, inferred=table.meta.inferred)
     return expected_of(resolve_and_choose(plan, engine), engine, clamped=clamped)
 

@@ -12,8 +12,6 @@ DWELLINGS = ("flat", "house", "farm", "shared")
 WORK = ("child", "studies", "employed", "unemployed", "retired")
 MOST_MEMBERS = 8
 
-_OF_HOUSEHOLDS = ("area", "dwelling", "rooms", "household_income")
-_OF_PERSONS = ("age", "sex", "education", "work", "wage")
 
 Whole = NDArray[np.int64]
 
@@ -79,7 +77,7 @@ def survey_plan(**settings: object) -> Plan:
     chosen: dict[str, object] = {
         "epsilon": 8.0, "method": "DP-UM", "k": 100, "post": "isotonic",
         "unit": "household_id", "records_per_person": MOST_MEMBERS, "within": ["region"],
-        "anonymity": 10, "together": [_OF_HOUSEHOLDS, _OF_PERSONS],
+        "anonymity": 10,
     }  # fmt: skip
     return Plan(attributes={
         "household_id": "identifier", "person_id": "identifier",

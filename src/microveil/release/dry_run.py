@@ -7,7 +7,7 @@ from typing import Any
 from microveil.engines.base import Engine
 from microveil.engines.memory import MemoryEngine
 from microveil.errors import DataError, MicroveilError, PlanError, Problems, all_of, noted
-from microveil.formats import load
+from microveil.formats import load_table
 from microveil.plan.plan import Plan, parse_settings, read_text
 from microveil.plan.problems import located, not_said, plan_and_problems
 from microveil.release.budget_shares import warn_of_small_shares
@@ -80,5 +80,5 @@ def _engine_of(plan: Plan, data: UserTable) -> Engine:
         from microveil.engines.spark.spark_engine import SparkEngine
 
         return SparkEngine(data, plan, None)
-    table = load(data, **plan.reading)
+    table = load_table(data, **plan.reading)
     return MemoryEngine(table.data, inferred=table.meta.inferred)

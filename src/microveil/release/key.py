@@ -12,7 +12,7 @@ from pathlib import Path
 
 from microveil.errors import FileError, PlanError
 from microveil.formats import check_regular
-from microveil.formats.paths import why
+from microveil.formats.atomic import why
 from microveil.plan.plan import Plan
 
 _CONTENT = re.compile(rb"microveil key 1\n([0-9a-f]{64})\n")

@@ -13,16 +13,18 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Annotated, Literal
 
+from filelock import FileLock, Timeout
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from microveil.core.accounting import budget_shares
 from microveil.errors import FileError, PlanError
 from microveil.formats import check_regular
-from microveil.formats.machine import locked
-from microveil.formats.paths import why
+from microveil.formats.atomic import why
 from microveil.plan.plan import Plan
 from microveil.release.certificate import Certificate, LedgerState, ProtectedFile
 from microveil.release.guarantees import exactly
+
+_PATIENCE = 60.0  # seconds to wait for another process
 
 
 class _Entry(BaseModel):
@@ -284,15 +286,21 @@ def _check_left(ledger: Ledger, path: Path, plan: Plan) -> None:
 def _change(
     path: str | Path, change: Callable[[Ledger], Ledger], *, otherwise: Ledger | None = None
 ) -> Ledger:
-    """Read, change and write a ledger while nobody else does; without one, begin with another."""
+    """Read, change and write a ledger while no other process does; if there is none, make it."""
     path = Path(path).resolve()  # so that a link stays one
     if otherwise is None or path.exists():
         Ledger.read(path)  # before a lock is made beside what is none
+    if not path.parent.is_dir():  # which the lock would make
+        raise FileError(f"ledger {path}: cannot be written: the directory does not exist")
     try:
-        with locked(path.with_name(f".{path.name}.lock")):
+        with FileLock(path.with_name(f".{path.name}.lock"), timeout=_PATIENCE, mode=0o600):
             begun = otherwise if otherwise is not None and not path.exists() else None
             changed = change(begun or Ledger.read(path))
             _write(path, changed)
+    except Timeout:
+        raise FileError(
+            f"ledger {path}: another process has been using it for a minute; try again"
+        ) from None
     except OSError as error:
         if isinstance(error, FileError):
             raise

@@ -9,7 +9,7 @@ import polars as pl
 from microveil.engines.base import Engine, Pooled
 from microveil.engines.memory import MemoryEngine
 from microveil.errors import DataError, FileWarning, PlanError, warn
-from microveil.formats import load
+from microveil.formats import load_table
 from microveil.plan.plan import Plan
 from microveil.release.budget_shares import warn_of_small_shares
 from microveil.release.certificate import certify
@@ -101,7 +101,7 @@ def _protect(
         engine: Engine = SparkEngine(data, plan, seed)
         return run(plan, engine, spark, seed=seed, progress=progress, key=key)
     _tell_of_index(data)
-    table = load(data, **plan.reading)
+    table = load_table(data, **plan.reading)
     store = LocalStore(table.meta)
     engine = MemoryEngine(table.data, inferred=table.meta.inferred)
     return run(plan, engine, store, seed=seed, progress=progress, key=key)

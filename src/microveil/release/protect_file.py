@@ -10,11 +10,11 @@ from microveil.core.noise import open_words
 from microveil.engines.columnwise import ColumnwiseEngine
 from microveil.errors import FileError
 from microveil.formats import Source, TableMeta, scratch_directory
-from microveil.formats.csv import look_at, read_columnwise
+from microveil.formats.atomic import check_readable
+from microveil.formats.csv import detect_csv, read_csv_columnwise
 from microveil.formats.forked import check_threads
-from microveil.formats.machine import memory_of_this_machine
-from microveil.formats.paths import check_readable
-from microveil.formats.values import without
+from microveil.formats.values import as_missing
+from microveil.machine import available_memory
 from microveil.plan.plan import Plan
 from microveil.release.key import key_of
 from microveil.release.ledger import reserved
@@ -39,12 +39,12 @@ def column_names(source: Source) -> tuple[Source, list[str]]:
     """Return how a Parquet or CSV file is read, as detected, and the names of its columns."""
     path = Path(source.location)
     if path.suffix.lower() == ".csv":
-        return look_at(source)
+        return detect_csv(source)
     return source, list(pl.read_parquet_schema(path))
 
 
 def is_large(source: Source) -> bool:
-    """Whether a file would take up more than an eighth of the machine's memory."""
+    """Whether a file would take up more than an eighth of the available memory."""
     path = source.path
     if path is None or not _is_parquet_or_csv(path) or not path.is_file():
         return False
@@ -55,7 +55,7 @@ def is_large(source: Source) -> bool:
             size = 8 * columns * int(pl.scan_parquet(path).select(pl.len()).collect().item())
         except (pl.exceptions.PolarsError, OSError):
             return False  # reading it will say why
-    return size > memory_of_this_machine() // _SHARE_OF_MEMORY
+    return size > available_memory() // _SHARE_OF_MEMORY
 
 
 def _is_parquet_or_csv(path: Path) -> bool:
@@ -141,7 +141,7 @@ def _columns(
     source: Source, path: Path, verbatim: Collection[str], scratch: Path
 ) -> tuple[dict[str, Path], TableMeta]:
     if path.suffix.lower() == ".csv":
-        return read_columnwise(source, verbatim, scratch)
+        return read_csv_columnwise(source, verbatim, scratch)
     try:
         names = list(pl.read_parquet_schema(path))
     except (pl.exceptions.PolarsError, OSError):
@@ -155,7 +155,7 @@ def _without(na: Sequence[str], path: Path, scratch: Path) -> dict[str, Path]:
     """Write every column of a Parquet file again, without its declared missing values."""
     files = {}
     for number, name in enumerate(pl.read_parquet_schema(path)):
-        column = without(pl.read_parquet(path, columns=[number]).to_series(), tuple(na))
+        column = as_missing(pl.read_parquet(path, columns=[number]).to_series(), tuple(na))
         files[name] = scratch / f"column{number}.parquet"
         column.to_frame().write_parquet(files[name], compression="lz4")
     return files

@@ -23,8 +23,7 @@ from microveil.engines.spark.scratch_files import (
 )
 from microveil.errors import FileError
 from microveil.formats import TableMeta, digest_of_directory, remove_scratch
-from microveil.formats.machine import alone_in
-from microveil.formats.paths import OR_OVERWRITE
+from microveil.formats.atomic import OR_OVERWRITE, exclusive
 from microveil.plan.plan import Plan
 from microveil.release.detail import Detail
 from microveil.release.store import Places
@@ -134,7 +133,7 @@ def _hidden(path: str, mark: str) -> str:
 def _alone(files: Files, path: str) -> AbstractContextManager[None]:
     """Keep others waiting who write the same release."""
     local = files.on_this_machine(path)
-    return locked(files, _hidden(path, "lock")) if local is None else alone_in(local.parent)
+    return locked(files, _hidden(path, "lock")) if local is None else exclusive(local.parent)
 
 
 def _move(files: Files, sources: Sequence[str], targets: Sequence[str]) -> None:

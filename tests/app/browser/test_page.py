@@ -53,7 +53,7 @@ def test_from_upload_to_a_verified_release(page: Page, run: Run) -> None:
 @pytest.mark.parametrize(
     ("name", "content", "said"),
     [
-        ("photo.csv", b"\x89PNG\r\n\0\0\0", "photo.csv: not a text file"),
+        ("photo.csv", b"\x89PNG\r\n\0\0\0", "photo.csv: expected text, found binary data"),
         ("twice.csv", b"age,age\n1,2\n3,4\n", "found the same name twice"),
         ("notes.docx", b"anything", "expected a file ending in .csv"),
         ("broken.sav", b"$FL2 and no more", "broken.sav: not an SPSS file that can be read"),

@@ -20,7 +20,7 @@ from microveil.types import Integers
 
 ENGINES = ("memory", "columnwise", "spark")
 LACKS: dict[str, tuple[str, ...]] = {"spark": ("units and strata",)}
-"""What an engine does not do, as a table in docs/scale.md lists it."""
+"""What an engine does not do, as a table in docs/reference/engines.md lists it."""
 
 
 class Outcome(NamedTuple):
@@ -52,7 +52,7 @@ class RunOn:
     def needs(self, behaviour: str) -> None:
         """Skip a test of what this engine does not do."""
         if behaviour in LACKS.get(self.engine, ()):
-            pytest.skip(f"{self.engine} does without {behaviour}, as docs/scale.md says")
+            pytest.skip(f"{self.engine} does without {behaviour}, see docs/reference/engines.md")
 
 
 OPTIONS = [

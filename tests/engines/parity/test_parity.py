@@ -17,7 +17,7 @@ from tests.engines.parity.conftest import LACKS, Outcome, RunOn, run_in_memory
 
 RANDOM = np.random.default_rng(7)
 DOMAIN = Confidential(lower=0, upper=1000)
-SCALE = Path(__file__).parents[3] / "docs" / "scale.md"
+PAGE = Path(__file__).parents[3] / "docs" / "reference" / "engines.md"
 
 
 def table_of(values: Any) -> pl.DataFrame:  # noqa: ANN401
@@ -393,7 +393,7 @@ def test_an_expression_over_all_records(run_on: RunOn) -> None:
 
 
 def test_what_an_engine_lacks_is_in_the_documentation() -> None:
-    rows = [line.split(" | ") for line in SCALE.read_text(encoding="utf-8").splitlines()]
+    rows = [line.split(" | ") for line in PAGE.read_text(encoding="utf-8").splitlines()]
     listed = {row[0].removeprefix("| "): row[1:] for row in rows if len(row) == 4}
     for behaviour in LACKS["spark"]:
         memory, columnwise, spark = listed[behaviour]

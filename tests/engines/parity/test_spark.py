@@ -220,10 +220,10 @@ def test_a_release_that_cannot_be_moved_leaves_the_old_one(
 def test_one_writer_at_a_time_where_files_are_not_on_this_machine(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(spark_files, "PATIENCE", 0.0)
+    monkeypatch.setattr(spark_files, "_PATIENCE", 0.0)
     files, lock = files_of(spark, str(tmp_path)), f"{tmp_path}/.lock.out.parquet"
     with locked(files, lock):
-        with pytest.raises(FileError, match="somebody else"), locked(files, lock):
+        with pytest.raises(FileError, match="another process"), locked(files, lock):
             pass
         assert Path(lock).exists()
     with locked(files, lock):

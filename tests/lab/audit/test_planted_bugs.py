@@ -305,7 +305,7 @@ def test_scales_that_follow_the_data_break_dp_um_as_run(monkeypatch: Patch) -> N
 
 
 def test_scales_recomputed_tell_more_than_epsilon_under_idp_and_nothing_is_broken() -> None:
-    # {20, 20, 20} is published as it is; {20, 20, 100} with noise: docs/guarantees.md.
+    # {20, 20, 20} is published as it is; {20, 20, 100} with noise: docs/explanation/guarantees.md.
     table = pl.DataFrame({"x": [20.0, 20.0, 20.0]})
     plan = Plan(epsilon=1.0, k=3, attributes={"x": DOMAIN})
     outcome = audit_line(plan, table)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[3]
-MAP = ROOT / "docs" / "paper-map.md"
+MAP = ROOT / "docs" / "explanation" / "paper-map.md"
 QUOTED = sorted(set(re.findall(r"`([^`\n]+)`", MAP.read_text(encoding="utf-8"))))
 FILES = [name for name in QUOTED if re.fullmatch(r"[\w/]+\.py", name)]
 NAMES = [

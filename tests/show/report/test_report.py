@@ -23,7 +23,7 @@ from microveil.compare import examined, pairing
 from microveil.compare.paired_columns import compare
 from microveil.compare.reasons import why_not
 from microveil.errors import FileError, visible
-from microveil.formats import load
+from microveil.formats import load_table
 from microveil.plan.sample import people, people_plan
 from microveil.plan.survey import survey
 from microveil.show.report import certificate_page, report, write_report
@@ -343,13 +343,13 @@ def test_evaluate_reads_and_pairs_both_files_once(
 
     def counting_load(data: Any, **named: Any) -> Any:  # noqa: ANN401
         read.append(data)
-        return load(data, **named)
+        return load_table(data, **named)
 
     def counting_compare(name: str, *tables: Any) -> Any:  # noqa: ANN401
         paired.append(name)
         return compare(name, *tables)
 
-    monkeypatch.setattr(examined, "load", counting_load)
+    monkeypatch.setattr(examined, "load_table", counting_load)
     monkeypatch.setattr(pairing, "compare", counting_compare)
     monkeypatch.setattr(
         "microveil.show.report.report_words.next_step_after", lambda _: None
@@ -386,8 +386,9 @@ def test_a_certificate_of_another_file_is_refused(tmp_path: Path) -> None:
 
 
 def test_the_examples_of_the_documentation_run(tmp_path: Path) -> None:
-    page = (Path(__file__).parents[3] / "docs" / "report.md").read_text(encoding="utf-8")
-    blocks = re.findall(r"^```python\n(.*?)^```$", page, re.DOTALL | re.MULTILINE)
+    page = Path(__file__).parents[3] / "docs" / "how-to" / "judge-a-release.md"
+    text = page.read_text(encoding="utf-8")
+    blocks = re.findall(r"^```python\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)
     subprocess.run([sys.executable, "-c", "".join(blocks)], cwd=tmp_path, check=True)  # noqa: S603
     assert (tmp_path / "report.html").is_file()
 

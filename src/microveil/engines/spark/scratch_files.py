@@ -17,14 +17,13 @@ from microveil.engines.spark.shared_files import SharedFiles
 from microveil.engines.spark.spark_settings import whole_batches
 from microveil.errors import FileError, PlanError
 
-PATIENCE = 60.0
-"""Seconds to wait for somebody else who moves the same release into place."""
-
 SCRATCH = "spark.microveil.scratch"
 """The Spark setting that names a directory all workers can reach."""
 
 SCRATCH_VARIABLE = "MICROVEIL_SCRATCH"
 """The environment variable that does so where a service takes no settings of its users."""
+
+_PATIENCE = 60.0  # seconds to wait for another process that writes the same release
 
 
 class Files(Protocol):
@@ -85,13 +84,16 @@ def _starts_here(spark: SparkSession) -> bool:
 
 @contextmanager
 def locked(files: Files, path: str) -> Iterator[None]:
-    """Keep others who name the same path waiting, by a file that is there meanwhile."""
-    until = monotonic() + PATIENCE
+    """Keep other processes waiting that name the same path, by a file that is there meanwhile.
+
+    These file systems are Hadoop's and Arrow's, which have no locks.
+    """
+    until = monotonic() + _PATIENCE
     while not files.make_new(path):
         if monotonic() > until:
             raise FileError(
-                f"{path}: for a minute somebody else has been writing this release; if nobody "
-                "is, a run was killed at that moment: delete this file and try again"
+                f"{path}: another process has been writing this release for a minute; if none is, "
+                "a run was killed: delete this file and try again"
             )
         sleep(0.1)
     try:

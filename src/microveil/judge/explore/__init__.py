@@ -10,7 +10,7 @@ import narwhals as nw
 from microveil.attacks.registry import LOW_LINKAGE
 from microveil.engines.memory import open_table
 from microveil.errors import DataError, PlanError, noted
-from microveil.formats import Table, load, source_of
+from microveil.formats import LoadedTable, load_table, source_of
 from microveil.judge.explore.advice import advise
 from microveil.judge.explore.candidates import candidates, chosen, pooled, starting_plan
 from microveil.judge.explore.exploration import Exploration, Limits, Point
@@ -157,13 +157,13 @@ def _measure(tried: list[Tried], measurer: Measurer, progress: Progress | None) 
     return points
 
 
-def _load(data: UserTable, plan: Plan | None) -> tuple[Table, str]:
+def _load(data: UserTable, plan: Plan | None) -> tuple[LoadedTable, str]:
     if plan is not None and not isinstance(plan, Plan):
         raise PlanError(
             f"plan must be a microveil.Plan, got {type(plan).__name__}; "
             "Plan.read reads one from a TOML file"
         )
-    table = load(data) if plan is None else load(data, **plan.reading)
+    table = load_table(data) if plan is None else load_table(data, **plan.reading)
     source = source_of(data)
     return table, "the table" if source is None else source.name
 

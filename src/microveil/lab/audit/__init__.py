@@ -12,7 +12,7 @@ import polars as pl
 from microveil.core.mask import publish_centroids
 from microveil.core.noise import open_words
 from microveil.errors import DataError, PlanError
-from microveil.formats import load
+from microveil.formats import load_table
 from microveil.lab.audit.as_run import AsRun, judge, open_neighbour, tell_apart
 from microveil.lab.audit.category_targets import CategoryMechanism, CategoryTarget, mask_counts
 from microveil.lab.audit.checks import Check, look
@@ -178,7 +178,7 @@ def audit(
     started, random = time.monotonic(), np.random.default_rng(seed)
     pooled = tuple(name for group in plan.pooled_groups for name in group.attributes)
     plan = plan.replace(anonymity=0, groups=(), together=())
-    table = load(data, **plan.reading)
+    table = load_table(data, **plan.reading)
     engine = open_engine(table)
     targets = open_targets(engine, resolve_and_choose(plan, engine), mechanism, category_mechanism)
     here = Line(table, plan, targets)

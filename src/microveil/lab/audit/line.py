@@ -9,7 +9,7 @@ import numpy as np
 from microveil.engines.dtypes import numbers
 from microveil.engines.memory import MemoryEngine
 from microveil.errors import noted
-from microveil.formats import Table
+from microveil.formats import LoadedTable
 from microveil.lab.audit.category_targets import CategoryTarget
 from microveil.lab.audit.checks import Check, Seen
 from microveil.lab.audit.models import Published
@@ -30,7 +30,7 @@ _MOST_CLUSTERS = 1_000
 _FIRST = 200
 
 
-def open_engine(table: Table) -> MemoryEngine:
+def open_engine(table: LoadedTable) -> MemoryEngine:
     """Open a table as `protect` does."""
     return MemoryEngine(table.data, inferred=table.meta.inferred)
 
@@ -48,7 +48,7 @@ class Line:
     clusters they are of. Of very many clusters some are `watched`.
     """
 
-    def __init__(self, table: Table, plan: Plan, targets: Targets) -> None:
+    def __init__(self, table: LoadedTable, plan: Plan, targets: Targets) -> None:
         self.table, self.plan, self.targets = table, plan, targets
         self.readers = {t.settings.name: RowReader(t) for t in targets}
         self._published: dict[str, list[Published]] = {name: [] for name in self.readers}
@@ -59,7 +59,7 @@ class Line:
 
     def of_neighbour(self, data: UserTable) -> "Line":
         """Open another table that the same plan is for."""
-        table = Table(data, self.table.meta)
+        table = LoadedTable(data, self.table.meta)
         with noted():  # it was said when the plan was first resolved
             engine = open_engine(table)
             targets = open_targets(engine, resolve_and_choose(self.plan, engine))

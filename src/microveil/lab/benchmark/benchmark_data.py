@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from microveil.engines.memory import open_table
 from microveil.errors import DataError, PlanError
-from microveil.formats import load, source_of
+from microveil.formats import load_table, source_of
 from microveil.judge.explore.candidates import starting_plan
 from microveil.lab.paper.datasets import DATA_SETS, DataSet
 from microveil.lab.paper.datasets import load as load_data_set
@@ -72,7 +72,7 @@ def open_data(data: UserTable, plan: Plan | None = None, target: str | None = No
             return _data("Sample", people(), recommended_people_plan(), None, None)
         if word in KNOWN and not Path(word).exists():
             return _data_set(KNOWN[word])
-    loaded = load(data) if plan is None else load(data, **plan.reading)
+    loaded = load_table(data) if plan is None else load_table(data, **plan.reading)
     source = source_of(data)
     name = "Table" if source is None else Path(source.name).stem
     base = starting_plan(

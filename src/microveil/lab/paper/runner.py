@@ -16,6 +16,7 @@ import polars as pl
 from microveil.formats import moved_into_place
 from microveil.lab.paper.datasets import CENSUS, Table
 from microveil.lab.paper.experiments import Task, perform
+from microveil.machine import available_cores
 from microveil.types import Progress
 
 Jobs = Mapping[Path, Callable[[], pl.DataFrame]]
@@ -67,7 +68,7 @@ def _edition() -> str:
 
 
 def _do_all(jobs: Jobs, finished: Callable[[int], object]) -> None:
-    workers = min(os.cpu_count() or 1, len(jobs))
+    workers = min(available_cores(), len(jobs))
     # Polars has threads, and a forked process would inherit their locks.
     spawning = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(workers, spawning, initializer=_follow_parent) as pool:

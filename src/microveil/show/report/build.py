@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from microveil.compare.reasons import why_not
-from microveil.formats import Table, check_output, moved_into_place, source_of
+from microveil.formats import LoadedTable, check_output, moved_into_place, source_of
 from microveil.judge.evaluated import Evaluation
 from microveil.judge.evaluation import evaluate
 from microveil.judge.registry import MEASURES
@@ -235,7 +235,7 @@ def _name_of(original: UserTable) -> str:
     source = source_of(original)
     if source is not None:
         return source.name
-    path = original.meta.path if isinstance(original, Table) else None
+    path = original.meta.path if isinstance(original, LoadedTable) else None
     return path.name if path else "a table"
 
 

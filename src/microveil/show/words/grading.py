@@ -162,6 +162,7 @@ def _effect(change: Change) -> str:
 
 
 _EFFECTS = {
+    "linkage.own_values": "own values reunited beyond chance",
     "risk.linkage_of_units": "linkage of whole units",
     "risk.linkage_with_kept": "linkage with kept columns known",
     "risk.unique_kept": "rows with a unique combination of kept columns",

@@ -251,6 +251,17 @@ _READINGS: dict[str, Callable[[Figure], str]] = {
     "linkage.nearest": _linkage("takes the nearest released row"),
     "linkage.one_to_one": _linkage("gives everyone a row of their own"),
     "linkage.structure": _linkage("matches who shares masked values with whom"),
+    "linkage.informed": lambda f: (
+        "an attacker who knows everything but the random draws picks the right row, or rows, for "
+        f"{percent(f.value)} of {_number(f, 'units'):,.0f} people or units on average; "
+        f"{_chance(f)}; the smallest group that cannot be told apart has "
+        f"{_number(f, 'smallest'):,.0f}"
+    ),
+    "linkage.own_values": lambda f: (
+        f"two or more masked values that are one person's alone meet in one row for "
+        f"{percent(_number(f, 'rate'))} of the {_number(f, 'eligible'):,.0f} people who have "
+        f"several; independent exchange would reunite {percent(_number(f, 'control'))}"
+    ),
     "risk.linkage_with_kept": _kept_linkage,
     "risk.linkage_of_units": _units,
     "risk.interval_disclosure": _gain("reading numbers off between neighbouring masked values"),

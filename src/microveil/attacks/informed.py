@@ -1,0 +1,78 @@
+"""The informed attacker, in closed form: everything is known but the random draws.
+
+He knows everybody's original values, the plan, the joint clusters and the kept columns. The class
+of a unit is all units that lie in the same joint clusters of all groups and have the same kept
+values, record by record; of units with several records also as many of them, in the same
+positions. Within a class every assignment of rows is as likely, so that his chance of picking a
+unit's row, or rows, is at most one in the size of its class. The mean over all units is the number
+of classes over the number of units. No attack is run: it is counted.
+"""
+
+from collections.abc import Iterator
+
+import numpy as np
+import polars as pl
+
+from microveil.compare.asked import Asked
+from microveil.compare.examined import Examined
+from microveil.compare.figures import Figure
+from microveil.compare.pairing import Pair
+from microveil.engines.dtypes import polars_of
+from microveil.engines.layout import numbered
+from microveil.plan.plan import Plan
+from microveil.plan.scenarios import Scenario
+from microveil.types import Integers
+
+
+def informed_figure(seen: Examined, _: Scenario, __: Asked) -> Figure | None:
+    """Return the mean chance of the informed attacker; None where not all attributes are pooled."""
+    pair, plan = seen.everyone, seen.planned
+    pooled = {name for group in plan.pooled_groups for name in group.attributes}
+    if pair is None or not pooled or pooled < set(plan.confidential):
+        return None
+    labels = None if seen.detail is None else seen.detail.joint
+    if not labels:
+        return None
+    record = numbered([*map(pl.Series, labels.values()), *_kept(pair, plan)])
+    unit = _unit(pair, plan)
+    classes = record if unit is None else classes_of_units(record, unit)
+    sizes = np.bincount(classes)
+    facts = {"smallest": int(sizes.min()), "chance": 1 / len(classes), "units": len(classes)}
+    return Figure("linkage.informed", None, len(sizes) / len(classes), facts)
+
+
+def classes_of_units(record: Integers, unit: Integers) -> Integers:
+    """Give units whose records are of the same classes the same number.
+
+    Examples
+    --------
+    >>> one, other, third = classes_of_units(np.array([0, 1, 1, 0, 0]), np.array([0, 0, 1, 1, 2]))
+    >>> bool(one == other), bool(one == third)
+    (True, False)
+    """
+    order = np.lexsort((record, unit))
+    sizes = np.bincount(unit)
+    rank = np.arange(len(unit)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    label = np.zeros(len(sizes), dtype=np.int64)
+    for place in range(int(sizes.max())):
+        here = order[rank == place]
+        own = np.full(len(sizes), -1)
+        own[unit[here]] = record[here]
+        label = numbered([pl.Series(label), pl.Series(own)])
+    return label
+
+
+def _kept(pair: Pair, plan: Plan) -> Iterator[pl.Series]:
+    """Give the kept columns of the released records, in the order of the original."""
+    for name in plan.kept:
+        if name in pair.table.columns:
+            yield polars_of(pair.table[name]).gather(pair.order)  # type: ignore[arg-type]
+
+
+def _unit(pair: Pair, plan: Plan) -> Integers | None:
+    """Return which records are one unit's, where rows of a unit can be told together."""
+    names = plan.names("pseudonym")
+    name = plan.unit or (names[0] if names else None)
+    if name is None or name not in pair.source.columns:
+        return None
+    return numbered([polars_of(pair.source[name]).gather(pair.positions)])  # type: ignore[arg-type]
