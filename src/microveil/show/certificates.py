@@ -72,7 +72,6 @@ def _screen(certificate: Certificate, title: str) -> Summary:
         title,
         [*seeded, release_statement(certificate), *others, order],
         ATTRIBUTE_COLUMNS,
-        NUMBER_COLUMNS,
         attribute_rows(certificate),
         lambda: _chart(certificate),
         lambda: show_certificate(certificate),
