@@ -10,7 +10,7 @@ from microveil.errors import MicroveilError, PlanError
 from microveil.formats import LoadedTable, Source, TableMeta, check_values, load_table, write_text
 from microveil.judge.verdict import Verdict, verdict
 from microveil.plan.plan import Plan
-from microveil.plan.problems import plan_of
+from microveil.plan.problems import plan_from
 from microveil.release.certificate import Certificate
 from microveil.release.dry_run import plan_with
 from microveil.release.ledger import given_back_on_failure
@@ -141,7 +141,7 @@ class _Columnwise:
         return names
 
     def plan(self, settings: Mapping[str, Any]) -> Plan:
-        return plan_of(settings)
+        return plan_from(Plan, settings)
 
     def run(
         self,
@@ -191,7 +191,7 @@ class _OnSpark:
         overwrite: bool,
         report: Path | None,
     ) -> None:
-        from microveil.engines.spark.connection import open_session, read_parquet
+        from microveil.engines.spark.connection import open_session, read_with_spark
 
         spark = open_session(master).newSession()  # whose settings are its own
         from microveil.engines.spark.scratch_files import SCRATCH, place
@@ -203,14 +203,14 @@ class _OnSpark:
         store.check(self._places, overwrite=overwrite)
         if spark.conf.get(SCRATCH, None) is None:
             spark.conf.set(SCRATCH, self._places.protected.rpartition("/")[0] or ".")
-        self._table = read_parquet(spark, source)
+        self._table = read_with_spark(spark, source)
         self._data, self._report = data, report
 
     def columns(self, verbatim: list[str]) -> list[str]:  # noqa: ARG002 - Parquet has types
         return list(self._table.columns)
 
     def plan(self, settings: Mapping[str, Any]) -> Plan:
-        return plan_of(settings)
+        return plan_from(Plan, settings)
 
     def run(
         self,
@@ -236,7 +236,7 @@ def tables_on_spark(
     original: Source, protected: str, detail: str | None, master: str | None
 ) -> dict[str, Any]:
     """Open an original, its release and the private detail on Spark, for `evaluate`."""
-    from microveil.engines.spark.connection import open_session, read_parquet
+    from microveil.engines.spark.connection import open_session, read_with_spark
 
     spark = open_session(master).newSession()
     from microveil.engines.spark.scratch_files import place
@@ -244,8 +244,8 @@ def tables_on_spark(
 
     beside = SparkStore(spark).places(protected, detail=True).detail
     return {
-        "original": read_parquet(spark, place(spark, str(original.location))),
-        "release": read_parquet(spark, place(spark, protected)),
+        "original": read_with_spark(spark, place(spark, str(original.location))),
+        "release": read_with_spark(spark, place(spark, protected)),
         "detail": detail or beside,
     }
 
