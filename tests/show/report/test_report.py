@@ -396,7 +396,7 @@ def test_a_certificate_of_another_file_is_refused(tmp_path: Path) -> None:
     plan = Plan(epsilon=1.0, attributes={"age": "confidential", "children": "confidential"})
     written = protect(table, plan).write(tmp_path / "safe.parquet")
     table.write_parquet(written.protected)
-    with pytest.raises(FileError, match=r"not the one safe\.certificate\.json was written for"):
+    with pytest.raises(FileError, match=r"not the file safe\.certificate\.json was written for"):
         write_report(tmp_path / "report.html", table, written.protected)
 
 
