@@ -1,6 +1,7 @@
 """microveil: protect a table of people before it is published.
 
 Public names are imported when they are first used, so that the command line starts at once.
+`ProtectedEstimator` needs `microveil[learning]`, so `from microveil import *` leaves it out.
 """
 
 from importlib import import_module
@@ -28,22 +29,22 @@ if TYPE_CHECKING:
     from microveil.measures.classical import risk
     from microveil.measures.classical_result import Risk
     from microveil.measures.expected_error import ExpectedError, expected_error
-    from microveil.plan import (
+    from microveil.plan.groups import Group
+    from microveil.plan.plan import Plan
+    from microveil.plan.roles import (
         Confidential,
         Derived,
-        Group,
         Identifier,
         Kept,
-        Plan,
         Pseudonym,
-        Scenario,
+        SamplingWeight,
         Shifted,
-        Weight,
     )
+    from microveil.plan.scenarios import Scenario
     from microveil.release.certificate import Certificate
     from microveil.release.detail import Detail
     from microveil.release.dry_run import check
-    from microveil.release.estimator import ProtectedEstimator
+    from microveil.release.estimator import ProtectedEstimator as ProtectedEstimator
     from microveil.release.protect import protect
     from microveil.release.protect_file import protect_file
     from microveil.release.release import Release
@@ -70,16 +71,15 @@ __all__ = [
     "Plan",
     "PlanError",
     "PrivacyWarning",
-    "ProtectedEstimator",
     "Pseudonym",
     "Release",
     "Risk",
+    "SamplingWeight",
     "Scenario",
     "Shifted",
     "Source",
     "UsefulnessWarning",
     "Verdict",
-    "Weight",
     "__version__",
     "audit",
     "benchmark",
@@ -116,18 +116,18 @@ _HOMES = {
         "judge.verdict": ("Verdict", "verdict"),
         "judge.explore": ("Exploration", "explore"),
         "formats": ("Source",),
-        "plan": (
+        "plan.groups": ("Group",),
+        "plan.plan": ("Plan",),
+        "plan.roles": (
             "Confidential",
             "Derived",
-            "Group",
             "Identifier",
             "Kept",
-            "Plan",
             "Pseudonym",
-            "Scenario",
+            "SamplingWeight",
             "Shifted",
-            "Weight",
         ),
+        "plan.scenarios": ("Scenario",),
         "release.certificate": ("Certificate",),
         "release.dry_run": ("check",),
         "release.detail": ("Detail",),
@@ -170,4 +170,4 @@ def __getattr__(name: str) -> object:
 
 
 def __dir__() -> list[str]:
-    return __all__
+    return sorted((*_HOMES, "__version__"))

@@ -9,7 +9,7 @@ from streamlit.testing.v1 import AppTest
 
 import microveil.app
 from microveil.app import attacked
-from microveil.attacks.registry import ATTACKS
+from microveil.attacks.attack_rows import ATTACKS
 from microveil.lab.benchmark import Benchmark, attack_beside_others
 from microveil.plan.plan import Plan
 from microveil.plan.sample import people
@@ -105,7 +105,7 @@ def test_households_and_strata(page: AppTest) -> None:
     widget(page.multiselect, "One value").set_value(["region", "household_income", "rooms"]).run()
     assert said(page, "error") == []
     widget(page.multiselect, "Strata").set_value(["region"]).run()
-    assert any("must be of role kept" in text for text in said(page, "error"))
+    assert any("must have role kept" in text for text in said(page, "error"))
     widget(page.multiselect, "Strata").set_value([]).run()
     widget(page.button, "Protect").click().run()
     bodies = [e.proto.body for e in page.get("html")]

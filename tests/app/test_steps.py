@@ -25,7 +25,7 @@ from microveil import (
     evaluate,
     protect,
 )
-from microveil.app.attributes import is_about_rows, plan_of, rows_of
+from microveil.app.attributes import edited_plan, is_about_rows, rows_of
 from microveil.app.charts import frontier_chart
 from microveil.app.compare import compare
 from microveil.app.downloads import files_of
@@ -60,27 +60,31 @@ def edited(**cells: object) -> list[dict[str, object]]:
 
 def test_an_untouched_table_is_the_plan_it_came_from() -> None:
     for plan in (people_plan(), Plan.from_toml(propose_plan(people(), "people.csv"))):
-        assert plan_of(rows_of(plan, SCHEMA), plan, SCHEMA) == plan
+        assert edited_plan(rows_of(plan, SCHEMA), plan, SCHEMA) == plan
 
 
 def test_cells_change_what_they_name_and_nothing_else() -> None:
-    plan = plan_of(edited(lower="18", weight=2.0, k="20"), people_plan(), SCHEMA, epsilon=0.5)
+    plan = edited_plan(
+        edited(lower="18", budget_share=2.0, k="20"), people_plan(), SCHEMA, epsilon=0.5
+    )
     assert plan.epsilon == 0.5
-    assert plan.attributes["age"] == Confidential(lower=18, upper=120, weight=2.0, k=20)
+    assert plan.attributes["age"] == Confidential(lower=18, upper=120, budget_share=2.0, k=20)
     others = {name: a for name, a in plan.attributes.items() if name != "age"}
     assert others == {n: a for n, a in people_plan().attributes.items() if n != "age"}
-    assert isinstance(plan_of(edited(role="kept"), people_plan(), SCHEMA).attributes["age"], Kept)
+    assert isinstance(
+        edited_plan(edited(role="kept"), people_plan(), SCHEMA).attributes["age"], Kept
+    )
 
 
 def test_values_are_coded_by_cells_and_roles_without_settings_chosen() -> None:
-    plan = plan_of(edited(upper=None, top="90", round_to="5"), people_plan(), SCHEMA)
+    plan = edited_plan(edited(upper=None, top="90", round_to="5"), people_plan(), SCHEMA)
     assert plan.attributes["age"] == Confidential(lower=0, top=90, round_to=5)
-    assert plan_of(rows_of(plan, SCHEMA), plan, SCHEMA) == plan
+    assert edited_plan(rows_of(plan, SCHEMA), plan, SCHEMA) == plan
     rows = rows_of(plan, SCHEMA)
     assert (rows[2]["upper"], rows[2]["top"]) == (None, "90")
     rows[2]["top"] = None
-    assert plan_of(rows, plan, SCHEMA).attributes["age"] == Confidential(lower=0, round_to=5)
-    weighted = plan_of(edited(role="weight"), people_plan(), SCHEMA)
+    assert edited_plan(rows, plan, SCHEMA).attributes["age"] == Confidential(lower=0, round_to=5)
+    weighted = edited_plan(edited(role="sampling_weight"), people_plan(), SCHEMA)
     assert weighted.sampling_weights == ("age",)
 
 
@@ -89,18 +93,18 @@ def test_groups_and_what_goes_together_are_words() -> None:
     together = [["education", "occupation"]]
     plan = people_plan().replace(anonymity=10, groups=[group], together=together)
     rows = rows_of(plan, SCHEMA)
-    assert plan_of(rows, plan, SCHEMA) == plan
+    assert edited_plan(rows, plan, SCHEMA) == plan
     assert [row["attribute"] for row in rows if row["group"]] == ["age", "wages"]
     for row in rows:
         row["together"] = None
         row["group"] = row["group"] or (
             " money " if row["attribute"] in ("other", "income") else None
         )
-    changed = plan_of(rows, plan, SCHEMA)
+    changed = edited_plan(rows, plan, SCHEMA)
     assert changed.together == ()
     assert [g.attributes for g in changed.groups] == [("age", "wages"), ("other",)]
     assert [g.anonymity for g in changed.groups] == [5, None]
-    assert plan_of(rows, plan, SCHEMA, anonymity=0).groups == ()
+    assert edited_plan(rows, plan, SCHEMA, anonymity=0).groups == ()
 
 
 def test_labels_of_columns_and_values_are_shown() -> None:
@@ -117,7 +121,7 @@ def test_every_type_is_read_as_its_column_has_it() -> None:
     rows[6] |= {"kind": "ordinal", "categories": "0, 1, 2", "lower": None, "upper": None}
     rows[3]["categories"] = 'primary, secondary, "tertiary, or more"'
     rows[11] |= {"role": "derived", "expression": "other + wages"}
-    attributes = plan_of(rows, people_plan(), SCHEMA).attributes
+    attributes = edited_plan(rows, people_plan(), SCHEMA).attributes
     assert attributes["since"].lower == date(1920, 2, 29)  # type: ignore[union-attr]
     assert attributes["children"] == Confidential(kind="ordinal", categories=[0, 1, 2])
     three = ("primary", "secondary", "tertiary, or more")
@@ -131,14 +135,14 @@ def test_every_type_is_read_as_its_column_has_it() -> None:
         ({"lower": "low"}, "attribute 'age': lower must be a number, got 'low'"),
         ({"k": "few"}, "attribute 'age': its own k must be a whole number or \"auto\", got 'few'"),
         ({"lower": "130"}, "attribute 'age': lower must be below upper"),
-        ({"weight": None}, "attribute 'age': weight must be above 0"),
+        ({"budget_share": None}, "attribute 'age': budget_share must be above 0"),
         ({"role": "derived"}, "attribute 'age': "),
         ({"categories": "1, x"}, "attribute 'age': categories must be whole numbers"),
     ],
 )
 def test_a_wrong_cell_is_named(cells: dict[str, object], said: str) -> None:
     with pytest.raises(PlanError) as error:
-        plan_of(edited(**cells), people_plan(), SCHEMA)
+        edited_plan(edited(**cells), people_plan(), SCHEMA)
     assert said in str(error.value)
     assert error.value.attribute == "age"
     assert error.value.setting == ("expression" if "role" in cells else next(iter(cells)))
@@ -169,14 +173,14 @@ def test_an_error_is_shown_where_it_can_be_fixed(
 ) -> None:
     rows = edited(**cells)
     with pytest.raises(MicroveilError) as error:
-        check(people(), plan_of(rows, people_plan(), SCHEMA, **settings))
+        check(people(), edited_plan(rows, people_plan(), SCHEMA, **settings))
     assert is_about_rows(error.value, rows, SETTINGS) == in_rows
 
 
 def test_a_table_without_confidential_attributes_is_fixed_in_the_rows() -> None:
     rows = [{**row, "role": "kept"} for row in rows_of(people_plan(), SCHEMA)]
-    with pytest.raises(PlanError, match="at least one of role confidential") as error:
-        plan_of(rows, people_plan(), SCHEMA)
+    with pytest.raises(PlanError, match="at least one with role confidential") as error:
+        edited_plan(rows, people_plan(), SCHEMA)
     assert is_about_rows(error.value, rows, SETTINGS)
 
 
@@ -186,7 +190,7 @@ def test_what_was_edited_is_no_longer_said_to_come_from_the_data() -> None:
     assert rows[1]["from data"] == "categories"
     rows[1]["categories"] = "North, East, South, West, Abroad"
     rows[10] |= {"lower": "0", "upper": "300"}
-    plan = plan_of(rows, proposed, SCHEMA, missing="drop")
+    plan = edited_plan(rows, proposed, SCHEMA, missing="drop")
     gone = set(proposed.from_data) - set(plan.from_data)
     assert gone == {"region: categories", "missing"}
 
@@ -197,8 +201,8 @@ def test_any_categories_survive_the_table(categories: list[str]) -> None:
     plan = Plan(epsilon=1.0, attributes={"a": attribute})
     schema = {"a": pl.String()}
     rows = rows_of(plan, schema)
-    rows[0]["weight"] = 2.0
-    assert plan_of(rows, plan, schema).attributes["a"].categories == tuple(categories)  # type: ignore[union-attr]
+    rows[0]["budget_share"] = 2.0
+    assert edited_plan(rows, plan, schema).attributes["a"].categories == tuple(categories)  # type: ignore[union-attr]
 
 
 def test_an_upload_is_read_as_a_file_and_leaves_no_trace() -> None:

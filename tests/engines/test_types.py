@@ -87,7 +87,7 @@ def test_bounds_of_lengths_of_time_are_seconds_and_of_decimals_numbers() -> None
         k=5,
         attributes={
             "wage": {"role": "confidential", "lower": 0, "upper": 10_000},
-            "stay": {"role": "confidential", "lower": 0, "upper": 60_000, "unit": "minute"},
+            "stay": {"role": "confidential", "lower": 0, "upper": 60_000, "time_step": "minute"},
             "level": "identifier",
         },
     )

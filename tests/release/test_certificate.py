@@ -105,7 +105,7 @@ def test_bounds_of_level_2() -> None:
 
 
 def test_bounds_add_up_over_attributes() -> None:
-    attributes = {"x": DOMAIN, "y": Confidential(lower=0, upper=10**9, method="DP", weight=3)}
+    attributes = {"x": DOMAIN, "y": Confidential(lower=0, upper=10**9, method="DP", budget_share=3)}
     c = certificate(attributes=attributes)
     assert [a.epsilon for a in c.attributes] == [0.25, 0.75]
     assert c.levels[0].epsilon == 1

@@ -110,7 +110,7 @@ def test_losses_of_a_release_are_exact_and_private() -> None:
 def test_shares_and_records_per_person_set_the_scale() -> None:
     table = pl.DataFrame({"x": VALUES, "y": VALUES})
     domain: dict[str, Any] = {"lower": LOWER, "upper": UPPER}
-    attributes = {"x": Confidential(weight=3, **domain), "y": Confidential(**domain)}
+    attributes = {"x": Confidential(budget_share=3, **domain), "y": Confidential(**domain)}
     plan = Plan(epsilon=2, method="iDP-LS", k=7, records_per_person=2, attributes=attributes)
     release = protect(table, plan)
     # Δ = 31/7; ε_x = 1.5 and ε_y = 0.5 per person, half of that per record.

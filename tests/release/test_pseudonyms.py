@@ -231,9 +231,9 @@ def test_from_the_command_line(run: Run) -> None:
     command = "protect in.csv --plan plan.toml -q -o out.csv"
     assert "microveil key people.key" in run(command)[2]
     assert run("key people.key")[0] == 0
-    code, _, err = run(f"{command} --key people.key")
+    code, _, err = run(f"{command} --key-file people.key")
     assert (code, "in the directory of the release" in err) == (1, True)
     Path("safe").mkdir()
     Path("people.key").rename("safe/people.key")
-    assert run(f"{command} --key safe/people.key") == (0, "", "")
+    assert run(f"{command} --key-file safe/people.key") == (0, "", "")
     assert sorted(Counter(pl.read_csv("out.csv")["id"]).values()) == [2] * 6

@@ -97,7 +97,7 @@ def test_values_that_do_not_fit(values: Any, settings: dict[str, Any], message: 
         ([None, None, None], {"missing": "keep"}, "role"),
         (["a", "b", "c"], {}, "kind"),
         (GOOD, {"attributes": {"x": Confidential(decimals=1)}}, "decimals"),
-        (GOOD, {"attributes": {"x": Confidential(unit="day")}}, "unit"),
+        (GOOD, {"attributes": {"x": Confidential(time_step="day")}}, "time_step"),
         (GOOD, {"attributes": domain(0, 10)}, "lower"),
         (GOOD, {"attributes": domain(0.2, 0.7)}, "lower"),
         (GOOD, {"attributes": {"x": Confidential(resolution=1e300)}}, "resolution"),

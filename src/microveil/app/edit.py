@@ -5,7 +5,7 @@ from typing import Any
 import polars as pl
 import streamlit as st
 
-from microveil.app.attributes import COLUMNS, Row, rows_of
+from microveil.app.attributes import COLUMNS, RowCells, rows_of
 from microveil.app.markup import message
 from microveil.app.session_state import Chosen, Edited
 from microveil.core.methods import METHODS
@@ -14,11 +14,19 @@ from microveil.formats.metadata import ColumnMeta
 
 _MOST_ROWS = 16  # further ones are scrolled to
 _WIDEST_NAME, _MARGIN, _LETTER = 360, 40, 8  # in pixels
-_SCHEMA = {name: pl.Float64 if name == "weight" else pl.String for name in COLUMNS}
+_SCHEMA = {name: pl.Float64 if name == "budget_share" else pl.String for name in COLUMNS}
 _CONFIG: Any = {
     "role": st.column_config.SelectboxColumn(
         "role",
-        options=["confidential", "identifier", "kept", "derived", "weight", "pseudonym", "shifted"],
+        options=[
+            "confidential",
+            "identifier",
+            "kept",
+            "derived",
+            "sampling_weight",
+            "pseudonym",
+            "shifted",
+        ],
         required=True,
     ),
     "kind": st.column_config.SelectboxColumn(
@@ -40,8 +48,11 @@ _CONFIG: Any = {
     "categories": st.column_config.TextColumn(
         "categories", help="All that are possible, with commas; of ordinal ones from the lowest."
     ),
-    "weight": st.column_config.NumberColumn(
-        "weight", width="small", min_value=0.0, help="Share of ε."
+    "budget_share": st.column_config.NumberColumn(
+        "budget share",
+        width="small",
+        min_value=0.0,
+        help="Share of ε, relative to the other attributes.",
     ),
     "method": st.column_config.SelectboxColumn(
         "method", options=list(METHODS), help="Empty: the one chosen below."
@@ -124,5 +135,5 @@ def _label(column: ColumnMeta | None) -> str | None:
     return ": ".join(filter(None, (column.label, values))) or None
 
 
-def _without_blanks(row: Row) -> Row:
+def _without_blanks(row: RowCells) -> RowCells:
     return {name: None if cell == "" else cell for name, cell in row.items()}

@@ -8,7 +8,7 @@ import polars as pl
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from microveil.app.attributes import Row
+from microveil.app.attributes import RowCells
 from microveil.app.upload import Upload
 from microveil.formats import LoadedTable
 from microveil.plan.plan import Plan
@@ -47,7 +47,7 @@ class Chosen:
 class Edited:
     """The edited table of attributes, and where to say what is wrong with it."""
 
-    rows: list[Row]
+    rows: list[RowCells]
     place: DeltaGenerator
 
 

@@ -19,9 +19,11 @@ from rich.progress import Progress
 from rich.segment import Segment
 
 from microveil.cli.options import (
-    Engine,
-    KeyOf,
-    Known,
+    QUASI_IDENTIFIER,
+    EngineOption,
+    EpsilonsTried,
+    KeyFile,
+    KnownColumns,
     LedgerOf,
     Master,
     OutputPlace,
@@ -30,22 +32,12 @@ from microveil.cli.options import (
     Quiet,
     Report,
     Seed,
-    Target,
-    Tried,
+    TargetColumn,
     parse_domains,
-    parse_k,
+    plan_flags,
     reads,
 )
 from microveil.cli.processes import hide_passwords
-from microveil.core.choices import (
-    DEFAULT_METHOD,
-    GuaranteeName,
-    MethodName,
-    Missing,
-    Partition,
-    Pooling,
-    Post,
-)
 from microveil.errors import MicroveilError, PlanError, defect, visible
 
 if TYPE_CHECKING:
@@ -138,7 +130,7 @@ def _check_plan(path: Path, data: "Source", *, quiet: bool) -> None:
 @reads("data")
 def risk(
     data: "Source",
-    key: Annotated[list[str], typer.Option(help="A column that others may know of a person.")],
+    quasi_identifier: Annotated[list[str], QUASI_IDENTIFIER],
     weight: Annotated[
         str | None, typer.Option(help="A column of sampling weights, by default the plan's.")
     ] = None,
@@ -173,7 +165,7 @@ def risk(
     found = {
         name: risk(
             table,
-            keys=key,
+            keys=quasi_identifier,
             weight=weight,
             household=household,
             sensitive=sensitive or (),
@@ -192,54 +184,13 @@ def risk(
 
 @app.command()
 @reads("data", "A file, the address of a database, or for Spark any place with Parquet.")
+@plan_flags()
 def protect(
     data: "Source",
     output: OutputPlace,
     plan: Annotated[Path | None, typer.Option(help="A plan in TOML.")] = None,
-    epsilon: Annotated[float | None, typer.Option(help="Privacy budget of a person.")] = None,
-    method: Annotated[
-        MethodName | None, typer.Option(help=f"Method, by default {DEFAULT_METHOD}.")
-    ] = None,
-    k: Annotated[
-        str | None, typer.Option("--k", help='Records in a cluster, by default 10; or "auto".')
-    ] = None,
-    partition: Annotated[
-        Partition | None, typer.Option(help="Where clusters end, by default fixed.")
-    ] = None,
-    trim: Annotated[
-        float | None,
-        typer.Option(help="Share of a cluster to leave out at each end, by default 0; 0.1 say."),
-    ] = None,
-    post: Annotated[
-        Post | None, typer.Option(help="What becomes of masked values, by default auto.")
-    ] = None,
-    anonymity: Annotated[
-        int | None,
-        typer.Option(help="Records in a joint cluster of pooled values, by default 0: no pooling."),
-    ] = None,
-    pooling: Annotated[
-        Pooling | None, typer.Option(help="How values are pooled, by default exchange.")
-    ] = None,
-    guarantee: Annotated[
-        GuaranteeName | None,
-        typer.Option(help="What epsilon covers, by default fixed-clusters."),
-    ] = None,
-    missing: Annotated[
-        Missing | None, typer.Option(help="Missing values: by default an error.")
-    ] = None,
-    records_per_person: Annotated[
-        int | None, typer.Option(help="The most records one person or unit has, by default 1.")
-    ] = None,
-    unit: Annotated[
-        str | None,
-        typer.Option(help="A dropped column that says which records are of one unit."),
-    ] = None,
-    within: Annotated[
-        list[str] | None, typer.Option(help="A column of strata that clusters do not cross.")
-    ] = None,
-    domain_from_data: Annotated[
-        bool, typer.Option("--domain-from-data", help="Read undeclared domains from the data.")
-    ] = False,
+    *,
+    settings: dict[str, Any],
     drop: Annotated[list[str] | None, typer.Option(help="An identifier to drop.")] = None,
     keep: Annotated[list[str] | None, typer.Option(help="A column to publish as it is.")] = None,
     domain: Annotated[
@@ -254,16 +205,16 @@ def protect(
     keep_order: Annotated[
         bool, typer.Option("--keep-order", help="Keep the order of rows, instead of a random one.")
     ] = False,
-    known: Known = None,
+    known: KnownColumns = None,
     people: People = 1.0,
     no_verdict: Annotated[
         bool, typer.Option("--no-verdict", help="Do not measure the release before writing it.")
     ] = False,
-    engine: Engine = "memory",
+    engine: EngineOption = "memory",
     master: Master = None,
     report: Report = None,
     ledger: LedgerOf = None,
-    key: KeyOf = None,
+    key_file: KeyFile = None,
     seed: Seed = None,
     overwrite: Overwrite = False,
     quiet: Quiet = False,
@@ -279,7 +230,7 @@ def protect(
     from microveil.cli.screens_of_commands import show_verdict
     from microveil.judge.verdict import Verdict
     from microveil.plan.flags import plan_for_columns, settings_from_file, with_scenario
-    from microveil.plan.plan import read_text
+    from microveil.plan.plan import read_plan_text
     from microveil.plan.problems import located
     from microveil.release.key import key_of
     from microveil.release.ledger import check_left
@@ -292,32 +243,27 @@ def protect(
         data, output, engine=engine, master=master, detail=detail, keep_order=keep_order,
         overwrite=overwrite, report=report,
     )  # fmt: skip
-    settings: dict[str, Any] = {
-        "epsilon": epsilon, "method": method, "k": parse_k(k), "partition": partition,
-        "trim": trim, "post": post, "anonymity": anonymity, "pooling": pooling,
-        "guarantee": guarantee, "missing": missing,
-        "records_per_person": records_per_person, "unit": unit, "within": within or None,
-        "domain_from_data": domain_from_data or None,
-        "na": data.na or None, "dates": data.dates,
-    }  # fmt: skip
-    settings = {name: value for name, value in settings.items() if value is not None}
+    settings |= {"na": data.na} if data.na else {}
+    settings |= {"dates": data.dates} if data.dates else {}
     roles: dict[str, Any] = {
         "drop": drop or [], "keep": keep or [], "nominal": nominal or [],
         "domains": parse_domains(domain or []),
     }  # fmt: skip
     judge = not no_verdict and not quiet
-    text = None if plan is None else read_text(plan)
+    text = None if plan is None else read_plan_text(plan)
     with located(text, elsewhere=settings), _progress(quiet=quiet) as progress:
         if plan is not None:
             chosen = job.plan(settings_from_file(plan, **roles, **settings))
-        elif epsilon is None:
+        elif "epsilon" not in settings:
             raise PlanError("give a plan with --plan, or a privacy budget with --epsilon")
         else:
             chosen = plan_for_columns(job.columns(roles["keep"]), **roles, **settings)
         chosen = with_scenario(chosen, known or (), people)
-        key_of(chosen, key, seed).check_apart(output)
+        key_of(chosen, key_file, seed).check_apart(output)
         check_left(chosen, ledger, seed)
-        done = job.run(chosen, ledger=ledger, key=key, seed=seed, judge=judge, progress=progress)
+        done = job.run(
+            chosen, ledger=ledger, key=key_file, seed=seed, judge=judge, progress=progress
+        )
     written, certificate = done.written, done.written.certified
     stamp = show_stamp(certificate)
     if stamp:
@@ -398,8 +344,8 @@ def certificate(
     if read.file and protected and sha256_of(protected) != read.file.sha256:
         raise MicroveilError(
             f"{protected}: the file is not the one this certificate was written for: they "
-            "belong to different releases, or the file was changed; protect the table again, or put "
-            "the matching files together"
+            "belong to different releases, or the file was changed; protect the table again, or "
+            "put the matching files together"
         )
     _say(show_certificate(read))
     if protected:
@@ -424,13 +370,11 @@ def evaluate(
     aligned: Annotated[
         bool, typer.Option("--aligned", help="The release was written with --keep-order.")
     ] = False,
-    target: Target = None,
-    quasi_identifier: Annotated[
-        list[str] | None, typer.Option(help="A released column that others may know.")
-    ] = None,
-    known: Known = None,
+    target: TargetColumn = None,
+    quasi_identifier: Annotated[list[str] | None, QUASI_IDENTIFIER] = None,
+    known: KnownColumns = None,
     people: People = 1.0,
-    engine: Engine = "memory",
+    engine: EngineOption = "memory",
     master: Master = None,
     json: Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")] = False,
     report: Report = None,
@@ -495,10 +439,10 @@ def audit(
     Nothing is written. What it prints is a function of the data: keep it private.
     """
     from microveil.lab.audit import audit
-    from microveil.plan.plan import Plan, read_text
+    from microveil.plan.plan import Plan, read_plan_text
     from microveil.plan.problems import located
 
-    with located(read_text(plan)), _progress(quiet=False) as progress:
+    with located(read_plan_text(plan)), _progress(quiet=False) as progress:
         outcome = audit(
             data,
             Plan.read(plan),
@@ -520,8 +464,8 @@ def explore(
     plan: Annotated[
         Path | None, typer.Option(help="A plan in TOML, for its roles and domains.")
     ] = None,
-    target: Target = None,
-    epsilon: Tried = None,
+    target: TargetColumn = None,
+    epsilon: EpsilonsTried = None,
     max_linkage: Annotated[
         float, typer.Option(help="The largest share of rows that an attack may link.")
     ] = 0.1,
@@ -547,7 +491,7 @@ def explore(
     """
     from microveil.formats import check_output, moved_into_place
     from microveil.judge.explore import explore
-    from microveil.plan.plan import Plan, read_text
+    from microveil.plan.plan import Plan, read_plan_text
     from microveil.plan.problems import located
 
     wanted = {path: ending for path, ending in ((output, ".toml"), (svg, ".svg")) if path}
@@ -555,7 +499,7 @@ def explore(
         check_output(path, overwrite=overwrite, source=data.path, suffixes=(ending,))
     if svg is not None:
         import microveil.show.charts.render  # noqa: F401 - says what to install
-    text = None if plan is None else read_text(plan)
+    text = None if plan is None else read_plan_text(plan)
     with located(text), _progress(quiet=quiet) as progress:
         found = explore(
             data,
@@ -591,8 +535,8 @@ def benchmark(
     plan: Annotated[
         Path | None, typer.Option(help="A plan in TOML, for roles and domains and as a point.")
     ] = None,
-    target: Target = None,
-    epsilon: Tried = None,
+    target: TargetColumn = None,
+    epsilon: EpsilonsTried = None,
     output: Annotated[
         Path, typer.Option("--output", "-o", help="The directory to write to.")
     ] = Path("microveil-benchmark"),
@@ -608,10 +552,10 @@ def benchmark(
     draws is a function of the data: keep it private.
     """
     from microveil.lab.benchmark.results_file import benchmark_all
-    from microveil.plan.plan import Plan, read_text
+    from microveil.plan.plan import Plan, read_plan_text
     from microveil.plan.problems import located
 
-    text = None if plan is None else read_text(plan)
+    text = None if plan is None else read_plan_text(plan)
     with located(text), _progress(quiet=quiet) as progress:
         found, written = benchmark_all(
             data or ["sample"],

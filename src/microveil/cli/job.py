@@ -10,7 +10,7 @@ from microveil.errors import MicroveilError, PlanError
 from microveil.formats import LoadedTable, Source, TableMeta, check_values, load_table, write_text
 from microveil.judge.verdict import Verdict, verdict
 from microveil.plan.plan import Plan
-from microveil.plan.problems import plan_of
+from microveil.plan.problems import plan_from
 from microveil.release.certificate import Certificate
 from microveil.release.dry_run import plan_with
 from microveil.release.ledger import given_back_on_failure
@@ -141,7 +141,7 @@ class _Columnwise:
         return names
 
     def plan(self, settings: Mapping[str, Any]) -> Plan:
-        return plan_of(settings)
+        return plan_from(Plan, settings)
 
     def run(
         self,
@@ -210,7 +210,7 @@ class _OnSpark:
         return list(self._table.columns)
 
     def plan(self, settings: Mapping[str, Any]) -> Plan:
-        return plan_of(settings)
+        return plan_from(Plan, settings)
 
     def run(
         self,

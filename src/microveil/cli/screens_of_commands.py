@@ -95,7 +95,7 @@ _ROLES = {
     "confidential": ("masked", ""),
     "identifier": ("dropped", "bold red"),
     "kept": ("kept", "yellow"),
-    "weight": ("weight", "yellow"),
+    "sampling_weight": ("sampling weight", "yellow"),
     "derived": ("derived", "cyan"),
 }
 """What a role does to a column, and its style."""
@@ -123,7 +123,7 @@ def lost_of(proposed: Proposed) -> str:
         for role, what in (
             ("identifier", "Dropped"),
             ("kept", "Published as they are"),
-            ("weight", "Sampling weight, published as it is"),
+            ("sampling_weight", "Sampling weight, published as it is"),
         )
         if role in by_role
     ]

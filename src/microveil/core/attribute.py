@@ -13,7 +13,7 @@ NumericKind = Literal["integer", "real"]
 CategoryKind = Literal["nominal", "ordinal"]
 AttributeKind = NumericKind | CategoryKind
 Category = str | bool | int
-Unit = Literal["day", "hour", "minute", "second", "microsecond"]
+TimeStep = Literal["day", "hour", "minute", "second", "microsecond"]
 DomainSource = Literal["declared", "data", "none"]
 GridSource = Literal["declared", "data", "default"]
 
@@ -72,7 +72,7 @@ class NumericSettings(_Settings):
     published_upper: float
     decimals: int | None
     quantum: float
-    unit: Unit | None
+    time_step: TimeStep | None
     grid: Grid
     grid_source: GridSource
     type_from_data: bool

@@ -29,8 +29,6 @@ class Guarantee:
 
     Attributes
     ----------
-    label
-        What it is, for a list to choose from.
     level
         The level at which ε is enforced.
     allows_chosen_clusters
@@ -38,7 +36,6 @@ class Guarantee:
     """
 
     name: GuaranteeName
-    label: str
     level: Literal[1, 2]
     allows_chosen_clusters: bool
 
@@ -48,13 +45,11 @@ GUARANTEES: dict[GuaranteeName, Guarantee] = {
     for row in (
         Guarantee(
             "fixed-clusters",
-            label="fixed clusters: ε holds while clusters stay as they are",
             level=1,
             allows_chosen_clusters=True,
         ),
         Guarantee(
             "re-clustered",
-            label="re-clustered: ε holds when clusters are formed again (iDP: noise scales fixed)",
             level=2,
             allows_chosen_clusters=False,
         ),
@@ -108,8 +103,6 @@ class Method:
 
     Attributes
     ----------
-    label
-        What it is, for a list to choose from.
     centroid
         The centroids of summaries, after their sums have moved.
     calibration, fixed, reclustered
@@ -130,7 +123,6 @@ class Method:
 
     name: MethodName
     promise: Promise
-    label: str
     clustered: bool
     least_k: int
     needs_domain: bool
@@ -161,7 +153,6 @@ METHODS: dict[MethodName, Method] = {
         Method(
             "iDP-CBLS",
             _IDP,
-            label="least noise, needs no domain",
             clustered=True,
             least_k=3,
             needs_domain=False,
@@ -178,7 +169,6 @@ METHODS: dict[MethodName, Method] = {
         Method(
             "iDP-LS",
             _IDP,
-            label="noise follows this table's domain",
             clustered=True,
             least_k=1,
             needs_domain=True,
@@ -195,7 +185,6 @@ METHODS: dict[MethodName, Method] = {
         Method(
             "DP-UM",
             _DP,
-            label="differential privacy, on clusters",
             clustered=True,
             least_k=1,
             needs_domain=True,
@@ -212,7 +201,6 @@ METHODS: dict[MethodName, Method] = {
         Method(
             "DP",
             _DP,
-            label="differential privacy, on every value",
             clustered=False,
             least_k=1,
             needs_domain=True,

@@ -27,7 +27,7 @@ from microveil.core.attribute import (
     CategorySettings,
     DomainSource,
     GridSource,
-    Unit,
+    TimeStep,
 )
 from microveil.core.choices import GuaranteeName, MethodName, Missing, Partition, Pooling, Post
 from microveil.core.pooling import Pool
@@ -99,7 +99,7 @@ class MaskedAttribute(_Entry):
     ] = False
     categories: Annotated[int | None, Field(description="how many are declared; null if none are")]
     time_step: Annotated[
-        Unit | None, Field(description="masked dates and times are multiples of it")
+        TimeStep | None, Field(description="masked dates and times are multiples of it")
     ]
     domain: DomainSource
     grid_step: Annotated[
@@ -379,7 +379,7 @@ def _entry(settings: AttributeSettings, plan: Plan) -> MaskedAttribute:
         **common,
         trim=settings.trim if method.pulls_in else None,
         categories=None,
-        time_step=settings.unit,
+        time_step=settings.time_step,
         grid=settings.grid_source,
         grid_step=None if settings.grid_source == "data" else settings.grid.step,
     )

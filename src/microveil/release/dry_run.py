@@ -8,7 +8,7 @@ from microveil.engines.base import OpenTable
 from microveil.engines.memory import memory_table
 from microveil.errors import DataError, MicroveilError, PlanError, Problems, all_of, noted
 from microveil.formats import load_table
-from microveil.plan.plan import Plan, parse_settings, read_text
+from microveil.plan.plan import Plan, parse_settings, read_plan_text
 from microveil.plan.problems import located, not_said, plan_and_problems
 from microveil.release.budget_shares import warn_of_small_shares
 from microveil.release.protect import require_plan
@@ -44,8 +44,8 @@ def check(data: UserTable, plan: Plan | str | Path) -> tuple[MicroveilError, ...
     """
     try:
         if isinstance(plan, str | Path):
-            with located(read_text(plan)):
-                fit(plan_with(parse_settings(read_text(plan), Path(plan).parent), data), data)
+            with located(read_plan_text(plan)):
+                fit(plan_with(parse_settings(read_plan_text(plan), Path(plan).parent), data), data)
         else:
             require_plan(plan)
             fit(plan, data)
@@ -56,7 +56,7 @@ def check(data: UserTable, plan: Plan | str | Path) -> tuple[MicroveilError, ...
 
 def plan_with(settings: Mapping[str, Any], data: UserTable | None) -> Plan:
     """Make a plan of settings; if they are wrong, say also what does not fit the table."""
-    plan, found = plan_and_problems(settings)
+    plan, found = plan_and_problems(Plan, settings)
     if plan is not None and not found:
         return plan
     problems = Problems()

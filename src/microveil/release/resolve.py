@@ -17,8 +17,8 @@ from microveil.core.pooling import Pool
 from microveil.engines.base import Facts, OpenTable, Preparation
 from microveil.errors import DataError, Problems, few
 from microveil.plan.groups import Group
+from microveil.plan.parts import did_you_mean
 from microveil.plan.plan import Plan
-from microveil.plan.roles import did_you_mean
 from microveil.plan.rules import parse, pooled_together
 from microveil.release.notes import Note, notes_of_plan, warn_of
 from microveil.release.resolve_categories import resolve_categories
@@ -181,7 +181,7 @@ def _check_people(plan: Plan, table: OpenTable, problems: Problems) -> None:
 
 def _shares(plan: Plan) -> dict[str, float]:
     """Return each attribute's share of the budget."""
-    weights = [attribute.weight for attribute in plan.confidential.values()]
+    weights = [attribute.budget_share for attribute in plan.confidential.values()]
     return dict(zip(plan.confidential, budget_shares(plan.epsilon, weights), strict=True))
 
 

@@ -27,7 +27,7 @@ from microveil.errors import DataError, PlanError, Problems
 from microveil.plan.plan import Plan
 from microveil.plan.roles import Confidential
 from microveil.release.missing import all_missing, check_missing
-from microveil.release.temporal import number_of, quantum, unit_of
+from microveil.release.temporal import number_of, quantum, time_step_of
 
 _FEWEST_STEPS = 4_096
 """What the default grid must leave of the range of values, so that rounding to it does no harm."""
@@ -81,7 +81,7 @@ def check_numeric(name: str, attribute: Confidential, table: OpenTable) -> None:
         )
     if attribute.round_to is not None and column.clock is not None:
         raise DataError(
-            f"round_to is for numbers, found {column.type_name}; use unit",
+            f"round_to is for numbers, found {column.type_name}; use time_step",
             attribute=name,
             setting="round_to",
         )
@@ -109,7 +109,7 @@ def resolve_numbers(
     """Check the values against the plan, and decide on domain, noise grid and published range."""
     attribute, method, column = plan.confidential[name], common["method"], table.columns[name]
     kind: NumericKind = attribute.kind or column.kind or "real"  # type: ignore[assignment]
-    unit = unit_of(name, attribute.unit, column)
+    time_step = time_step_of(name, attribute.time_step, column)
     if attribute.decimals is None and attribute.resolution is None and column.decimals is not None:
         attribute = attribute.model_copy(update={"decimals": min(column.decimals, MOST_DECIMALS)})
     marks = plan.read_from_data(name)
@@ -128,7 +128,7 @@ def resolve_numbers(
     if method.needs_domain and domain_source == "none":
         domain_source = "data"
         lower, upper = _domain_from_data(name, method, lower, upper, facts)
-    step = quantum(unit, column)
+    step = quantum(time_step, column)
     grid, grid_source = _grid(name, attribute, step, (lower, upper), table)
     marked = marks & {"decimals", "resolution", "lower", "upper"}
     if domain_source == "data" or (marked and not known_domain):
@@ -146,7 +146,7 @@ def resolve_numbers(
         post=_post(plan, method, partition=common["partition"], chosen=common["k_chosen"]),
         lower=lower, upper=upper, domain_source=domain_source,
         published_lower=published[0], published_upper=published[1], decimals=attribute.decimals,
-        quantum=step, unit=unit, grid=grid, grid_source=grid_source,
+        quantum=step, time_step=time_step, grid=grid, grid_source=grid_source,
         type_from_data=type_from_data,
     )  # fmt: skip
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from microveil.core.accounting import budget_shares
-from microveil.plan.differences import in_words, settings_of, settings_of_plan
+from microveil.plan.differences import setting_in_words, settings_of, settings_of_plan
 from microveil.show.screens import MOST_BARS, Summary
 
 if TYPE_CHECKING:
@@ -29,13 +29,13 @@ def plan_screen(plan: "Plan") -> Summary:
 
 
 def _written(settings: Mapping[str, object]) -> str:
-    return ", ".join(in_words(name, value) for name, value in settings.items())
+    return ", ".join(setting_in_words(name, value) for name, value in settings.items())
 
 
 def _chart(plan: "Plan") -> "alt.LayerChart":
     from microveil.show.charts.overviews import amounts
 
-    weights = [attribute.weight for attribute in plan.confidential.values()]
+    weights = [attribute.budget_share for attribute in plan.confidential.values()]
     shares = budget_shares(plan.epsilon, weights)[:MOST_BARS]
     names = list(plan.confidential)[:MOST_BARS]
     return amounts(names, shares, title="share of ε", description="How ε is shared by attributes")

@@ -358,7 +358,7 @@ def test_rules_are_kept_and_weights_stay_as_they_are(run_on: RunOn) -> None:
         {"a": RANDOM.integers(0, 500, 200), "b": RANDOM.integers(0, 500, 200),
          "w": RANDOM.integers(1, 9, 200) / 2}
     ).with_columns(t=pl.col("a") + pl.col("b"))  # fmt: skip
-    roles = {"a": DOMAIN, "b": DOMAIN, "t": DOMAIN, "w": "weight"}
+    roles = {"a": DOMAIN, "b": DOMAIN, "t": DOMAIN, "w": "sampling_weight"}
     rules = ["a + b == t", "w <= a"]
     with pytest.warns(PrivacyWarning, match="sampling weights"):
         outcome = run_on(table, Plan(epsilon=1, k=5, anonymity=5, rules=rules, attributes=roles))

@@ -306,7 +306,7 @@ NEVER_BOTH = pl.DataFrame(
         (TABLE, {"target": ["x"] * RECORDS}, DataError, r"from 2 to 50 classes, found 1;"),
         (TABLE, {"target": "name"}, DataError, r"from 2 to 50 classes, found 120;"),
         (TABLE, {"target": [0, 1]}, DataError, r"one class for each of the 120"),
-        (TABLE.select("name"), {}, DataError, r"the table: no column holds what could"),
+        (TABLE.select("name"), {}, DataError, r"the table: no column can be protected"),
         (
             TABLE.select("name"),
             {"plan": PLAN},

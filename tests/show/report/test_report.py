@@ -18,9 +18,9 @@ import numpy as np
 import polars as pl
 import pytest
 
-from microveil import Certificate, Confidential, Plan, evaluate, protect
+from microveil import Certificate, Confidential, Plan, Scenario, evaluate, protect
 from microveil.compare import examined, pairing
-from microveil.compare.paired_columns import compare
+from microveil.compare.paired_columns import compare_columns
 from microveil.compare.reasons import why_not
 from microveil.errors import FileError, visible
 from microveil.formats import load_table
@@ -233,9 +233,9 @@ def test_it_says_whether_the_release_passes_and_what_to_change() -> None:
 
 def test_scenarios_are_side_by_side_the_worst_first() -> None:
     table = people(200).select("age", "region").drop_nulls()
-    scenarios = [{"name": "nobody <b>", "known": ["region"]}]
+    scenarios = [Scenario(name="nobody <b>", known=["region"])]
     roles = {"age": "confidential", "region": "kept"}
-    plan = Plan(epsilon=1.0, k=5, attributes=roles, scenarios=scenarios)  # type: ignore[arg-type]
+    plan = Plan(epsilon=1.0, k=5, attributes=roles, scenarios=scenarios)
     text = Page(report(table, protect(table, plan, seed=1), known=["age", "region"])).text
     rows = text[text.index("someone who ...") :]
     places = [rows.index(name) for name in
@@ -347,10 +347,10 @@ def test_evaluate_reads_and_pairs_both_files_once(
 
     def counting_compare(name: str, *tables: Any) -> Any:  # noqa: ANN401
         paired.append(name)
-        return compare(name, *tables)
+        return compare_columns(name, *tables)
 
     monkeypatch.setattr(examined, "load_table", counting_load)
-    monkeypatch.setattr(pairing, "compare", counting_compare)
+    monkeypatch.setattr(pairing, "compare_columns", counting_compare)
     monkeypatch.setattr(
         "microveil.show.report.report_words.next_step_after", lambda _: None
     )  # other plans

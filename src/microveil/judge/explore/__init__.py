@@ -7,7 +7,7 @@ from typing import Any
 
 import narwhals as nw
 
-from microveil.attacks.registry import LOW_LINKAGE
+from microveil.attacks.attack_rows import LOW_LINKAGE
 from microveil.engines.memory import open_table
 from microveil.errors import DataError, PlanError, noted
 from microveil.formats import LoadedTable, load_table, source_of
@@ -100,7 +100,7 @@ def explore(
     base = starting_plan(table, name, plan, target, loaded.meta.described)
     source = source_of(data)
     if source is not None:  # the plan that is recommended reads the file as it was read here
-        base = base.replace(na=source.na or base.na, dates=source.dates or base.dates)
+        base = base.replace(na=tuple(source.na) or base.na, dates=source.dates or base.dates)
     budgets = sorted({float(epsilon) for epsilon in epsilons})
     opened = repeated_table(loaded.data, inferred=loaded.meta.inferred)
     measurer = Measurer(
