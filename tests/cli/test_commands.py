@@ -209,7 +209,7 @@ def test_audit(run: Run) -> None:
     code, out, err = run("audit people.csv --plan plan.toml --runs 200 --seed 1")
     assert (code, err) == (0, "")
     assert "found at least" in out
-    assert "No attack found more than the mechanism should lose." in out.replace("\n", " ")
+    assert "No attack found a larger loss than there should be." in out.replace("\n", " ")
 
 
 def test_reproduce_without_data(run: Run) -> None:

@@ -21,8 +21,8 @@ from microveil.core.isotonic import expected_squares_of_noise
 from microveil.core.kernels.cuts import cheapest_cuts
 from microveil.core.mask import calibrate
 from microveil.core.partition import cut
-from microveil.engines.memory import MemoryEngine
-from microveil.lab.paper.datasets import CENSUS, WINE, DataSet, load
+from microveil.engines.memory import memory_table
+from microveil.lab.paper.datasets import CENSUS, WINE, DataSet, load_data_set
 from microveil.release.resolve import resolve
 from microveil.types import Integers, Reals
 
@@ -33,7 +33,7 @@ values = st.lists(st.integers(0, 100), min_size=3, max_size=13)
 def settings_with(**changes: object) -> NumericSettings:
     table = pl.DataFrame({"x": [0, 50, 100] * 5})
     plan = Plan(epsilon=1.0, k=3, attributes={"x": DOMAIN})
-    (found,) = resolve(plan, MemoryEngine(table)).numeric
+    (found,) = resolve(plan, memory_table(table)).numeric
     return replace(found, **changes)  # type: ignore[arg-type]
 
 
@@ -80,7 +80,7 @@ def test_noise_optimal_is_the_cheapest_of_all_partitions(
         trim=trim,
         post=post,
     )
-    ranked = case.grid.to_units(np.sort(np.array(data, dtype=float)))
+    ranked = case.grid.to_steps(np.sort(np.array(data, dtype=float)))
     every = list(compositions(len(data), 3, 7))
     best = min(cost(ranked, sizes, case, noise=True) for sizes in every)
     ours = cut(ranked, case)
@@ -92,7 +92,7 @@ def test_noise_optimal_is_the_cheapest_of_all_partitions(
 @given(data=values, k=st.integers(2, 4))
 def test_least_squares_is_optimal_microaggregation(data: list[int], k: int) -> None:
     case = settings_with(partition="least-squares", k=k)
-    ranked = case.grid.to_units(np.sort(np.array(data, dtype=float)))
+    ranked = case.grid.to_steps(np.sort(np.array(data, dtype=float)))
     if len(data) < k:
         return
     every = list(compositions(len(data), k, 2 * k - 1))
@@ -202,8 +202,8 @@ def test_small_clusters_first_finds_what_trying_every_size_finds(
 def test_every_attribute_of_real_tables_is_cut_as_by_trying_every_size(
     dataset: DataSet, epsilon: float, paper_data: Path
 ) -> None:
-    for values in load(dataset, paper_data).attributes.to_numpy().T:
-        ranked = np.sort(grid_of_observed(values).to_units(values))
+    for values in load_data_set(dataset, paper_data).attributes.to_numpy().T:
+        ranked = np.sort(grid_of_observed(values).to_steps(values))
         ends = np.array([ranked[0], ranked[-1]], dtype=np.float64)
         for pulled_in, trim, ceiling, inner in (
             (True, 0.0, np.inf, 1.0),
@@ -278,9 +278,9 @@ def test_k_is_the_one_of_least_expected_error() -> None:
     attributes = {"x": Confidential(decimals=3)}
     chosen = protect(table, plan(k="auto", attributes=attributes)).certificate.attributes[0]
     assert chosen.k_from_data
-    engine = MemoryEngine(table)
-    (case,) = resolve(plan(k=3, attributes=attributes), engine).numeric
-    (ranked,) = engine.ranked(case)
+    opened = memory_table(table)
+    (case,) = resolve(plan(k=3, attributes=attributes), opened).numeric
+    (ranked,) = opened.ranked(case)
     errors = {
         k: sum(expected_squares(ranked, replace(case, k=k), clamped=True)) for k in range(3, 251)
     }

@@ -30,7 +30,7 @@ from microveil import (
 )
 from microveil.attacks.one_to_one import one_to_one_linkage
 from microveil.core.choices import Pooling
-from microveil.engines.memory import MemoryEngine
+from microveil.engines.local import LocalTable
 from microveil.show.words.certificate_words import how_hidden, level_statement
 from microveil.show.words.readings import reading
 
@@ -268,13 +268,13 @@ def test_without_clusters_pooling_looks_only_at_masked_values(
     assert (level.enforced, level.epsilon) == (True, 5.0)
     assert "at most 1/8" in level_statement(release.certificate, level)
     seen: list[str] = []
-    units = MemoryEngine.units
+    steps = LocalTable.steps
 
-    def watched(self: MemoryEngine, attribute: Any) -> Any:  # noqa: ANN401
+    def watched(self: LocalTable, attribute: Any) -> Any:  # noqa: ANN401
         seen.append(attribute.name)
-        return units(self, attribute)
+        return steps(self, attribute)
 
-    monkeypatch.setattr(MemoryEngine, "units", watched)
+    monkeypatch.setattr(LocalTable, "steps", watched)
     protect(data, chosen, seed=1)
     assert seen == ["pay", "rent"]  # when they are masked, and not again
 
@@ -370,12 +370,12 @@ def test_more_anonymity_than_records_is_refused_before_any_work() -> None:
 
 
 def test_a_pool_that_went_wrong_is_not_released(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("microveil.engines.memory.exchange", lambda *_: np.roll(np.arange(N), 1))
+    monkeypatch.setattr("microveil.engines.local.exchange", lambda *_: np.roll(np.arange(N), 1))
     with pytest.raises(DataError, match="left its joint cluster; nothing was released"):
         protect(table(), plan(), seed=1)
     monkeypatch.undo()
     monkeypatch.setattr(
-        "microveil.engines.memory.average_numbers", lambda *_: np.arange(float(N))[:25]
+        "microveil.core.pooling.average_numbers", lambda *_: np.arange(float(N))[:25]
     )
     monkeypatch.setattr(
         "microveil.core.pooling.JointClusters.spread", lambda *_: np.arange(float(N))

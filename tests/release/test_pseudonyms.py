@@ -200,14 +200,14 @@ def test_every_number_of_days_is_as_likely() -> None:
 
 def test_what_cannot_be_moved_or_named_is_refused(key: Path) -> None:
     last = VISITS.with_columns(visit=pl.lit(date(9999, 12, 31)))
-    with pytest.raises(DataError, match="would leave the calendar"):
+    with pytest.raises(DataError, match="would fall outside the calendar"):
         protect(last, MOVED, key=key)
     unknown = VISITS.with_columns(id=pl.lit(None, dtype=pl.String))
     with pytest.raises(DataError, match=r"'id' is missing in 12 records"):
         protect(unknown, MOVED, key=key)
-    with pytest.raises(DataError, match="only dates and times with a date move"):
+    with pytest.raises(DataError, match="only dates and times with a date can be shifted"):
         protect(VISITS.with_columns(visit=pl.lit("x")), MOVED, key=key)
-    with pytest.raises(DataError, match="found other values; convert it to text"):
+    with pytest.raises(DataError, match="found other values; convert the column to text"):
         protect(VISITS.with_columns(id=pl.col("age") + 0.5), MOVED, key=key)
     with pytest.raises(DataError, match="text or whole numbers, found times"):
         protect(VISITS.with_columns(id=pl.lit(datetime(2020, 1, 1))), MOVED, key=key)

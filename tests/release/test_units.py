@@ -30,7 +30,7 @@ from microveil.compare.pairing import Pair, pair_tables
 from microveil.core.choices import GuaranteeName, MethodName, Pooling
 from microveil.core.joint_units import cluster_units
 from microveil.core.methods import METHODS
-from microveil.core.noise import SeededWords
+from microveil.core.random_words import SeededWords
 from microveil.engines.memory import ReleasedInMemory
 from microveil.errors import noted
 from microveil.judge.explore import explore
@@ -250,11 +250,11 @@ def test_a_wrong_unit_is_the_only_thing_that_is_wrong(unit: object) -> None:
     ("change", "said"),
     [
         (pl.when(pl.col("home") == "h3").then(None).otherwise("home").alias("home"),
-         r"of no unit, since it is missing"),
+         r"the unit is missing in"),
         (pl.int_range(pl.len()).mod(50).alias("income"), r"\d+ units have records with different"),
         (pl.when(pl.int_range(pl.len()) < 9).then(None).otherwise("income").alias("income"),
-         r"\d+ units have records with different values, or have it in some records only"),
-        (pl.col("home").str.slice(0, 2).alias("home"), r"which has up to \d+ records, got "
+         r"\d+ units have records with different values, or with a value in some records only"),
+        (pl.col("home").str.slice(0, 2).alias("home"), r"units have up to \d+ records, got "
          "records_per_person = 4"),
     ],
 )  # fmt: skip

@@ -8,11 +8,11 @@ import narwhals as nw
 import polars as pl
 
 from microveil.core.methods import METHODS
-from microveil.engines.memory import MemoryEngine
+from microveil.engines.memory import memory_table
 from microveil.errors import noted
 from microveil.judge.explore import Exploration, explore
 from microveil.judge.explore.candidates import candidates, starting_plan
-from microveil.judge.explore.repeated import RepeatedEngine
+from microveil.judge.explore.repeated import repeated_table
 from microveil.measures.expected_error import ExpectedError, expected_error, expected_of
 from microveil.plan.plan import Plan
 from microveil.release.choose_k import resolve_and_choose
@@ -41,7 +41,7 @@ class Outlook(NamedTuple):
 def check(table: pl.DataFrame, plan: Plan) -> list[str]:
     """Check the whole table against the plan; return what weakens the guarantee."""
     with noted() as notes:
-        resolve(plan, MemoryEngine(table))
+        resolve(plan, memory_table(table))
     return notes
 
 
@@ -87,13 +87,13 @@ def _frontier(
     table = nw.from_native(records, eager_only=True)
     base = starting_plan(table, "the table", plan, None)
     clustered = METHODS[plan.method].clustered
-    engine = RepeatedEngine(records)
+    opened = repeated_table(records)
     with noted():
         for candidate in candidates(base, table, [epsilon]):
             same = candidate.method == plan.method and candidate.partition == "fixed"
             if same and not candidate.trim:
-                resolved = resolve_and_choose(candidate.replace(trim=plan.trim), engine)
-                error = _typical(expected_of(resolved, engine, clamped=True))
+                resolved = resolve_and_choose(candidate.replace(trim=plan.trim), opened)
+                error = _typical(expected_of(resolved, opened, clamped=True))
                 yield epsilon, candidate.k if clustered else None, error  # type: ignore[misc]
 
 

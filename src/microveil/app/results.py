@@ -13,7 +13,7 @@ from microveil.app.downloads import HAS_REPORT, files_of, report_of
 from microveil.app.figures_table import readings_of, remarks
 from microveil.app.markup import graded, items, message, readings, shares, verdict
 from microveil.app.session_state import KEY, Chosen, Outcome, remember
-from microveil.attacks.registry import LINKAGE
+from microveil.attacks.attack_rows import LINKAGE
 from microveil.errors import MicroveilError, noted
 from microveil.formats import FORMATS, WRITABLE
 from microveil.judge.change import Change

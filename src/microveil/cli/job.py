@@ -191,7 +191,7 @@ class _OnSpark:
         overwrite: bool,
         report: Path | None,
     ) -> None:
-        from microveil.engines.spark.connection import open_session, read_parquet
+        from microveil.engines.spark.connection import open_session, read_with_spark
 
         spark = open_session(master).newSession()  # whose settings are its own
         from microveil.engines.spark.scratch_files import SCRATCH, place
@@ -203,7 +203,7 @@ class _OnSpark:
         store.check(self._places, overwrite=overwrite)
         if spark.conf.get(SCRATCH, None) is None:
             spark.conf.set(SCRATCH, self._places.protected.rpartition("/")[0] or ".")
-        self._table = read_parquet(spark, source)
+        self._table = read_with_spark(spark, source)
         self._data, self._report = data, report
 
     def columns(self, verbatim: list[str]) -> list[str]:  # noqa: ARG002 - Parquet has types
@@ -236,7 +236,7 @@ def tables_on_spark(
     original: Source, protected: str, detail: str | None, master: str | None
 ) -> dict[str, Any]:
     """Open an original, its release and the private detail on Spark, for `evaluate`."""
-    from microveil.engines.spark.connection import open_session, read_parquet
+    from microveil.engines.spark.connection import open_session, read_with_spark
 
     spark = open_session(master).newSession()
     from microveil.engines.spark.scratch_files import place
@@ -244,8 +244,8 @@ def tables_on_spark(
 
     beside = SparkStore(spark).places(protected, detail=True).detail
     return {
-        "original": read_parquet(spark, place(spark, str(original.location))),
-        "release": read_parquet(spark, place(spark, protected)),
+        "original": read_with_spark(spark, place(spark, str(original.location))),
+        "release": read_with_spark(spark, place(spark, protected)),
         "detail": detail or beside,
     }
 

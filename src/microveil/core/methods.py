@@ -11,7 +11,7 @@ from typing import Literal
 from microveil.core.choices import GuaranteeName, MethodName, Post
 from microveil.core.clusters import ClusterSummary
 from microveil.core.sensitivity import (
-    DomainUnits,
+    DomainSteps,
     Reaches,
     cluster_reaches,
     global_reaches,
@@ -20,7 +20,7 @@ from microveil.core.sensitivity import (
 )
 from microveil.types import Integers
 
-Reach = Callable[[ClusterSummary, DomainUnits], Reaches]
+Reach = Callable[[ClusterSummary, DomainSteps], Reaches]
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Literal, Self
 
 from pydantic import StrictBool, StrictInt, StrictStr, field_validator, model_validator
 
-from microveil.core.attribute import Category, Kind, NumericKind, TimeStep
+from microveil.core.attribute import AttributeKind, Category, NumericKind, TimeStep
 from microveil.core.choices import MethodName
 from microveil.core.methods import METHODS
 from microveil.errors import PlanError, Problems
@@ -43,7 +43,7 @@ class Confidential(PlanPart):
     """An attribute that is masked: numbers, dates and times, or categories."""
 
     role: Literal["confidential"] = "confidential"
-    kind: Annotated[Kind | None, Setting(
+    kind: Annotated[AttributeKind | None, Setting(
         help="What the column holds, by default what its type says",
         more="In a CSV file its values decide. Categories need ``\"nominal\"`` or "
         "``\"ordinal\"``.",

@@ -22,11 +22,11 @@ from pydantic import (
 )
 
 from microveil.core.attribute import (
+    AttributeKind,
     AttributeSettings,
     CategorySettings,
     DomainSource,
     GridSource,
-    Kind,
     TimeStep,
 )
 from microveil.core.choices import GuaranteeName, MethodName, Missing, Partition, Pooling, Post
@@ -66,7 +66,7 @@ class MaskedAttribute(_Entry):
     """A confidential attribute and what was done to it."""
 
     name: str
-    kind: Kind
+    kind: AttributeKind
     method: MethodName
     k: Annotated[int | None, Field(description="records in a cluster; null where none are formed")]
     k_from_data: bool

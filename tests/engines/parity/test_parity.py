@@ -11,7 +11,8 @@ from scipy import stats
 
 from microveil import Confidential, DataError, Derived, Plan, PlanError, PrivacyWarning
 from microveil.core.choices import GuaranteeName, MethodName
-from microveil.engines.spark import spark_engine as line
+from microveil.engines.spark import spark_engine
+from microveil.engines.spark import spark_table as line
 from microveil.release.ledger import declare
 from tests.engines.parity.conftest import LACKS, Outcome, RunOn, run_in_memory
 
@@ -326,7 +327,7 @@ def seeded_table() -> tuple[pl.DataFrame, Plan]:
 
 def test_a_seed_repeats_a_release(run_on: RunOn, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(line, "VALUES_PER_TASK", 180)
-    monkeypatch.setattr(line, "_SEEDED_BLOCK", 16)
+    monkeypatch.setattr(spark_engine, "_SEEDED_BLOCK", 16)
     table, plan = seeded_table()
     one, same, other = (run_on(table, plan, seed=seed).data.sort("n") for seed in (1, 1, 2))
     assert one.equals(same)

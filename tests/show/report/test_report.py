@@ -20,7 +20,7 @@ import pytest
 
 from microveil import Certificate, Confidential, Plan, Scenario, evaluate, protect
 from microveil.compare import examined, pairing
-from microveil.compare.paired_columns import compare
+from microveil.compare.paired_columns import compare_columns
 from microveil.compare.reasons import why_not
 from microveil.errors import FileError, visible
 from microveil.formats import load_table
@@ -347,10 +347,10 @@ def test_evaluate_reads_and_pairs_both_files_once(
 
     def counting_compare(name: str, *tables: Any) -> Any:  # noqa: ANN401
         paired.append(name)
-        return compare(name, *tables)
+        return compare_columns(name, *tables)
 
     monkeypatch.setattr(examined, "load_table", counting_load)
-    monkeypatch.setattr(pairing, "compare", counting_compare)
+    monkeypatch.setattr(pairing, "compare_columns", counting_compare)
     monkeypatch.setattr(
         "microveil.show.report.report_words.next_step_after", lambda _: None
     )  # other plans

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from microveil.attacks.registry import LOW_LINKAGE
+from microveil.attacks.attack_rows import LOW_LINKAGE
 from microveil.core.choices import MethodName
 from microveil.core.methods import METHODS
 from microveil.errors import PlanError

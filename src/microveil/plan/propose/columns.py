@@ -14,7 +14,7 @@ import numpy as np
 import polars as pl
 
 from microveil.core.attribute import Category
-from microveil.core.grid import LARGEST_UNITS, MOST_DECIMALS, grid_of_decimals, observed_decimals
+from microveil.core.grid import LARGEST_STEPS, MOST_DECIMALS, grid_of_decimals, observed_decimals
 from microveil.plan.propose.headers import Says, says_sampling_weight, tokens, what_it_says
 from microveil.types import Integers, Reals, UserTable
 
@@ -436,7 +436,7 @@ def _amount(look: ColumnProfile) -> Proposal:
     finite = numbers[np.isfinite(numbers)]
     largest = float(np.abs(finite).max(initial=0.0))
     if look.values.dtype.is_integer():
-        if largest > LARGEST_UNITS * grid_of_decimals(0).step:
+        if largest > LARGEST_STEPS * grid_of_decimals(0).step:
             return Proposal(settings | {"resolution": 1.0}, "large numbers", ("resolution",))
         return Proposal(settings, _MASKED)
     if not len(finite):
@@ -448,14 +448,14 @@ def _amount(look: ColumnProfile) -> Proposal:
         decimals -= 1
     if decimals < MOST_DECIMALS and _fits(largest, decimals):
         return Proposal(settings | {"decimals": decimals}, _MASKED, ("decimals",))
-    finest = int(np.ceil(np.log10(largest / LARGEST_UNITS))) + 1
+    finest = int(np.ceil(np.log10(largest / LARGEST_STEPS))) + 1
     step = float(f"1e{max(-decimals, finest)}")
     return Proposal(settings | {"resolution": step}, _MASKED, ("resolution",))
 
 
 def _fits(largest: float, decimals: int) -> bool:
     """Whether values of so many decimals fit their noise grid."""
-    return largest <= LARGEST_UNITS * grid_of_decimals(decimals).step
+    return largest <= LARGEST_STEPS * grid_of_decimals(decimals).step
 
 
 def _decimals(values: pl.Series, finite: Reals) -> int:

@@ -3,7 +3,7 @@
 import math
 from decimal import ROUND_CEILING, Context
 
-from microveil.attacks.registry import LINKAGE
+from microveil.attacks.attack_rows import LINKAGE
 from microveil.core.methods import METHODS
 from microveil.judge.evaluated import Evaluation
 from microveil.judge.grades import passes
