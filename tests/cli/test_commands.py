@@ -251,7 +251,7 @@ def test_demo_names_the_command_as_it_was_called(
               "there/microveil": "there/microveil", "__main__.py": "microveil"}  # fmt: skip
     for name, shown in called.items():
         monkeypatch.setattr(sys, "argv", [name])
-        assert demo.command() == shown
+        assert demo.own_command() == shown
 
 
 GOOD = f"name,x\na,{VALUE}\nb,2\nc,3\nd,4\n"
