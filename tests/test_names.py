@@ -1,4 +1,4 @@
-"""One name for one thing: no public name and no file name occurs twice, and imports have no knots."""
+"""One name for one thing: no public name or file name occurs twice, and imports have no knots."""
 
 import ast
 from collections import defaultdict
