@@ -11,7 +11,7 @@ from typing import Any
 import polars as pl
 
 from bench.map import FINDINGS
-from microveil.attacks.registry import CONTROLLED, INFORMED
+from microveil.attacks.attack_rows import CONTROLLED, INFORMED
 from microveil.lab.benchmark.map_points import by_attack, points_of_map
 from microveil.lab.benchmark.peers import ANONYMITIES
 from microveil.lab.paper.datasets import DATA_SETS

@@ -29,8 +29,8 @@ from microveil.measures.distances import mean_sse
 from microveil.measures.learning import scores_of
 from microveil.show.charts.canvas import alt
 from microveil.show.charts.render import to_svg
-from microveil.show.charts.risk_map import risk_map
-from microveil.show.charts.series import Place
+from microveil.show.charts.risk_map import draw_risk_map
+from microveil.show.charts.series import PlacedRelease
 from microveil.types import Reals
 
 LIMIT = 0.1
@@ -148,9 +148,11 @@ def _beside(row: Row) -> str:
 
 
 def _map(name: str, rows: list[Row]) -> "alt.LayerChart":
-    places = [Place(_beside(row), row.family, 10**row.log_error, row.linked) for row in rows]
+    places = [
+        PlacedRelease(_beside(row), row.family, 10**row.log_error, row.linked) for row in rows
+    ]
     told = f"{name}: error and worst linkage of releases, pooled and not, and of peers"
-    return risk_map(places, limit=LIMIT, description=told).properties(width=620, title=name)
+    return draw_risk_map(places, limit=LIMIT, description=told).properties(width=620, title=name)
 
 
 if __name__ == "__main__":

@@ -7,7 +7,8 @@ from collections.abc import Callable
 import numpy as np
 import opendp.prelude as dp
 
-from microveil.core.noise import SeededWords, SystemWords, add_discrete_laplace
+from microveil.core.noise import add_discrete_laplace
+from microveil.core.random_words import SeededWords, SystemWords
 
 DRAWS = 2_000_000
 SCALE = 2**30

@@ -7,7 +7,7 @@ import polars as pl
 
 from microveil import Confidential, Plan
 from microveil.core.partition import cut
-from microveil.engines.memory import MemoryEngine
+from microveil.engines.memory import memory_table
 from microveil.release.resolve import resolve
 
 
@@ -24,7 +24,7 @@ def measure(records: int, epsilon: float) -> None:
     roles = {"x": Confidential(lower=0, upper=10**7)}
     plan = Plan.recommended(epsilon=epsilon, anonymity=0, attributes=roles)
     values = np.random.default_rng(1).lognormal(10, 1, records).clip(0, 10**7)
-    engine = MemoryEngine(pl.DataFrame({"x": values}))
+    engine = memory_table(pl.DataFrame({"x": values}))
     (settings,) = resolve(plan, engine).numeric
     cut(engine.ranked(settings)[0][:1000], settings)
     start = time.process_time()

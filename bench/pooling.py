@@ -17,8 +17,8 @@ from microveil.attacks.structure import structure_linkage
 from microveil.core.choices import Pooling
 from microveil.core.joint import cluster_points
 from microveil.core.mdav import joint_clusters, mdav, standardise
-from microveil.core.noise import SystemWords
-from microveil.core.pooling import clusters_of, exchange, holds_the_same
+from microveil.core.pooling import collect_clusters, exchange, holds_the_same
+from microveil.core.random_words import SystemWords
 from microveil.lab.paper.datasets import CENSUS, load_data_set
 from microveil.measures.distances import mean_sse
 from microveil.types import Integers, Reals
@@ -100,7 +100,7 @@ def pool(points: Reals) -> tuple[Integers, int]:
     """Cluster records, exchange every attribute by itself, and check what comes out."""
     words = SystemWords()
     label, blocks = cluster_points(points, K, words)
-    clusters = clusters_of(label)
+    clusters = collect_clusters(label)
     for column in points.T:
         values = np.ascontiguousarray(column)
         released = values[exchange(clusters, words)]

@@ -3,13 +3,15 @@
 Census and Wine Quality, domains [0, 1.5·max], ten runs; log10 of mean SSE in standard deviations.
 """
 
+from typing import Any
+
 from bench.paper import load_with_domains, log_mean_sse
 from microveil.lab.paper.datasets import CENSUS, WINE
-from microveil.plan.plan import Plan, PlanOptions
+from microveil.plan.plan import Plan
 
 EPSILONS = (0.01, 0.1, 1.0)
 PUBLISHED_K = (3, 5, 7, 10, 15, 25, 50, 100, 200)
-LEVERS: dict[str, PlanOptions] = {
+LEVERS: dict[str, dict[str, Any]] = {
     "k chosen": {"k": "auto", "post": "none"},
     "isotonic alone, k = 10": {"k": 10, "post": "isotonic"},
     "penalised isotonic alone, k = 10": {"k": 10, "post": "penalised-isotonic"},

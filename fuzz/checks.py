@@ -11,7 +11,7 @@ import polars as pl
 from polars.testing import assert_frame_equal
 
 from microveil import MicroveilError, Plan
-from microveil.engines.dtypes import column_of, describe, with_gaps
+from microveil.engines.dtypes import column_of, describe, numbers_with_gaps
 from microveil.plan.rules import parse
 from microveil.release.certificate import Certificate
 from microveil.release.release import Release
@@ -106,7 +106,7 @@ def _check_rules(plan: Plan, release: Release, released: pl.DataFrame) -> None:
     columns = {name: describe(dtype) for name, dtype in frame.schema.items()}
     for text, outcome in zip(plan.rules, release.rules, strict=True):
         rule = typed(parse(text), columns)
-        values = {name: with_gaps(column_of(frame, name)) for name in rule.factors}
+        values = {name: numbers_with_gaps(column_of(frame, name)) for name in rule.factors}
         broken = int(rule.broken(values).sum())
         if broken != outcome.released:
             raise Broken("rules", f"broken by {broken} records, not by {outcome.released}")

@@ -138,7 +138,7 @@ def _rule(random: Random, names: list[str]) -> str:
 
 
 def _role(random: Random, column: pl.Series) -> dict[str, Any]:
-    role = random.choice(["confidential"] * 6 + ["kept"] * 3 + ["identifier", "weight"])
+    role = random.choice(["confidential"] * 6 + ["kept"] * 3 + ["identifier", "sampling_weight"])
     if role != "confidential":
         return {"role": role}
     settings: dict[str, Any] = {"role": role}
@@ -152,7 +152,7 @@ def _role(random: Random, column: pl.Series) -> dict[str, Any]:
     if column.dtype.is_float() and random.random() < 0.3:
         settings["decimals"] = random.choice([0, 1, 2, 15])
     own: dict[str, list[Any]] = {
-        "weight": [0.5, 3, 1e-6], "k": [3, 4], "method": [*get_args(MethodName)],
+        "budget_share": [0.5, 3, 1e-6], "k": [3, 4], "method": [*get_args(MethodName)],
     }  # fmt: skip
     return settings | {n: random.choice(of) for n, of in own.items() if random.random() < 0.1}
 

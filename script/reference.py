@@ -26,18 +26,18 @@ from microveil import (
     Kept,
     Plan,
     Pseudonym,
+    SamplingWeight,
     Scenario,
     Shifted,
-    Weight,
 )
-from microveil.attacks.registry import ATTACKS
+from microveil.attacks.attack_rows import ATTACKS
 from microveil.cli.commands import app
 from microveil.compare.figures import Measure
 from microveil.judge.registry import ABOUT, MEASURES
 
 REFERENCE = Path(__file__).parent.parent / "docs" / "reference"
 WIDTH = 80
-ROLES = (Confidential, Identifier, Kept, Derived, Weight, Pseudonym, Shifted)
+ROLES = (Confidential, Identifier, Kept, Derived, SamplingWeight, Pseudonym, Shifted)
 
 COMMANDS_HEAD = """# Commands
 

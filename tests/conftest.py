@@ -2,8 +2,9 @@ import os
 import shlex
 import shutil
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import settings
@@ -12,6 +13,11 @@ from microveil.cli.commands import main
 from microveil.formats import sandbox
 
 Run = Callable[[str], tuple[int, str, str]]
+FLAGS = (
+    "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
+    "--disable-background-networking", "--disable-component-update", "--disable-sync",
+    "--disable-dev-shm-usage", "--window-size=1280,1000",
+)  # fmt: skip
 
 settings.register_profile("microveil", deadline=None)  # machines are noisy: no timed tests
 settings.load_profile("microveil")
@@ -34,13 +40,39 @@ def paper_data() -> Path:
 
 
 @pytest.fixture(scope="session")
-def chromium() -> str:
-    """The path of a Chromium."""
-    names = ("chromium", "chromium-browser", "google-chrome")
-    found = next((path for path in map(shutil.which, names) if path), None)
-    if found is None:
-        pytest.skip(f"no browser: none of {', '.join(names)} is installed")
-    return found
+def driver(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    """Chromium without a window, driven by Selenium, with a profile of its own: started once."""
+    chromium, chromedriver = shutil.which("chromium"), shutil.which("chromedriver")
+    if not chromium or not chromedriver:
+        pytest.skip("no Chromium; on Debian: apt-get install chromium chromium-driver")
+    from selenium import webdriver
+    from selenium.webdriver.chrome.service import Service
+
+    options = webdriver.ChromeOptions()
+    options.binary_location = chromium
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+    for flag in (*FLAGS, f"--user-data-dir={tmp_path_factory.mktemp('profile')}"):
+        options.add_argument(flag)
+    chrome = webdriver.Chrome(options=options, service=Service(chromedriver))
+    try:
+        yield chrome
+    finally:
+        chrome.quit()
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Keep all tests that need the browser on one worker, so that it starts once."""
+    for item in items:
+        if "driver" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.xdist_group("browser"))
+
+
+def without_library(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let a library be missing, and what draws be imported anew."""
+    monkeypatch.setitem(sys.modules, name, None)
+    for module in [*sys.modules]:
+        if module.startswith(("microveil.show.charts", "microveil.show.report")):
+            monkeypatch.delitem(sys.modules, module)
 
 
 @pytest.fixture

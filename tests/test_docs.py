@@ -9,13 +9,13 @@ from microveil.core.accounting import noise_scales, reclustered_loss
 from microveil.core.choices import GuaranteeName, MethodName
 from microveil.core.clusters import cluster_sizes, summarise
 from microveil.core.methods import METHODS
-from microveil.core.sensitivity import DomainUnits
+from microveil.core.sensitivity import DomainSteps
 
 DOCS = Path(__file__).parent.parent / "docs"
 PAGE = (DOCS / "explanation" / "guarantees.md").read_text(encoding="utf-8")
 UNIT = 2**30  # grid steps in one unit of the example: what rounding adds is out of sight
 VALUES = np.array([1, 2, 3, 5, 6, 8, 9, 12, 14, 20]) * UNIT
-DOMAIN = DomainUnits(0, 40 * UNIT)
+DOMAIN = DomainSteps(0, 40 * UNIT)
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ import pytest
 
 from bench.findings import LINKAGES, pages
 from bench.map import FINDINGS
-from microveil.attacks.registry import INFORMED
+from microveil.attacks.attack_rows import INFORMED
 from microveil.lab.benchmark.map_points import by_attack, points_of_map
 from microveil.lab.benchmark.peers import PromiseKind
 

@@ -11,7 +11,7 @@ from rich.cells import cell_len
 
 from microveil import Certificate, Plan, audit, evaluate, explore, protect, risk, verdict
 from microveil.show.certificates import show_certificate
-from microveil.show.screens import Summary, printed
+from microveil.show.screens import ResultScreen, printed
 
 HOSTILE = '<script>alert("a")</script>'
 NAMES = [
@@ -98,6 +98,6 @@ def test_without_what_draws_there_is_a_table(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_long_texts_are_cut() -> None:
-    summary = Summary("t " * 100, ["word " * 400], ("a",), [("x" * 300,)] * 50)
+    summary = ResultScreen("t " * 100, ["word " * 400], ("a",), [("x" * 300,)] * 50)
     assert len(summary.text.splitlines()) == 25
     assert max(map(len, summary.text.splitlines())) == 100

@@ -29,18 +29,18 @@ if TYPE_CHECKING:
     from microveil.measures.classical import risk
     from microveil.measures.classical_result import Risk
     from microveil.measures.expected_error import ExpectedError, expected_error
-    from microveil.plan import (
+    from microveil.plan.groups import Group
+    from microveil.plan.plan import Plan
+    from microveil.plan.roles import (
         Confidential,
         Derived,
-        Group,
         Identifier,
         Kept,
-        Plan,
         Pseudonym,
-        Scenario,
+        SamplingWeight,
         Shifted,
-        Weight,
     )
+    from microveil.plan.scenarios import Scenario
     from microveil.release.certificate import Certificate
     from microveil.release.detail import Detail
     from microveil.release.dry_run import check
@@ -74,12 +74,12 @@ __all__ = [
     "Pseudonym",
     "Release",
     "Risk",
+    "SamplingWeight",
     "Scenario",
     "Shifted",
     "Source",
     "UsefulnessWarning",
     "Verdict",
-    "Weight",
     "__version__",
     "audit",
     "benchmark",
@@ -116,18 +116,18 @@ _HOMES = {
         "judge.verdict": ("Verdict", "verdict"),
         "judge.explore": ("Exploration", "explore"),
         "formats": ("Source",),
-        "plan": (
+        "plan.groups": ("Group",),
+        "plan.plan": ("Plan",),
+        "plan.roles": (
             "Confidential",
             "Derived",
-            "Group",
             "Identifier",
             "Kept",
-            "Plan",
             "Pseudonym",
-            "Scenario",
+            "SamplingWeight",
             "Shifted",
-            "Weight",
         ),
+        "plan.scenarios": ("Scenario",),
         "release.certificate": ("Certificate",),
         "release.dry_run": ("check",),
         "release.detail": ("Detail",),

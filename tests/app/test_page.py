@@ -9,7 +9,7 @@ from streamlit.testing.v1 import AppTest
 
 import microveil.app
 from microveil.app import attacked
-from microveil.attacks.registry import ATTACKS
+from microveil.attacks.attack_rows import ATTACKS
 from microveil.lab.benchmark import Benchmark, attack_beside_others
 from microveil.plan.plan import Plan
 from microveil.plan.sample import people
@@ -18,7 +18,7 @@ from microveil.release.ledger import Ledger, declare
 from microveil.show.words.grading import PUBLISH
 
 PAGE = Path(microveil.app.__file__).with_name("main_page.py")
-SAMPLE = "A sample of made-up people"
+SAMPLE = "A sample of fictitious people"
 
 
 @pytest.fixture
@@ -62,7 +62,7 @@ def test_the_sample_from_start_to_end(page: AppTest) -> None:
     assert "The release passes." in found
     assert PUBLISH in [caption.value for caption in page.caption]
     assert len(said(page, "grade")) == 2
-    widget(page.checkbox, "I also want").check().run()
+    widget(page.checkbox, "Include the private").check().run()
     assert downloads(page)[3] == "Private detail"
 
 
@@ -74,9 +74,9 @@ def test_a_release_that_fails_is_not_for_publication(page: AppTest) -> None:
     assert "does not pass" in found
     assert "add anonymity = 10" in found
     assert PUBLISH not in [caption.value for caption in page.caption]
-    widget(page.multiselect, "Also try").set_value(["age"]).run()
+    widget(page.multiselect, "Also test").set_value(["age"]).run()
     assert any("knows age" in e.proto.body for e in page.get("html"))
-    widget(page.multiselect, "Quasi-identifiers").set_value(["age", "region"]).run()
+    widget(page.multiselect, "Count records").set_value(["age", "region"]).run()
     assert any("share age, region with no other" in e.proto.body for e in page.get("html"))
 
 
@@ -105,7 +105,7 @@ def test_households_and_strata(page: AppTest) -> None:
     widget(page.multiselect, "One value").set_value(["region", "household_income", "rooms"]).run()
     assert said(page, "error") == []
     widget(page.multiselect, "Strata").set_value(["region"]).run()
-    assert any("must be of role kept" in text for text in said(page, "error"))
+    assert any("must have role kept" in text for text in said(page, "error"))
     widget(page.multiselect, "Strata").set_value([]).run()
     widget(page.button, "Protect").click().run()
     bodies = [e.proto.body for e in page.get("html")]
@@ -115,10 +115,10 @@ def test_households_and_strata(page: AppTest) -> None:
 def test_risk_before_protecting(page: AppTest) -> None:
     table = pl.DataFrame({"zip": ["01", "1", "2", "2"], "<b>": [1, 2, 3, 3], "w": [1, 2, 3, 4]})
     upload(page, table)
-    widget(page.multiselect, "Keys").set_value(["zip", "<b>"]).run()
+    widget(page.multiselect, "Quasi-identifiers").set_value(["zip", "<b>"]).run()
     widget(page.selectbox, "Sampling weight").set_value("w").run()
-    (found,) = [e.proto.body for e in page.get("html") if "only ones" in e.proto.body]
-    assert "2 of 4 records (50%) are the only ones with their zip and &lt;b&gt;" in found
+    (found,) = [e.proto.body for e in page.get("html") if "are unique on" in e.proto.body]
+    assert "2 of 4 records (50%) are unique on zip and &lt;b&gt;" in found
     assert "estimated by the weights" in found
     widget(page.multiselect, "Sensitive").set_value(["zip"]).run()
     assert any("given twice" in error for error in said(page, "error"))
@@ -139,7 +139,7 @@ def test_expected_error_follows_the_sliders(page: AppTest) -> None:
 
 
 def test_a_change_after_protecting_is_pointed_out(page: AppTest) -> None:
-    page.radio[0].set_value(SAMPLE).run()
+    upload(page, people(100).select("age", "wages").drop_nulls())
     widget(page.button, "Protect").click().run()
     assert said(page, "note") == []
     widget(page.select_slider, "ε").set_value(0.5).run()
@@ -197,11 +197,11 @@ def test_the_plan_is_a_point_among_attacked_ones(
         return attack_beside_others(data, plan, attacks=(ATTACKS["linkage.nearest"],))
 
     monkeypatch.setattr(attacked, "attack_beside_others", quickly)
-    page.radio[0].set_value(SAMPLE).run()
+    upload(page, people(250).select("age", "wages", "hours").drop_nulls())
     widget(page.button, "Protect").click().run()
     widget(page.button, "Attack this plan").click().run()
     assert not page.exception
-    [found] = [note for note in said(page, "note") if "Your plan, ringed" in note]
+    [found] = [note for note in said(page, "note") if "Your plan is ringed" in note]
     assert "the most successful attack is nearest linkage" in found
     drawn = [chart.proto.spec for chart in page.get("vega_lite_chart")]
     assert any("knows every record but one" in spec for spec in drawn)

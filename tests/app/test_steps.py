@@ -22,16 +22,20 @@ from microveil import (
     MicroveilError,
     Plan,
     PlanError,
-    evaluate,
     protect,
 )
-from microveil.app.attributes import is_about_rows, plan_of, rows_of
-from microveil.app.charts import frontier_chart
-from microveil.app.compare import compare
-from microveil.app.downloads import files_of
+from microveil.app.attributes import edited_plan, is_about_rows, rows_of
+from microveil.app.charts import outlook_chart
+from microveil.app.downloads import release_files
 from microveil.app.edit import _with_labels
 from microveil.app.markup import items, message, readings
-from microveil.app.outlook import check, frontier, outlook, some_records, why_unpredicted
+from microveil.app.outlook import (
+    guarantee_notes,
+    outlook,
+    predicted_frontier,
+    some_records,
+    why_unpredicted,
+)
 from microveil.app.server import options
 from microveil.app.upload import Upload
 from microveil.compare.pairing import pair_tables
@@ -42,7 +46,7 @@ from microveil.plan.groups import Group
 from microveil.plan.propose.proposal import propose_plan
 from microveil.plan.roles import Derived, Kept
 from microveil.plan.sample import people, people_plan
-from microveil.show.report.shapes import shapes
+from microveil.show.shapes import shapes, shapes_of_masked
 
 SCHEMA = people().schema
 SETTINGS = (
@@ -60,27 +64,31 @@ def edited(**cells: object) -> list[dict[str, object]]:
 
 def test_an_untouched_table_is_the_plan_it_came_from() -> None:
     for plan in (people_plan(), Plan.from_toml(propose_plan(people(), "people.csv"))):
-        assert plan_of(rows_of(plan, SCHEMA), plan, SCHEMA) == plan
+        assert edited_plan(rows_of(plan, SCHEMA), plan, SCHEMA) == plan
 
 
 def test_cells_change_what_they_name_and_nothing_else() -> None:
-    plan = plan_of(edited(lower="18", weight=2.0, k="20"), people_plan(), SCHEMA, epsilon=0.5)
+    plan = edited_plan(
+        edited(lower="18", budget_share=2.0, k="20"), people_plan(), SCHEMA, epsilon=0.5
+    )
     assert plan.epsilon == 0.5
-    assert plan.attributes["age"] == Confidential(lower=18, upper=120, weight=2.0, k=20)
+    assert plan.attributes["age"] == Confidential(lower=18, upper=120, budget_share=2.0, k=20)
     others = {name: a for name, a in plan.attributes.items() if name != "age"}
     assert others == {n: a for n, a in people_plan().attributes.items() if n != "age"}
-    assert isinstance(plan_of(edited(role="kept"), people_plan(), SCHEMA).attributes["age"], Kept)
+    assert isinstance(
+        edited_plan(edited(role="kept"), people_plan(), SCHEMA).attributes["age"], Kept
+    )
 
 
 def test_values_are_coded_by_cells_and_roles_without_settings_chosen() -> None:
-    plan = plan_of(edited(upper=None, top="90", round_to="5"), people_plan(), SCHEMA)
+    plan = edited_plan(edited(upper=None, top="90", round_to="5"), people_plan(), SCHEMA)
     assert plan.attributes["age"] == Confidential(lower=0, top=90, round_to=5)
-    assert plan_of(rows_of(plan, SCHEMA), plan, SCHEMA) == plan
+    assert edited_plan(rows_of(plan, SCHEMA), plan, SCHEMA) == plan
     rows = rows_of(plan, SCHEMA)
     assert (rows[2]["upper"], rows[2]["top"]) == (None, "90")
     rows[2]["top"] = None
-    assert plan_of(rows, plan, SCHEMA).attributes["age"] == Confidential(lower=0, round_to=5)
-    weighted = plan_of(edited(role="weight"), people_plan(), SCHEMA)
+    assert edited_plan(rows, plan, SCHEMA).attributes["age"] == Confidential(lower=0, round_to=5)
+    weighted = edited_plan(edited(role="sampling_weight"), people_plan(), SCHEMA)
     assert weighted.sampling_weights == ("age",)
 
 
@@ -89,18 +97,18 @@ def test_groups_and_what_goes_together_are_words() -> None:
     together = [["education", "occupation"]]
     plan = people_plan().replace(anonymity=10, groups=[group], together=together)
     rows = rows_of(plan, SCHEMA)
-    assert plan_of(rows, plan, SCHEMA) == plan
+    assert edited_plan(rows, plan, SCHEMA) == plan
     assert [row["attribute"] for row in rows if row["group"]] == ["age", "wages"]
     for row in rows:
         row["together"] = None
         row["group"] = row["group"] or (
             " money " if row["attribute"] in ("other", "income") else None
         )
-    changed = plan_of(rows, plan, SCHEMA)
+    changed = edited_plan(rows, plan, SCHEMA)
     assert changed.together == ()
     assert [g.attributes for g in changed.groups] == [("age", "wages"), ("other",)]
     assert [g.anonymity for g in changed.groups] == [5, None]
-    assert plan_of(rows, plan, SCHEMA, anonymity=0).groups == ()
+    assert edited_plan(rows, plan, SCHEMA, anonymity=0).groups == ()
 
 
 def test_labels_of_columns_and_values_are_shown() -> None:
@@ -117,7 +125,7 @@ def test_every_type_is_read_as_its_column_has_it() -> None:
     rows[6] |= {"kind": "ordinal", "categories": "0, 1, 2", "lower": None, "upper": None}
     rows[3]["categories"] = 'primary, secondary, "tertiary, or more"'
     rows[11] |= {"role": "derived", "expression": "other + wages"}
-    attributes = plan_of(rows, people_plan(), SCHEMA).attributes
+    attributes = edited_plan(rows, people_plan(), SCHEMA).attributes
     assert attributes["since"].lower == date(1920, 2, 29)  # type: ignore[union-attr]
     assert attributes["children"] == Confidential(kind="ordinal", categories=[0, 1, 2])
     three = ("primary", "secondary", "tertiary, or more")
@@ -131,14 +139,14 @@ def test_every_type_is_read_as_its_column_has_it() -> None:
         ({"lower": "low"}, "attribute 'age': lower must be a number, got 'low'"),
         ({"k": "few"}, "attribute 'age': its own k must be a whole number or \"auto\", got 'few'"),
         ({"lower": "130"}, "attribute 'age': lower must be below upper"),
-        ({"weight": None}, "attribute 'age': weight must be above 0"),
+        ({"budget_share": None}, "attribute 'age': budget_share must be above 0"),
         ({"role": "derived"}, "attribute 'age': "),
         ({"categories": "1, x"}, "attribute 'age': categories must be whole numbers"),
     ],
 )
 def test_a_wrong_cell_is_named(cells: dict[str, object], said: str) -> None:
     with pytest.raises(PlanError) as error:
-        plan_of(edited(**cells), people_plan(), SCHEMA)
+        edited_plan(edited(**cells), people_plan(), SCHEMA)
     assert said in str(error.value)
     assert error.value.attribute == "age"
     assert error.value.setting == ("expression" if "role" in cells else next(iter(cells)))
@@ -169,14 +177,14 @@ def test_an_error_is_shown_where_it_can_be_fixed(
 ) -> None:
     rows = edited(**cells)
     with pytest.raises(MicroveilError) as error:
-        check(people(), plan_of(rows, people_plan(), SCHEMA, **settings))
+        guarantee_notes(people(), edited_plan(rows, people_plan(), SCHEMA, **settings))
     assert is_about_rows(error.value, rows, SETTINGS) == in_rows
 
 
 def test_a_table_without_confidential_attributes_is_fixed_in_the_rows() -> None:
     rows = [{**row, "role": "kept"} for row in rows_of(people_plan(), SCHEMA)]
-    with pytest.raises(PlanError, match="at least one of role confidential") as error:
-        plan_of(rows, people_plan(), SCHEMA)
+    with pytest.raises(PlanError, match="at least one with role confidential") as error:
+        edited_plan(rows, people_plan(), SCHEMA)
     assert is_about_rows(error.value, rows, SETTINGS)
 
 
@@ -186,7 +194,7 @@ def test_what_was_edited_is_no_longer_said_to_come_from_the_data() -> None:
     assert rows[1]["from data"] == "categories"
     rows[1]["categories"] = "North, East, South, West, Abroad"
     rows[10] |= {"lower": "0", "upper": "300"}
-    plan = plan_of(rows, proposed, SCHEMA, missing="drop")
+    plan = edited_plan(rows, proposed, SCHEMA, missing="drop")
     gone = set(proposed.from_data) - set(plan.from_data)
     assert gone == {"region: categories", "missing"}
 
@@ -197,8 +205,8 @@ def test_any_categories_survive_the_table(categories: list[str]) -> None:
     plan = Plan(epsilon=1.0, attributes={"a": attribute})
     schema = {"a": pl.String()}
     rows = rows_of(plan, schema)
-    rows[0]["weight"] = 2.0
-    assert plan_of(rows, plan, schema).attributes["a"].categories == tuple(categories)  # type: ignore[union-attr]
+    rows[0]["budget_share"] = 2.0
+    assert edited_plan(rows, plan, schema).attributes["a"].categories == tuple(categories)  # type: ignore[union-attr]
 
 
 def test_an_upload_is_read_as_a_file_and_leaves_no_trace() -> None:
@@ -222,7 +230,7 @@ def test_kept_columns_are_read_to_the_letter() -> None:
 @pytest.mark.parametrize("ending", [".csv", ".parquet"])
 def test_downloads_belong_together(ending: str, tmp_path: Path) -> None:
     release = protect(people(), people_plan())
-    files = files_of(release, "people.csv", ending)
+    files = release_files(release, "people.csv", ending)
     for name, content in (files.protected, files.certificate, files.detail):
         (tmp_path / name).write_bytes(content)
     certificate = Certificate.read(tmp_path / "people-protected.certificate.json")
@@ -236,7 +244,7 @@ def test_downloads_belong_together(ending: str, tmp_path: Path) -> None:
 def test_shares_before_and_after_add_up() -> None:
     table = people()
     release = protect(table, people_plan(), seed=1)
-    found = {shares.name: shares for shares in compare(table, release)}
+    found = {shape.shares.name: shape.shares for shape in shapes_of_masked(table, release)}
     assert list(found) == [n for n in table.columns if n not in ("person", "region")]
     assert (found["since"].clock, found["education"].labels[0]) == ("date", "primary")
     for shares in found.values():
@@ -244,7 +252,9 @@ def test_shares_before_and_after_add_up() -> None:
         assert sum(shares.before) + outside[0] == pytest.approx(1)
         assert sum(shares.after) + outside[1] == pytest.approx(1)
     assert found["education"].before[0] == (table["education"] == "primary").mean()
-    for shape in shapes(evaluate(table, release).pair):  # what the report draws
+    for shape in shapes(
+        pair_tables(table, release.data, release.detail, release.plan)
+    ):  # what the report draws
         assert shape.shares == found[shape.shares.name]
 
 
@@ -252,17 +262,19 @@ def test_an_attribute_of_a_type_that_is_not_compared_is_not_drawn() -> None:
     table = people().select("age").with_columns(pair=pl.concat_list("age", "age"))
     roles = {"age": Confidential(), "pair": Kept()}
     release = protect(table, Plan(epsilon=1.0, attributes=roles))
-    assert [shares.name for shares in compare(table, release)] == ["age"]
+    assert [shape.shares.name for shape in shapes_of_masked(table, release)] == ["age"]
 
 
 def test_the_chart_of_the_sliders_is_by_k_or_without_clusters_by_epsilon() -> None:
     table, plan = people(), people_plan()
-    by_k = frontier_chart(frontier(table, plan, 1.0), 1.0, 10, 0.3).to_dict()
+    by_k = outlook_chart(predicted_frontier(table, plan, 1.0), 1.0, 10, 0.3).to_dict()
     assert by_k["layer"][0]["encoding"]["x"]["title"].startswith("k, records")
     domains = {n: Confidential(lower=0, upper=200) for n in ("age", "children")}
     plain = Plan(epsilon=1.0, method="DP", attributes=domains)
-    points = pl.concat(frontier(table.select(*domains), plain, epsilon) for epsilon in (0.1, 1.0))
-    by_epsilon = frontier_chart(points, 1.0, None, 0.3).to_dict()
+    points = pl.concat(
+        predicted_frontier(table.select(*domains), plain, epsilon) for epsilon in (0.1, 1.0)
+    )
+    by_epsilon = outlook_chart(points, 1.0, None, 0.3).to_dict()
     assert by_epsilon["layer"][0]["encoding"]["x"]["axis"]["values"] == [0.1, 1.0]
     assert len(by_epsilon["layer"]) == 3  # the plan's own ε is marked
 
@@ -277,7 +289,7 @@ def test_the_outlook_is_what_evaluate_measures(trim: float) -> None:
     measured = mean(mean_sse(*pair.complete_records()) for pair in pairs)
     assert found.error**2 / 7 == pytest.approx(measured, rel=0.25)
     assert found.attributes["attribute"].to_list()[:2] == ["age", "since"]
-    curve = frontier(table, plan, 5.0)
+    curve = predicted_frontier(table, plan, 5.0)
     assert curve.filter(k=10)["error"].item() == pytest.approx(found.error, rel=1e-9)
 
 
@@ -297,7 +309,7 @@ def test_a_large_table_is_predicted_on_some_records() -> None:
 def test_a_domain_from_the_data_is_warned_of() -> None:
     table = pl.DataFrame({"age": [31, 35, 38, 52, 57, 58]})
     plan = Plan(epsilon=1.0, k=3, method="iDP-LS", attributes={"age": "confidential"})
-    assert "the domain was read from the data" in check(table, plan)[0]
+    assert "the domain was read from the data" in guarantee_notes(table, plan)[0]
 
 
 def test_markup_lets_no_markup_through() -> None:
@@ -326,5 +338,5 @@ def test_a_port_that_is_taken_is_refused(run: Callable[[str], tuple[int, str, st
 
 
 def test_a_certificate_is_json() -> None:
-    files = files_of(protect(people(), people_plan()), "people.csv", ".csv")
+    files = release_files(protect(people(), people_plan()), "people.csv", ".csv")
     assert json.loads(files.certificate[1])["file"]["name"] == "people-protected.csv"

@@ -21,7 +21,7 @@ def test_endings_may_be_of_upper_case(
     code, out, err = run(f"protect {source} -o {output} --epsilon 1 --k 3 --keep name --detail")
     assert (code, err) == (0, "")
     assert "does not pass" in out
-    assert "100% of released records have a combination of kept columns" in " ".join(out.split())
+    assert "100% of released rows have a combination of kept columns" in " ".join(out.split())
     released = read_table(Path(output))
     assert sorted(released["name"]) == list("abcdefgh")
     assert released.schema["x"] == pl.Int64

@@ -31,7 +31,7 @@ def counts(monkeypatch: pytest.MonkeyPatch) -> Counter[object]:
 
         monkeypatch.setattr(owner, name, call)
 
-    count(plan_module, "check_plan", lambda _: "plan")
+    count(plan_module, "check_settings", lambda _: "plan")
     count(atomic, "_check_place", lambda path: ("written", path.name))
     for module in (file_formats, protect_file):
         count(module, "check_readable", lambda path: ("read", path.name))
@@ -42,7 +42,7 @@ def counts(monkeypatch: pytest.MonkeyPatch) -> Counter[object]:
 
 
 def write_people() -> None:
-    people().write_csv("people.csv")
+    people(300).write_csv("people.csv")
     Path("plan.toml").write_text(people_plan().to_toml(), encoding="utf-8")
 
 

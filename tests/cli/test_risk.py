@@ -12,14 +12,14 @@ PEOPLE = pl.DataFrame({
     "age": [30, 30, 31, 99], "region": ["north", "north", "south", "south"], "w": [10, 10, 5, 1],
     "home": [1, 1, 2, 2], "income": [1, 2, 3, 918_273],
 })  # fmt: skip
-FLAGS = "--key age --key region --weight w --household home --sensitive income"
+FLAGS = "--quasi-identifier age -q region --weight w --household home --sensitive income"
 
 
 def test_one_table_and_a_sentence(run: Run) -> None:
     PEOPLE.write_csv("people.csv")
     code, out, err = run(f"risk people.csv {FLAGS}")
     assert (code, err) == (0, "")
-    assert "2 of 4 records (50%) are the only ones with their age and region." in out
+    assert "2 of 4 records (50%) are unique on age and region." in out
     for label in ("5-anonymity", "household", "SUDA2", "l-diversity", "t-closeness"):
         assert label in out
     assert "918" not in out
@@ -52,7 +52,7 @@ def test_before_and_after(run: Run) -> None:
 
 def test_mistakes_are_one_line(run: Run) -> None:
     PEOPLE.write_csv("people.csv")
-    code, _, err = run("risk people.csv --key sex")
+    code, _, err = run("risk people.csv --quasi-identifier sex")
     assert code == 1
     assert err == (
         "error: attribute 'sex': is not in people.csv (columns: age, region, w, home, income)\n"
@@ -62,5 +62,5 @@ def test_mistakes_are_one_line(run: Run) -> None:
 
 def test_codes_with_leading_zeros_stay_different(run: Run) -> None:
     Path("people.csv").write_text("code,x\n01,1\n1,2\n", encoding="utf-8")
-    _, out, _ = run("risk people.csv --key code --json")
+    _, out, _ = run("risk people.csv --quasi-identifier code --json")
     assert json.loads(out)["combinations"] == 2

@@ -22,10 +22,10 @@ from microveil.core.accounting import (
 from microveil.core.choices import GuaranteeName, MethodName
 from microveil.core.clusters import ClusterSummary, cluster_sizes, singletons, summarise
 from microveil.core.methods import METHODS
-from microveil.core.sensitivity import DomainUnits, Reaches
+from microveil.core.sensitivity import DomainSteps, Reaches
 from microveil.types import Integers
 
-DOMAIN = DomainUnits(0, 12)
+DOMAIN = DomainSteps(0, 12)
 CLUSTERED: list[MethodName] = ["DP-UM", "iDP-LS", "iDP-CBLS"]
 GUARANTEES: list[GuaranteeName] = ["fixed-clusters", "re-clustered"]
 
@@ -267,7 +267,7 @@ def test_the_held_loss_of_one_cluster_is_the_largest(
 
 def test_reclustering_costs_more_than_epsilon() -> None:
     # Evenly spread values: the smallest record passes the largest, and every cluster shifts.
-    method, domain = METHODS["iDP-CBLS"], DomainUnits(0, 0)
+    method, domain = METHODS["iDP-CBLS"], DomainSteps(0, 0)
     summary = recluster(list(range(0, 12_000_000, 1_000_000)), 3)
     scales = noise_scales(method, summary, domain, 1.0)
     assert reclustered_loss(method, summary, domain, scales) == pytest.approx(4, rel=1e-5)
@@ -275,7 +275,7 @@ def test_reclustering_costs_more_than_epsilon() -> None:
 
 def test_evenly_spread_data_cost_idp_ls_two_ln_two() -> None:
     million, count = 1_000_000, 3000
-    domain = DomainUnits(0, count * million)
+    domain = DomainSteps(0, count * million)
     method, summary = METHODS["iDP-LS"], recluster([i * million for i in range(count)], 3)
     scales = noise_scales(method, summary, domain, 1.0)
     loss = reclustered_loss(method, summary, domain, scales)

@@ -22,8 +22,9 @@ from microveil.core.categories import (
     summarise_categories,
 )
 from microveil.core.clusters import cluster_sizes
-from microveil.core.noise import SeededWords, SystemWords, permute_and_flip, randomised_response
-from microveil.engines.memory import MemoryEngine
+from microveil.core.noise import permute_and_flip, randomised_response
+from microveil.core.random_words import SeededWords, SystemWords
+from microveil.engines.memory import memory_table
 from microveil.release.resolve import resolve
 from microveil.types import Integers, Reals
 
@@ -70,7 +71,7 @@ def settings_of(**settings: Any) -> CategorySettings:  # noqa: ANN401
     attribute = Confidential(kind=settings.pop("kind", "nominal"), categories=names)
     plan = Plan(attributes={"x": attribute}, **settings)
     table = pl.DataFrame({"x": [names[code] for code in codes]})
-    (found,) = resolve(plan, MemoryEngine(table)).categorical
+    (found,) = resolve(plan, memory_table(table)).categorical
     return found
 
 

@@ -8,8 +8,8 @@ from scipy import stats
 
 from microveil.core.grid import Grid
 from microveil.core.kernels import sorting as column_kernels
-from microveil.core.noise import SeededWords
-from microveil.engines.memory import _rank
+from microveil.core.random_words import SeededWords
+from microveil.engines.local import _rank
 from microveil.engines.strata import _shuffle_ties
 from microveil.types import Integers
 
@@ -47,16 +47,16 @@ def test_ranks_of_many_values_and_of_few_bits(values: Integers) -> None:
 
 def test_looking_once_tells_what_looking_five_times_does() -> None:
     values = np.array([3.0, -1.5, np.inf, 7.0, np.nan, 2.5, -np.inf, 8.0])
-    assert column_kernels.look(values, -1.0, 7.0) == (3, 2, 2, -1.5, 8.0)
-    assert column_kernels.look(np.array([np.nan]), 0, 1) == (1, 0, 0, np.inf, -np.inf)
+    assert column_kernels.look_through(values, -1.0, 7.0) == (3, 2, 2, -1.5, 8.0)
+    assert column_kernels.look_through(np.array([np.nan]), 0, 1) == (1, 0, 0, np.inf, -np.inf)
 
 
 @given(st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=40), st.integers(-30, 3))
 def test_units_are_those_of_the_grid(values: list[float], power: int) -> None:
     grid = Grid(2.0**power, origin=2.0**power * 5)
     array = np.array(values)
-    units = column_kernels.to_units(array, grid.step, grid.origin)
-    np.testing.assert_array_equal(units, grid.to_units(array))
+    units = column_kernels.to_steps(array, grid.step, grid.origin)
+    np.testing.assert_array_equal(units, grid.to_steps(array))
 
 
 @given(

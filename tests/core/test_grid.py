@@ -35,14 +35,14 @@ def test_power_of_two_below(value: float) -> None:
 def test_whole_numbers_survive_the_grid(values: list[int]) -> None:
     column = np.array(values, dtype=np.float64)
     for grid in (grid_of_decimals(0), grid_of_domain(-1_000_000, 1_000_000)):
-        assert np.array_equal(grid.to_values(grid.to_units(column)), column)
+        assert np.array_equal(grid.to_values(grid.to_steps(column)), column)
 
 
 @given(st.lists(st.floats(-1e3, 1e3), min_size=2, max_size=20), st.floats(-1e3, 1e3))
 def test_rounding_is_monotone_and_near(values: list[float], lower: float) -> None:
     grid = grid_of_domain(lower, lower + 2e3)
     column = np.sort(np.array(values))
-    units = grid.to_units(column)
+    units = grid.to_steps(column)
     assert np.all(np.diff(units) >= 0)
     assert np.allclose(grid.to_values(units), column, rtol=0, atol=grid.step)
 

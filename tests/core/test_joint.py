@@ -8,9 +8,9 @@ import pytest
 
 from microveil import Confidential, Plan
 from microveil.core.attribute import AttributeSettings, CategorySettings
-from microveil.core.joint import coordinates, points_of
+from microveil.core.joint import coordinates, place_records
 from microveil.core.pooling import Present
-from microveil.engines.memory import MemoryEngine
+from microveil.engines.memory import memory_table
 from microveil.release.resolve import resolve
 from microveil.types import Integers, Reals
 
@@ -30,7 +30,7 @@ def attributes() -> dict[str, AttributeSettings]:
             "job": Confidential(kind="nominal", taxonomy={"one": ["x", "y"], "two": ["z"]}),
         },
     )
-    return {found.name: found for found in resolve(plan, MemoryEngine(table)).attributes}
+    return {found.name: found for found in resolve(plan, memory_table(table)).attributes}
 
 
 def squared_distances(points: Reals) -> Reals:
@@ -74,7 +74,7 @@ def test_all_columns_in_one_table() -> None:
         def column(_: AttributeSettings) -> tuple[Integers, Present]:
             return codes, present
 
-        return points_of(group, len(present), column)
+        return place_records(group, len(present), column)
 
     for present in (PRESENT, everyone):
         expected = np.column_stack([coordinates(codes, one, present) for one in group])

@@ -15,11 +15,11 @@ from microveil.core.accounting import noise_scales, reclustered_bound, recluster
 from microveil.core.choices import DEFAULT_METHOD, GuaranteeName, MethodName
 from microveil.core.clusters import cluster_sizes, singletons, summarise
 from microveil.core.methods import GUARANTEES, METHODS, methods_that
-from microveil.core.sensitivity import DomainUnits
+from microveil.core.sensitivity import DomainSteps
 
 SOURCE = Path(microveil.__file__).parent
-MOST_FILES = 5
-DOMAIN = DomainUnits(0, 2**40)
+MOST_FILES = 6  # with its words in `show.words`
+DOMAIN = DomainSteps(0, 2**40)
 AGREE = np.repeat([3 * 2**36, 5 * 2**36, 9 * 2**36], 4)
 """Three clusters of four equal values each: no record of a cluster moves it by staying in it."""
 

@@ -6,15 +6,9 @@ import pytest
 from scipy import stats
 
 from microveil import Confidential, Plan, protect
-from microveil.core import noise
-from microveil.core.noise import (
-    CUT_OFF,
-    LARGEST_SCALE,
-    SeededWords,
-    SystemWords,
-    add_discrete_laplace,
-    random_order,
-)
+from microveil.core import random_words
+from microveil.core.noise import CUT_OFF, LARGEST_SCALE, add_discrete_laplace
+from microveil.core.random_words import SeededWords, SystemWords, random_order
 from microveil.types import Integers
 
 DRAWS = 200_000
@@ -103,7 +97,7 @@ def test_scales_differ_per_centroid_and_zero_adds_nothing() -> None:
 @pytest.mark.parametrize("most", [1, 13, 1000])
 def test_how_words_are_cut_does_not_matter(most: int, monkeypatch: pytest.MonkeyPatch) -> None:
     whole = draw(1000, 500)
-    monkeypatch.setattr(noise, "_MOST_WORDS", most)
+    monkeypatch.setattr(random_words, "_MOST_WORDS", most)
     assert np.array_equal(draw(1000, 500), whole)
 
 

@@ -13,16 +13,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from microveil.core import noise
-from microveil.core.noise import SeededWords, SystemWords, Words
+from microveil.core import random_words
 from microveil.core.pooling import (
     JointClusters,
     average_categories,
     average_numbers,
-    clusters_of,
+    collect_clusters,
     exchange,
     holds_the_same,
 )
+from microveil.core.random_words import SeededWords, SystemWords, Words
 from microveil.types import Integers
 
 labels = st.lists(st.integers(0, 4), min_size=1, max_size=40).map(
@@ -54,7 +54,7 @@ def every_exchange(clusters: JointClusters) -> Iterator[Integers]:
 def test_every_permutation_within_clusters_comes_from_one_sequence_of_draws(
     label: list[int],
 ) -> None:
-    clusters = clusters_of(np.array(label))
+    clusters = collect_clusters(np.array(label))
     drawn = [tuple(giver.tolist()) for giver in every_exchange(clusters)]
     assert len(set(drawn)) == len(drawn) == prod(map(factorial, clusters.size.tolist()))
     for giver in drawn:
@@ -79,7 +79,7 @@ def test_what_is_released_says_nothing_about_whose_row_is_whose(
 ) -> None:
     # An attacker who knows everybody's values and sees the released rows: the likelihood of what
     # is seen is the same however people are assigned to rows, so the posterior is uniform.
-    clusters = clusters_of(np.zeros(len(table), dtype=np.int64))
+    clusters = collect_clusters(np.zeros(len(table), dtype=np.int64))
     likelihoods = [releases(np.array(rows), clusters) for rows in permutations(table)]
     assert all(likelihood == likelihoods[0] for likelihood in likelihoods)
     assert sum(likelihoods[0].values()) == 1
@@ -90,7 +90,7 @@ def test_what_is_released_says_nothing_about_whose_row_is_whose(
 
 def p_value(shuffle: Callable[[JointClusters, int], Integers], size: int = 4) -> float:
     """Chi-square test that all permutations of clusters are equally likely, over many seeds."""
-    clusters = clusters_of(np.repeat(np.arange(500), size))
+    clusters = collect_clusters(np.repeat(np.arange(500), size))
     counts: Counter[bytes] = Counter()
     for seed in range(20):
         drawn = shuffle(clusters, seed).reshape(-1, size) % size
@@ -126,7 +126,7 @@ def test_permutations_are_uniform_and_the_test_notices_those_that_are_not() -> N
 
 
 def test_clusters_are_shuffled_independently_of_each_other() -> None:
-    clusters = clusters_of(np.repeat(np.arange(20_000), 2))
+    clusters = collect_clusters(np.repeat(np.arange(20_000), 2))
     swapped = exchange(clusters, SeededWords(3))[::2] % 2
     table = np.histogram2d(swapped[::2], swapped[1::2], bins=2)[0]
     assert stats.chisquare(table.ravel()).pvalue > 1e-4
@@ -135,7 +135,7 @@ def test_clusters_are_shuffled_independently_of_each_other() -> None:
 @pytest.mark.parametrize("most", [1, 7, 100])
 def test_how_words_are_cut_does_not_matter(most: int, monkeypatch: pytest.MonkeyPatch) -> None:
     random = np.random.default_rng(5)
-    clusters = clusters_of(np.append(np.arange(30), random.integers(0, 30, 300)))
+    clusters = collect_clusters(np.append(np.arange(30), random.integers(0, 30, 300)))
     codes, present = random.integers(0, 3, 330), random.random(330) < 0.8
 
     def pooled() -> list[list[int]]:
@@ -146,13 +146,13 @@ def test_how_words_are_cut_does_not_matter(most: int, monkeypatch: pytest.Monkey
         return [drawn.tolist() for drawn in (exchange(clusters, SeededWords(1)), *choices)]
 
     whole = pooled()
-    monkeypatch.setattr(noise, "_MOST_WORDS", most)
+    monkeypatch.setattr(random_words, "_MOST_WORDS", most)
     assert pooled() == whole
 
 
 @given(labels, st.integers(0, 9))
 def test_every_cluster_keeps_its_values(label: Integers, seed: int) -> None:
-    clusters = clusters_of(label)
+    clusters = collect_clusters(label)
     assert clusters.size.tolist() == np.bincount(label).tolist()
     assert clusters.order.tolist() == np.argsort(label, kind="stable").tolist()
     assert clusters.smallest == min(Counter(label.tolist()).values())
@@ -165,7 +165,7 @@ def test_every_cluster_keeps_its_values(label: Integers, seed: int) -> None:
 
 
 def test_a_value_that_left_its_cluster_is_noticed() -> None:
-    clusters, values = clusters_of(np.array([0, 0, 1, 1])), np.array([1, 2, 3, 4])
+    clusters, values = collect_clusters(np.array([0, 0, 1, 1])), np.array([1, 2, 3, 4])
     assert holds_the_same(values, np.array([2, 1, 4, 3]), clusters)
     assert not holds_the_same(values, np.array([3, 2, 1, 4]), clusters)
     assert not holds_the_same(values, np.array([1, 1, 3, 4]), clusters)
@@ -174,7 +174,7 @@ def test_a_value_that_left_its_cluster_is_noticed() -> None:
 
 @given(labels, st.integers(0, 99))
 def test_averages_are_those_of_sorted_lists(label: Integers, seed: int) -> None:
-    random, clusters = np.random.default_rng(seed), clusters_of(label)
+    random, clusters = np.random.default_rng(seed), collect_clusters(label)
     codes, present = random.integers(0, 4, len(label)), random.random(len(label)) < 0.6
     means = average_numbers(codes * np.float64(0.1), clusters, present)
     modes, medians = (
@@ -193,7 +193,7 @@ def test_averages_are_those_of_sorted_lists(label: Integers, seed: int) -> None:
 
 
 def test_averages_by_hand() -> None:
-    clusters = clusters_of(np.repeat([0, 1, 2], 4))
+    clusters = collect_clusters(np.repeat([0, 1, 2], 4))
     codes = np.array([1, 1, 1, 1, 0, 2, 2, 3, 3, 3, 0, 0])
     present = np.array([1, 1, 0, 1, 1, 1, 1, 1, 1, 0, 0, 0], dtype=np.bool_)
     # Three equal values keep their last bit: 3 · 0.1 / 3 is more than 0.1 in doubles.
@@ -220,7 +220,7 @@ def test_ties_are_drawn_at_random(
     members: list[int], ordinal: bool, expected: dict[int, float]
 ) -> None:
     count = 20_000
-    clusters = clusters_of(np.repeat(np.arange(count), len(members)))
+    clusters = collect_clusters(np.repeat(np.arange(count), len(members)))
     codes, present = np.tile(members, count), np.ones(count * len(members), dtype=np.bool_)
     chosen = average_categories(codes, clusters, present, SeededWords(1), ordinal=ordinal)
     found = Counter(chosen.tolist())
@@ -231,7 +231,7 @@ def test_ties_are_drawn_at_random(
 
 def test_the_order_of_records_does_not_change_the_last_digit_of_a_mean() -> None:
     values, present = np.array([0.1, 0.7, 1e16, -1e16, 0.3]), np.ones(5, dtype=np.bool_)
-    clusters = clusters_of(np.zeros(5, dtype=np.int64))
+    clusters = collect_clusters(np.zeros(5, dtype=np.int64))
     means = {
         float(average_numbers(values[list(order)], clusters, present)[0])
         for order in permutations(range(5))

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from microveil.core.accounting import fixed_scales
 from microveil.core.clusters import ClusterSummary, summarise
-from microveil.core.sensitivity import DomainUnits, cluster_reaches, global_reaches, local_reaches
+from microveil.core.sensitivity import DomainSteps, cluster_reaches, global_reaches, local_reaches
 
 LOWER, UPPER = 0, 9
 clusters = st.lists(st.integers(LOWER, UPPER), min_size=3, max_size=7)
@@ -31,7 +31,7 @@ def neighbours(values: list[int], replacements: range) -> list[list[int]]:
     ]
 
 
-DOMAIN = DomainUnits(LOWER, UPPER)
+DOMAIN = DomainSteps(LOWER, UPPER)
 
 
 @given(clusters | few_values)
@@ -51,7 +51,7 @@ def test_cluster_reaches_are_the_largest_changes_to_any_value(values: list[int])
 
 
 def test_global_reach_is_the_largest_local_reach() -> None:
-    domain = DomainUnits(0, 4)
+    domain = DomainSteps(0, 4)
     every = [list(values) for values in product(range(5), repeat=3)]
     largest = max(local_reaches(summary_of(values), domain).largest[0] for values in every)
     assert global_reaches(summary_of(every[0]), domain).largest[0] == largest == 4

@@ -87,7 +87,7 @@ def test_bounds_of_lengths_of_time_are_seconds_and_of_decimals_numbers() -> None
         k=5,
         attributes={
             "wage": {"role": "confidential", "lower": 0, "upper": 10_000},
-            "stay": {"role": "confidential", "lower": 0, "upper": 60_000, "unit": "minute"},
+            "stay": {"role": "confidential", "lower": 0, "upper": 60_000, "time_step": "minute"},
             "level": "identifier",
         },
     )
@@ -128,7 +128,7 @@ def test_an_index_that_says_something_is_named_in_a_warning() -> None:
     plan = Plan(epsilon=1.0, attributes={"x": "confidential"})
     protect(data, plan, seed=1)
     protect(data[data["x"] > 3], plan, seed=1)
-    with pytest.warns(FileWarning, match="the index 'person' is left behind.*reset_index"):
+    with pytest.warns(FileWarning, match="the index 'person' is dropped.*reset_index"):
         protect(data.rename_axis("person"), plan, seed=1)
-    with pytest.warns(FileWarning, match="the index, which has no name, is left behind"):
+    with pytest.warns(FileWarning, match="the index, which has no name, is dropped"):
         protect(data.set_index(pd.Index([f"p{n}" for n in range(40)])), plan, seed=1)

@@ -16,7 +16,7 @@ from sklearn.metrics import f1_score
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.preprocessing import OneHotEncoder
 
-from microveil import Confidential, DataError, Evaluation, Plan, Release, evaluate, protect
+from microveil import Confidential, DataError, Evaluation, Group, Plan, Release, evaluate, protect
 from microveil.compare.reasons import why_not
 from microveil.judge.registry import MEASURES
 from microveil.measures.distances import propensity
@@ -66,7 +66,7 @@ JOINT = Plan(
     k=5,
     anonymity=5,
     pooling="average",
-    groups=[["age", "school"], ["job", "smokes"], {"attributes": ["code", "born"], "anonymity": 0}],
+    groups=[["age", "school"], ["job", "smokes"], Group(attributes=["code", "born"], anonymity=0)],
     rules=["age >= 1"],
     attributes={**ATTRIBUTES, "job": Confidential(kind="nominal", taxonomy=JOBS)},
 )

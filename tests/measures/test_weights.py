@@ -17,7 +17,6 @@ from microveil import (
     Plan,
     PlanError,
     PrivacyWarning,
-    Weight,
     evaluate,
     protect,
     protect_file,
@@ -53,7 +52,7 @@ def survey(records: int = 120) -> pl.DataFrame:
     )
 
 
-def plan(weight: object = "weight", **settings: Any) -> Plan:  # noqa: ANN401
+def plan(weight: object = "sampling_weight", **settings: Any) -> Plan:  # noqa: ANN401
     numbers = dict.fromkeys(("income", "spent"), Confidential(lower=0, upper=100_000))
     kinds = dict.fromkeys(("sex", "job"), Confidential(kind="nominal"))
     return Plan(epsilon=1.0, k=5, **settings, attributes={**numbers, **kinds, "w": weight})
@@ -66,7 +65,7 @@ def test_worked_by_hand() -> None:
     assert estimates.variances(values, weights) == pytest.approx([squares])
     # places of the three values: 0, 1·2 + 2·1 = 4, 2·1 + 2·3 = 8, of 8
     assert estimates.quantiles(values[:, 0], weights, (0.25, 0.5, 0.75)).tolist() == [1.5, 2, 4]
-    assert estimates.ranks(np.array([[3.0], [3.0], [1.0]]), weights)[:, 0].tolist() == [
+    assert estimates.weighted_ranks(np.array([[3.0], [3.0], [1.0]]), weights)[:, 0].tolist() == [
         2.5,
         2.5,
         0.5,
@@ -76,7 +75,7 @@ def test_worked_by_hand() -> None:
         np.array([2.0, 2.0]),
         Weights(np.array([1.0, 4.0]), np.array([1.0, 4.0])),
     ) == pytest.approx(1 / 9)
-    assert estimates.shares(np.array([0, 1, 1]), weights, 3).tolist() == [0.25, 0.75, 0]
+    assert estimates.weighted_shares(np.array([0, 1, 1]), weights, 3).tolist() == [0.25, 0.75, 0]
     error = 1.959963984540054 * np.sqrt((1.75**2 + 1.5**2 + 3.25**2) * 3 / 2) / 4
     found = estimates.interval_of_mean(values[:, 0], weights)
     assert found == pytest.approx((2.75 - error, 2.75 + error))
@@ -95,12 +94,12 @@ def test_weighted_estimates_are_those_of_records_repeated_so_often() -> None:
     assert estimates.means(values, weights) == pytest.approx(repeated.mean(axis=0))
     factor = 60 / 59
     assert estimates.variances(values, weights) == pytest.approx(repeated.var(axis=0) * factor)
-    assert estimates.correlations(values, weights) == pytest.approx(
+    assert estimates.weighted_correlations(values, weights) == pytest.approx(
         np.corrcoef(repeated, rowvar=False)
     )
     covariance = np.cov(values, rowvar=False, aweights=weights, ddof=0) * factor
     assert estimates.variances(values, weights) == pytest.approx(np.diag(covariance))
-    ranked, by_weight = utility.ranks(repeated), estimates.ranks(values, weights)
+    ranked, by_weight = utility.ranks(repeated), estimates.weighted_ranks(values, weights)
     assert np.repeat(by_weight, counts, axis=0) + 0.5 == pytest.approx(ranked)
     one, other = random.integers(0, 3, 60), random.integers(0, 4, 60)
     assert categorical.cramers_v(one, other, weights) == pytest.approx(
@@ -198,13 +197,22 @@ def test_a_masked_weight_is_an_attribute_like_others_by_which_estimates_are_weig
 def test_weights_that_cannot_weigh_are_refused(weights: list[object], problem: str) -> None:
     table = pl.DataFrame({"x": range(12), "w": pl.Series([*weights, *weights[-1:] * 9])})
     with pytest.raises(DataError, match=problem) as caught:
-        protect(table, Plan(epsilon=1.0, k=3, attributes={"x": "confidential", "w": "weight"}))
+        protect(
+            table, Plan(epsilon=1.0, k=3, attributes={"x": "confidential", "w": "sampling_weight"})
+        )
     assert caught.value.attribute == "w"
 
 
 def test_plans_with_two_weights_or_one_that_could_become_negative_are_refused() -> None:
     with pytest.raises(PlanError, match="one sampling weight, got 2"):
-        Plan(epsilon=1, attributes={"x": "confidential", "w": "weight", "v": Weight()})
+        Plan(
+            epsilon=1,
+            attributes={
+                "x": "confidential",
+                "w": "sampling_weight",
+                "v": {"role": "sampling_weight"},
+            },
+        )
     with pytest.raises(PlanError, match="needs a lower above 0"):
         Confidential(sampling_weight=True, upper=9)
 
@@ -223,6 +231,6 @@ def test_risk_takes_the_plans_weight(tmp_path: Path) -> None:
     assert by_plan.to_dict() == risk(table, keys=["sex", "job"], weight="w").to_dict()
     table.write_csv(tmp_path / "survey.csv")
     plan().write(tmp_path / "plan.toml")
-    options = ["--key", "sex", "--json", "--plan", str(tmp_path / "plan.toml")]
+    options = ["--quasi-identifier", "sex", "--json", "--plan", str(tmp_path / "plan.toml")]
     shown = CliRunner().invoke(app, ["risk", str(tmp_path / "survey.csv"), *options])
     assert '"weight": "w"' in shown.output

@@ -38,8 +38,8 @@ AGE = {"age": "confidential"}
         ({"method": "DP-UM"}, "attribute 'age': DP-UM needs a declared domain"),
         ({"missing": "skip"}, "plan: missing must be 'error', 'keep' or 'drop', got 'skip'"),
         ({"records_per_person": 0}, "plan: records_per_person must be 1 or more, got 0"),
-        ({"attributes": {}}, "at least one of role confidential"),
-        ({"attributes": {"age": "kept"}}, "at least one of role confidential"),
+        ({"attributes": {}}, "at least one with role confidential"),
+        ({"attributes": {"age": "kept"}}, "at least one with role confidential"),
         ({"attributes": {"age": "secret"}}, "attribute 'age': role must be confidential, ident"),
         ({"attributes": {"age": {"lower": 1}}}, "attribute 'age': role must be confidential"),
     ],
@@ -60,12 +60,12 @@ def test_a_wrong_plan_is_one_clear_message(settings: dict[str, Any], message: st
         ({"lower": 5, "upper": 5}, "lower must be below upper"),
         ({"lower": math.nan}, "lower must be a finite number"),
         ({"upper": math.inf}, "upper must be a finite number"),
-        ({"weight": 0}, "weight must be above 0"),
+        ({"budget_share": 0}, "budget_share must be above 0"),
         ({"resolution": -1.0}, "resolution must be above 0"),
         ({"decimals": 16}, "decimals must be from 0 to 15"),
         ({"decimals": 2, "kind": "integer"}, "decimals are for kind"),
         ({"decimals": 2, "resolution": 0.5}, "resolution and decimals exclude each other"),
-        ({"resolution": 0.5, "lower": 0, "upper": 1}, "resolution has no effect beside lower"),
+        ({"resolution": 0.5, "lower": 0, "upper": 1}, "resolution has no effect with lower"),
         ({"method": "DP", "k": 5, "lower": 0, "upper": 1}, "method DP forms no clusters; remove k"),
         ({"trim": 0.5}, "trim must be 0 or more and below 0.5"),
         ({"trim": float("nan")}, "trim must be 0 or more and below 0.5"),
@@ -97,7 +97,11 @@ ATTRIBUTES = {"age": "confidential", "name": "identifier"}
         ({"attributes": {"age": "secret"}}, "age", "role"),
         ({"attributes": {"age": 5}}, "age", "role"),
         ({"attributes": {"age": {"role": "confidential", "uper": 1}}}, "age", "uper"),
-        ({"attributes": {"age": {"role": "confidential", "weight": 0}}}, "age", "weight"),
+        (
+            {"attributes": {"age": {"role": "confidential", "budget_share": 0}}},
+            "age",
+            "budget_share",
+        ),
         ({"attributes": {**AGE, "x": {"role": "derived", "expression": "y"}}}, "x", "expression"),
         ({"attributes": {**AGE, "x": {"role": "derived"}}}, "x", "expression"),
         ({"k": 2}, "age", "k"),
@@ -211,13 +215,13 @@ reals = st.floats(allow_nan=False, allow_infinity=False, min_value=-1e9, max_val
     name=names,
     epsilon=st.floats(min_value=1e-6, max_value=1e3),
     lower=reals,
-    weight=st.floats(min_value=1e-3, max_value=1e3),
+    share=st.floats(min_value=1e-3, max_value=1e3),
     decimals=st.none() | st.integers(0, 15),
 )
 def test_toml_keeps_a_plan_as_it_is(
-    name: str, epsilon: float, lower: float, weight: float, decimals: int | None
+    name: str, epsilon: float, lower: float, share: float, decimals: int | None
 ) -> None:
-    attribute = Confidential(lower=lower, upper=lower + 1000, weight=weight, decimals=decimals)
+    attribute = Confidential(lower=lower, upper=lower + 1000, budget_share=share, decimals=decimals)
     plan = Plan(epsilon=epsilon, missing="drop", records_per_person=2, attributes={name: attribute})
     assert Plan.from_toml(plan.to_toml()) == plan
 
@@ -417,7 +421,7 @@ def test_what_is_different_in_another_plan() -> None:
         domain_from_data=True,
         from_data=["k"],
         attributes={
-            "age": Confidential(lower=0, weight=2),
+            "age": Confidential(lower=0, budget_share=2),
             "job": Confidential(kind="nominal", categories=["clerk", "nurse", "smith"]),
             "total": Derived(expression="age + 1"),
         },
@@ -427,7 +431,7 @@ def test_what_is_different_in_another_plan() -> None:
         "domain_from_data: false → true",
         "from_data: 1 added, 0 removed",
         "age.lower: not set → 0",
-        "age.weight: not set → 2",
+        "age.budget_share: not set → 2",
         "job.categories: 1 added, 0 removed",
         "name: kept → not there",
         "total: not there → derived",
@@ -450,5 +454,5 @@ attributes.b = {role = "confidential", lower = -1e+300, upper = 2e+300}
 attributes.c = {role = "identifier"}
 attributes.derived = {role = "derived", expression = "a + b"}
 """
-    with pytest.raises(PlanError, match="attribute 'a': categories are for kind"):
+    with pytest.raises(PlanError, match="attribute 'a': categories needs kind"):
         Plan.from_toml(text)

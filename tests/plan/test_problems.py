@@ -45,7 +45,7 @@ k = 2.5
 role = "confidential"
 lower = "1990-01-01"
 upper = 1980-12-31
-weight = 0
+budget_share = 0
 
 [attributes.job]
 role = "confidential"
@@ -69,7 +69,7 @@ ALL = [
     (15, "wages", "lower"),
     (16, "wages", "k"),
     (20, "born", "lower"),
-    (22, "born", "weight"),
+    (22, "born", "budget_share"),
     (24, "job", "kind"),
     (27, "shoe size", None),
     (28, "shoe size", "role"),
@@ -150,7 +150,7 @@ def test_what_merely_follows_from_a_mistake_is_not_said() -> None:
     job = {"role": "confidential", "kinds": "nominal"}
     attributes = {"job": job, "age": "confidential", "wage": wage}
     settings = {"epsilon": 1.0, "method": "DP", "attributes": attributes}
-    plan, found = plan_and_problems(settings)
+    plan, found = plan_and_problems(Plan, settings)
     assert [(p.attribute, p.setting) for p in found] == [
         ("job", "kinds"),
         ("age", "lower"),
@@ -163,7 +163,7 @@ def test_what_merely_follows_from_a_mistake_is_not_said() -> None:
     "attributes", [3, {}, {"age": 5}, {"age": {}}, {"age": {"role": 1}}, None, {"a": "kept"}]
 )
 def test_settings_that_are_no_plan_at_all(attributes: object) -> None:
-    _, found = plan_and_problems({"attributes": attributes})
+    _, found = plan_and_problems(Plan, {"attributes": attributes})
     assert {(None, "epsilon")} <= {(p.attribute, p.setting) for p in found}
     assert len(found) >= 2
 
@@ -242,7 +242,7 @@ def test_whatever_a_plan_holds_all_of_it_is_looked_at_in_the_end() -> None:
             for name in random.sample("abcd", random.randint(0, 4))
         }
         settings = {"epsilon": 1.0, "attributes": attributes, **some([*PLAN, "kk"])}
-        plan, found = plan_and_problems(settings)
+        plan, found = plan_and_problems(Plan, settings)
         assert plan is not None or found
         problems = Problems()
         with problems:

@@ -5,9 +5,9 @@ import polars as pl
 import pytest
 
 from microveil import DataError, Plan, protect
-from microveil.plan.plan import RECOMMENDED
 from microveil.plan.propose.proposal import propose_plan
 from microveil.plan.sample import people
+from microveil.plan.settings import RECOMMENDED
 
 
 @pytest.mark.filterwarnings("ignore::microveil.PrivacyWarning")
@@ -88,7 +88,7 @@ def test_names_that_are_words_of_sql() -> None:
 
 
 def test_nothing_to_protect() -> None:
-    with pytest.raises(DataError, match="no column holds what could be protected"):
+    with pytest.raises(DataError, match="no column can be protected"):
         propose_plan(pl.DataFrame({"a;b": ["1;2", "3;4", "5;6"]}), "t.csv")
 
 
@@ -101,7 +101,7 @@ def test_few_records_get_a_smaller_anonymity() -> None:
     table = pl.DataFrame({"x": [1, 1, 2, 2, 5]})
     text = propose_plan(table, "t.csv")
     assert Plan.from_toml(text).anonymity == 5
-    assert "0 does not pool (from the data): few records" in text
+    assert "0 turns pooling off; (from the data): few records" in text
 
 
 def test_text_of_few_categories_is_nominal_and_of_many_is_dropped() -> None:

@@ -317,7 +317,12 @@ TABLES: dict[str, Expected] = {
 
 def proposed(table: pl.DataFrame) -> dict[str, str]:
     plan = Plan.from_toml(propose_plan(table, "t.csv"))
-    found = {"identifier": "dropped", "kept": "kept", "weight": "kept", "derived": "derived"}
+    found = {
+        "identifier": "dropped",
+        "kept": "kept",
+        "sampling_weight": "kept",
+        "derived": "derived",
+    }
     return {
         name: found.get(attribute.role)
         or ("nominal" if plan.confidential[name].is_category else "amount")
@@ -354,5 +359,5 @@ def test_the_first_sampling_weight_is_the_plans_and_others_are_kept() -> None:
          "income": money()}
     )  # fmt: skip
     plan = Plan.propose(table)
-    assert plan.names("weight") == ("pweight",)
+    assert plan.names("sampling_weight") == ("pweight",)
     assert plan.names("kept") == ("hh_weight", "gaps_weights")

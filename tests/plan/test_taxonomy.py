@@ -38,7 +38,7 @@ def test_rows_without_a_parent_stand_at_the_root(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("parent,child\na,b\nb,c\nc,a\n", "3 entries are above each other in a circle"),
+        ("parent,child\na,b\nb,c\nc,a\n", "found 3 entries in a circle"),
         ("parent,child\na,c\nb,c\n", "1 entries have a second parent"),
         ("parent,child\n", "expected a header and rows of two columns"),
         ("parent,child\na,b,c\n", "expected a header and rows of two columns"),
@@ -68,7 +68,7 @@ def test_a_plan_finds_its_taxonomy_beside_it_and_keeps_it(tmp_path: Path) -> Non
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"taxonomy": {"a": ["x"], "b": ["x"]}}, "stands in the taxonomy twice"),
+        ({"taxonomy": {"a": ["x"], "b": ["x"]}}, "is in the taxonomy twice"),
         ({"taxonomy": {"a": ["x"]}}, "categories must be two or more, got 1"),
         ({"taxonomy": {"a": ["x", "y"]}, "categories": ["x", "y", "z"]}, "found 1 that are in one"),
         ({"taxonomy": {"a": 3}}, "holds groups .tables. and lists of categories"),

@@ -23,7 +23,7 @@ ATTRIBUTES: dict[str, Any] = {
     "smokes": Confidential(kind="nominal", categories=[True, False]),
     "code": Confidential(kind="nominal", categories=[1, 2, 3, 4]),
     "born": Confidential(lower=date(1900, 1, 1), upper=date(2020, 12, 31)),
-    "seen": Confidential(lower=date(2000, 1, 1), upper=date(2030, 1, 1), unit="minute"),
+    "seen": Confidential(lower=date(2000, 1, 1), upper=date(2030, 1, 1), time_step="minute"),
     "x": Confidential(lower=-10, upper=10, decimals=2),
     "y": Confidential(lower=-10, upper=10, decimals=2),
 }
@@ -152,8 +152,8 @@ def test_a_date_is_masked_like_its_number_of_days() -> None:
         ({"born": Confidential(lower=0, upper=1)}, "'born': lower and upper must be dates, bec"),
         ({"x": Confidential(lower=date(2000, 1, 1), upper=date(2001, 1, 1))},
          "'x': lower and upper must be numbers, because the column holds numbers; got dates"),
-        ({"born": Confidential(unit="hour")}, "'born': dates have the unit day, the plan says"),
-        ({"x": Confidential(unit="hour")}, "'x': unit is for dates and times, found numbers"),
+        ({"born": Confidential(time_step="hour")}, "'born': time_step must be \"day\" for dates"),
+        ({"x": Confidential(time_step="hour")}, "'x': time_step is for dates and times"),
     ],
 )  # fmt: skip
 def test_what_does_not_fit_the_table_is_said_without_values(

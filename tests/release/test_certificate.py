@@ -105,7 +105,7 @@ def test_bounds_of_level_2() -> None:
 
 
 def test_bounds_add_up_over_attributes() -> None:
-    attributes = {"x": DOMAIN, "y": Confidential(lower=0, upper=10**9, method="DP", weight=3)}
+    attributes = {"x": DOMAIN, "y": Confidential(lower=0, upper=10**9, method="DP", budget_share=3)}
     c = certificate(attributes=attributes)
     assert [a.epsilon for a in c.attributes] == [0.25, 0.75]
     assert c.levels[0].epsilon == 1
@@ -231,7 +231,7 @@ def test_categories_and_domains_from_the_data_void_differential_privacy(method: 
             "epsilon": 1, "method": method, "k": 3, "attributes": {"x": attribute},
             "from_data": [mark],
         }  # fmt: skip
-        with pytest.raises(PlanError, match="take the mark out of from_data") as error:
+        with pytest.raises(PlanError, match="remove them from from_data") as error:
             Plan(**settings)
         assert (error.value.attribute, error.value.setting) == ("x", mark.removeprefix("x: "))
         plan = Plan(**settings, domain_from_data=True)

@@ -100,7 +100,7 @@ def test_values_are_rounded_before_they_are_masked() -> None:
     whole = pl.DataFrame({"x": range(60)})
     with pytest.raises(DataError, match=r"got round_to = 0\.5"):
         protect(whole, plan(Confidential(round_to=0.5)))
-    with pytest.raises(DataError, match="round_to is for numbers, found dates; use unit"):
+    with pytest.raises(DataError, match="round_to is for numbers, found dates; use time_step"):
         protect(whole.select(pl.col("x").cast(pl.Date)), plan(Confidential(round_to=7)))
 
 
@@ -144,7 +144,7 @@ def test_what_contradicts_itself_is_refused() -> None:
         Confidential(top=5, bottom=9)
     with pytest.raises(PlanError, match="round_to must be above 0"):
         Confidential(round_to=0.0)
-    with pytest.raises(PlanError, match="level is that of a taxonomy's groups"):
+    with pytest.raises(PlanError, match="level must be 1 or more and needs a taxonomy"):
         Confidential(kind="nominal", categories=["a", "b"], level=1)
     with pytest.raises(PlanError, match="top is for numbers"):
         Confidential(kind="nominal", top=3)
@@ -152,7 +152,7 @@ def test_what_contradicts_itself_is_refused() -> None:
         Confidential(kind="nominal", taxonomy={"a": {"x": ["p"]}, "b": {"x": ["q"]}}, level=2)
     with pytest.raises(PlanError, match="must be two or more, got 1"):
         Confidential(kind="nominal", taxonomy={"a": ["p", "q"]}, level=1)
-    with pytest.raises(PlanError, match="from_data says that upper were taken from it"):
+    with pytest.raises(PlanError, match="but from_data lists upper"):
         Plan(epsilon=1, method="DP-UM", from_data=["x: top"],
              attributes={"x": Confidential(bottom=0, top=9)})  # fmt: skip
 

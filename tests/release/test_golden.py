@@ -16,7 +16,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from microveil import Confidential, Derived, Plan, PrivacyWarning, protect, protect_file
+from microveil import Confidential, Derived, Group, Plan, PrivacyWarning, protect, protect_file
 
 EXPECTED = Path(__file__).with_name("golden.json")
 SEED = 20
@@ -58,14 +58,14 @@ ROLES: dict[str, Any] = {
     "wages": Confidential(lower=0, upper=500_000, decimals=2),
     "rate": Confidential(lower=0.0, upper=1.0),
     "born": Confidential(lower=date(1900, 1, 1), upper=date(2020, 1, 1)),
-    "seen": Confidential(lower=date(2020, 1, 1), upper=date(2021, 1, 1), unit="minute"),
+    "seen": Confidential(lower=date(2020, 1, 1), upper=date(2021, 1, 1), time_step="minute"),
     "woke": Confidential(lower=time(0), upper=time(12)),
     "school": Confidential(kind="ordinal", categories=["low", "middle", "high"]),
     "job": Confidential(kind="nominal", taxonomy={"health": ["nurse", "doctor"],
                                                   "craft": ["smith", "baker"]}),
     "member": Confidential(kind="nominal", categories=[False, True]),
     "code": Confidential(kind="nominal", categories=[3, 5, 8]),
-    "visits": Confidential(lower=0, upper=40, weight=2.0),
+    "visits": Confidential(lower=0, upper=40, budget_share=2.0),
     "weight": Confidential(lower=20, upper=300, decimals=1),
     "total": Derived(expression="age + visits"),
 }  # fmt: skip
@@ -122,7 +122,7 @@ PLANS: dict[str, Plan] = {
     "groups": Plan(
         epsilon=3, anonymity=5, pooling="average",
         groups=[["age", "school", "job"],
-                {"attributes": ["born", "seen"], "anonymity": 4, "pooling": "exchange"}],
+                Group(attributes=["born", "seen"], anonymity=4, pooling="exchange")],
         **KEEP,
     ),
 }  # fmt: skip

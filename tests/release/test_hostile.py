@@ -179,7 +179,7 @@ def test_times_stay_within_the_last_one_there_is(
 ) -> None:
     times = pl.Series([last - i for i in range(12)]).cast(pl.Datetime(unit))
     end = datetime(2262, 4, 11, 23, 47, 16, 854_775) if unit == "ns" else datetime.max
-    domain = {"lower": datetime(2200, 1, 1), "upper": end, "unit": "microsecond"}
+    domain = {"lower": datetime(2200, 1, 1), "upper": end, "time_step": "microsecond"}
     own = Confidential(**domain) if declared else Confidential()  # type: ignore[arg-type]
     roles = Plan(epsilon=1e-3, k=3, attributes={"x": own})
     released = protect(library(pl.DataFrame({"x": times})), roles, seed=1).data["x"]
@@ -237,7 +237,7 @@ def test_numbers_of_records_have_an_end(setting: str) -> None:
         (
             "epsilon = 1.0\n[attributes.x]\nrole = 'confidential'\nkind = 'nominal'\n"
             f"categories = [1, {2**63}]",
-            "categories that are whole numbers must have 64 bits at most",
+            "categories that are whole numbers must fit into 64 bits",
         ),
     ],
 )

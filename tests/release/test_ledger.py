@@ -219,7 +219,7 @@ def test_from_the_command_line(run: Run) -> None:
     assert not Path("b.csv").exists()
     code, out, _ = run("ledger l.json")
     text = " ".join(out.split())
-    assert "Budget 1.5 of a person" in text
+    assert "Budget 1.5 per person" in text
     assert "1 spent, 0.5 left. By attribute: age 0.5, wage 0.5." in text
     assert "All releases together: level 1 epsilon 1, level 2 epsilon 12," in text
     release = Ledger.read("l.json").releases[0]

@@ -23,7 +23,8 @@ from microveil import (
     protect,
 )
 from microveil.core.choices import MethodName
-from microveil.core.noise import SeededWords, add_discrete_laplace
+from microveil.core.noise import add_discrete_laplace
+from microveil.core.random_words import SeededWords
 
 # Seven records, k = 3: clusters {1, 2, 4} and {5, 7, 11, 20} in rank order.
 VALUES = [7, 1, 20, 4, 5, 2, 11]
@@ -40,7 +41,7 @@ def noise(
 
 
 def by_hand(centroids: list[float], sensitivities: list[float], epsilon: float) -> list[float]:
-    """Mask centroids: t = ⌈(Δ + g)/(ε·g)⌉, noise in grid units, clamp, round to a whole number."""
+    """Mask centroids: t = ⌈(Δ + g)/(ε·g)⌉, noise in grid steps, clamp, round to a whole number."""
     scales = [int(np.ceil((d + STEP) / (epsilon * STEP))) for d in sensitivities]
     units = [round(c / STEP) for c in centroids]
     masked = [(u + n) * STEP for u, n in zip(units, noise(scales), strict=True)]
@@ -109,7 +110,7 @@ def test_losses_of_a_release_are_exact_and_private() -> None:
 def test_shares_and_records_per_person_set_the_scale() -> None:
     table = pl.DataFrame({"x": VALUES, "y": VALUES})
     domain: dict[str, Any] = {"lower": LOWER, "upper": UPPER}
-    attributes = {"x": Confidential(weight=3, **domain), "y": Confidential(**domain)}
+    attributes = {"x": Confidential(budget_share=3, **domain), "y": Confidential(**domain)}
     plan = Plan(epsilon=2, method="iDP-LS", k=7, records_per_person=2, attributes=attributes)
     release = protect(table, plan)
     # Δ = 31/7; ε_x = 1.5 and ε_y = 0.5 per person, half of that per record.
@@ -199,7 +200,7 @@ def test_reals_are_rounded_to_their_decimals() -> None:
 def test_a_pandas_index_is_left_behind() -> None:
     table = pd.DataFrame({"x": VALUES}, index=list("abcdefg"))
     plan = Plan(epsilon=1, k=3, attributes={"x": "confidential"})
-    with pytest.warns(FileWarning, match="the index, which has no name, is left behind"):
+    with pytest.warns(FileWarning, match="the index, which has no name, is dropped"):
         release = protect(table, plan)
     assert release.data.index.tolist() == list(range(7))
 

@@ -200,21 +200,21 @@ def test_every_number_of_days_is_as_likely() -> None:
 
 def test_what_cannot_be_moved_or_named_is_refused(key: Path) -> None:
     last = VISITS.with_columns(visit=pl.lit(date(9999, 12, 31)))
-    with pytest.raises(DataError, match="would leave the calendar"):
+    with pytest.raises(DataError, match="would fall outside the calendar"):
         protect(last, MOVED, key=key)
     unknown = VISITS.with_columns(id=pl.lit(None, dtype=pl.String))
     with pytest.raises(DataError, match=r"'id' is missing in 12 records"):
         protect(unknown, MOVED, key=key)
-    with pytest.raises(DataError, match="only dates and times with a date move"):
+    with pytest.raises(DataError, match="only dates and times with a date can be shifted"):
         protect(VISITS.with_columns(visit=pl.lit("x")), MOVED, key=key)
-    with pytest.raises(DataError, match="found other values; convert it to text"):
+    with pytest.raises(DataError, match="found other values; convert the column to text"):
         protect(VISITS.with_columns(id=pl.col("age") + 0.5), MOVED, key=key)
     with pytest.raises(DataError, match="text or whole numbers, found times"):
         protect(VISITS.with_columns(id=pl.lit(datetime(2020, 1, 1))), MOVED, key=key)
 
 
 def test_what_a_plan_may_not_ask_for() -> None:
-    with pytest.raises(PlanError, match='needs one attribute of role = "pseudonym", got 0'):
+    with pytest.raises(PlanError, match='need one attribute with role = "pseudonym"'):
         Plan(epsilon=1, attributes={"age": AGE, "visit": "shifted"})
     with pytest.raises(PlanError, match="days must be from 1 to 36,500, got 0"):
         Shifted(days=0)
@@ -231,9 +231,9 @@ def test_from_the_command_line(run: Run) -> None:
     command = "protect in.csv --plan plan.toml -q -o out.csv"
     assert "microveil key people.key" in run(command)[2]
     assert run("key people.key")[0] == 0
-    code, _, err = run(f"{command} --key people.key")
+    code, _, err = run(f"{command} --key-file people.key")
     assert (code, "in the directory of the release" in err) == (1, True)
     Path("safe").mkdir()
     Path("people.key").rename("safe/people.key")
-    assert run(f"{command} --key safe/people.key") == (0, "", "")
+    assert run(f"{command} --key-file safe/people.key") == (0, "", "")
     assert sorted(Counter(pl.read_csv("out.csv")["id"]).values()) == [2] * 6

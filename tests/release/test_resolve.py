@@ -97,7 +97,7 @@ def test_values_that_do_not_fit(values: Any, settings: dict[str, Any], message: 
         ([None, None, None], {"missing": "keep"}, "role"),
         (["a", "b", "c"], {}, "kind"),
         (GOOD, {"attributes": {"x": Confidential(decimals=1)}}, "decimals"),
-        (GOOD, {"attributes": {"x": Confidential(unit="day")}}, "unit"),
+        (GOOD, {"attributes": {"x": Confidential(time_step="day")}}, "time_step"),
         (GOOD, {"attributes": domain(0, 10)}, "lower"),
         (GOOD, {"attributes": domain(0.2, 0.7)}, "lower"),
         (GOOD, {"attributes": {"x": Confidential(resolution=1e300)}}, "resolution"),
@@ -127,7 +127,7 @@ def test_domains_that_cannot_be_used() -> None:
         protect(
             pl.DataFrame({"x": [1, 2, 3]}), plan(attributes=domain(-1e6, 1.7976931348623157e308))
         )
-    with pytest.raises(DataError, match="attribute 'x': its domain must be 1e-290 wide or wider"):
+    with pytest.raises(DataError, match="attribute 'x': its domain must be at least 1e-290 wide"):
         protect(pl.DataFrame({"x": [0.0, 0.0, 0.0]}), plan(attributes=domain(0, 5e-324)))
 
 

@@ -104,7 +104,7 @@ def test_rules_that_cannot_be_read(text: str) -> None:
         ({"rules": ["a <= part"], "more": {"a": "identifier"}}, "'a' is an identifier"),
         ({"rules": ["a <= part"], "more": {"a": Confidential(kind="nominal")}}, "holds categories"),
         ({"rules": ["a <= b"], "more": {"a": "kept", "b": "kept"}}, "none of its columns is"),
-        ({"rules": ["a <= part"], "more": {"a": Derived(expression="ABS(part)")}}, "no sum of"),
+        ({"rules": ["a <= part"], "more": {"a": Derived(expression="ABS(part)")}}, "not a sum of"),
         ({"rules": ["part <= a"], "more": {"a": "kept"}, "anonymity": 5, "pooling": "average"},
          "would make them differ again"),
         ({"rules": ["part <= other"], "groups": [["part"], ["other"]], "anonymity": 5,

@@ -144,7 +144,7 @@ def test_strata_smaller_than_anonymity() -> None:
     ("within", "said"),
     [
         (["sides"], "within: no attribute 'sides'; did you mean 'side'"),
-        (["x"], "within 'x' must be of role kept, or identifier"),
+        (["x"], "within 'x' must have role kept or identifier"),
         (["side", "side"], "within 'side' is named twice"),
     ],
 )
@@ -207,7 +207,7 @@ def test_totals_by_stratum_are_measured() -> None:
 def test_totals_by_stratum_are_weighted_by_the_sampling_weight() -> None:
     weight = pl.Series(RANDOM.integers(1, 9, len(TABLE)).astype(float))
     table = TABLE.with_columns(weight=weight)
-    plan = PLAN.replace(attributes={**ROLES, "weight": "weight"}, epsilon=0.5)
+    plan = PLAN.replace(attributes={**ROLES, "weight": "sampling_weight"}, epsilon=0.5)
     with noted():
         release = protect(table, plan, seed=1)
         figures = evaluate(table, release).figures

@@ -30,7 +30,7 @@ from microveil.compare.pairing import Pair, pair_tables
 from microveil.core.choices import GuaranteeName, MethodName, Pooling
 from microveil.core.joint_units import cluster_units
 from microveil.core.methods import METHODS
-from microveil.core.noise import SeededWords
+from microveil.core.random_words import SeededWords
 from microveil.engines.memory import ReleasedInMemory
 from microveil.errors import noted
 from microveil.judge.explore import explore
@@ -222,11 +222,11 @@ def _loss(here: Any, there: Any, scales: Any) -> float:  # noqa: ANN401
     ("changes", "said", "setting"),
     [
         ({"unit": "house"}, "unit: no attribute 'house'", "unit"),
-        ({"unit": "age"}, "unit 'age' must be of role identifier", "unit"),
-        ({"unit": None}, "needs to know which records are of one unit", "per_unit"),
-        ({"together": [["income", "age"]], "anonymity": 3}, "values of units change places",
+        ({"unit": "age"}, "unit 'age' must have role identifier", "unit"),
+        ({"unit": None}, "per_unit = true needs a unit", "per_unit"),
+        ({"together": [["income", "age"]], "anonymity": 3}, "together cannot mix attributes",
          "together"),
-        ({"attributes": {**ROLES, "age": Confidential()}}, "covers one record in a cluster",
+        ({"attributes": {**ROLES, "age": Confidential()}}, "covers one per cluster",
          "method"),
     ],
 )  # fmt: skip
@@ -242,7 +242,7 @@ def test_a_plan_whose_units_cannot_be_kept(
 def test_a_wrong_unit_is_the_only_thing_that_is_wrong(unit: object) -> None:
     """Its column is there; attributes with `per_unit` need not ask for it a second time."""
     plan = {**PLAN.model_dump(exclude_none=True), "unit": unit}
-    _, found = plan_and_problems(plan)
+    _, found = plan_and_problems(Plan, plan)
     assert [(problem.attribute, problem.setting) for problem in found] == [(None, "unit")]
 
 
@@ -250,11 +250,11 @@ def test_a_wrong_unit_is_the_only_thing_that_is_wrong(unit: object) -> None:
     ("change", "said"),
     [
         (pl.when(pl.col("home") == "h3").then(None).otherwise("home").alias("home"),
-         r"of no unit, since it is missing"),
+         r"the unit is missing in"),
         (pl.int_range(pl.len()).mod(50).alias("income"), r"\d+ units have records with different"),
         (pl.when(pl.int_range(pl.len()) < 9).then(None).otherwise("income").alias("income"),
-         r"\d+ units have records with different values, or have it in some records only"),
-        (pl.col("home").str.slice(0, 2).alias("home"), r"which has up to \d+ records, got "
+         r"\d+ units have records with different values, or with a value in some records only"),
+        (pl.col("home").str.slice(0, 2).alias("home"), r"units have up to \d+ records, got "
          "records_per_person = 4"),
     ],
 )  # fmt: skip
@@ -416,5 +416,5 @@ def test_a_model_is_trained_on_values_of_units() -> None:
 
 
 def test_a_rule_that_ties_values_of_units_to_those_of_records_is_refused() -> None:
-    with pytest.raises(PlanError, match="ties values of units"):
+    with pytest.raises(PlanError, match="compares attributes with per_unit"):
         PLAN.replace(rules=["age <= income"])

@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from microveil.app.markup import items, message
-from microveil.app.session_state import Outcome, remember
-from microveil.attacks.registry import INFORMED
+from microveil.app.session_state import Protected, remember
+from microveil.attacks.attack_rows import INFORMED
 from microveil.errors import MicroveilError
 from microveil.lab.benchmark import QUICK_RECORDS, Benchmark, attack_beside_others
 
@@ -16,11 +16,12 @@ if TYPE_CHECKING:
 _ASKED = "attacks asked for"
 
 
-def attacked(outcome: Outcome) -> None:
+def attacked(outcome: Protected) -> None:
     """Attack the plan and others once that is asked for, and draw what came of it."""
     st.caption(
-        "Nine attacks, each against a control, on the masked attributes of this plan and of others "
-        f"at the same ε: {QUICK_RECORDS} records at most, one half of them as a control group."
+        "Runs every attack of the benchmark on the masked attributes of your plan and of other "
+        f"plans at the same ε. At most {QUICK_RECORDS} records are used; half of them are the "
+        "control group."
     )
     if st.button("Attack this plan and others (takes a minute or two)"):
         st.session_state[_ASKED] = outcome
@@ -33,10 +34,10 @@ def attacked(outcome: Outcome) -> None:
         return
     st.altair_chart(map_of_attacks(found), width="content")
     st.html(items(f"{number}. {said}" for number, said in promises(found)))
-    st.html(message("note", in_words(found)))
+    st.html(message("note", own_plan_in_words(found)))
 
 
-def _attack(outcome: Outcome) -> Benchmark:
+def _attack(outcome: Protected) -> Benchmark:
     bar = st.progress(0.0, text="Attacking")
 
     def show(_what: str, done: int, total: int) -> None:
@@ -63,18 +64,18 @@ def promises(found: Benchmark) -> list[tuple[str, str]]:
     return map_legend(found.points(name))
 
 
-def in_words(found: Benchmark) -> str:
+def own_plan_in_words(found: Benchmark) -> str:
     """Say what became of the plan itself, which is the first."""
     [name] = found.names
     own = found.points(name).row(0, named=True)
-    said = (
-        f"Your plan, ringed: the most successful attack is {own['attack']}, which gains "
-        f"{own['risk']:.1%} over its control, {own['high']:.1%} at most."
+    informed = (
+        f" An attacker who knows every other record gains {own['informed']:.0%} ({INFORMED})."
+        if own["informed_high"] is not None
+        else ""
     )
-    if own["informed_high"] is None:
-        return said
     return (
-        f"{said} By {INFORMED}, somebody who knows every record but one gains "
-        f"{own['informed']:.0%}. Columns that are kept take no part. These figures depend on the "
-        "data: keep them private."
+        f"Your plan is ringed: the most successful attack is {own['attack']}, which gains "
+        f"{own['risk']:.1%} over its control (upper 95% limit {own['high']:.1%}).{informed} Kept "
+        "columns are not attacked. These figures are computed from the original data: keep them "
+        "private."
     )

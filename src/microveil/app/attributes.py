@@ -3,14 +3,15 @@
 import csv
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import date, datetime, time
-from typing import Any, Unpack
+from typing import Any
 
 import polars as pl
 
 from microveil.core.attribute import Category
 from microveil.errors import MicroveilError, PlanError, all_of
+from microveil.plan.fields import AttributeRole
 from microveil.plan.groups import Group
-from microveil.plan.plan import AttributeRole, Plan, PlanChanges
+from microveil.plan.plan import Plan
 from microveil.plan.roles import (
     Bound,
     Confidential,
@@ -18,45 +19,51 @@ from microveil.plan.roles import (
     Identifier,
     Kept,
     Pseudonym,
+    SamplingWeight,
     Shifted,
-    Weight,
 )
+from microveil.show.words.column_words import contents_of
 
-Row = dict[str, Any]
-"""Cells by the names of `COLUMNS`; None where a cell is empty."""
+RowCells = dict[str, Any]
+"""RowCells by the names of `COLUMNS`; None where a cell is empty."""
 
 COLUMNS = (
     "attribute", "holds", "role", "kind", "lower", "upper", "bottom", "top", "round_to",
-    "categories", "weight", "method", "k", "group", "together", "expression", "from data",
+    "categories", "budget_share", "method", "k", "group", "together", "expression", "from data",
 )  # fmt: skip
 
-_PLAIN: dict[str, type[Identifier | Kept | Weight | Pseudonym | Shifted]] = {
-    "identifier": Identifier, "kept": Kept, "weight": Weight, "pseudonym": Pseudonym,
-    "shifted": Shifted,
+_PLAIN: dict[str, type[Identifier | Kept | SamplingWeight | Pseudonym | Shifted]] = {
+    "identifier": Identifier, "kept": Kept, "sampling_weight": SamplingWeight,
+    "pseudonym": Pseudonym, "shifted": Shifted,
 }  # fmt: skip
 """Roles that have no cells of their own."""
 
 _ENDS = (("bottom", "lower"), ("top", "upper"))
-_OF_NUMBERS_ONLY = ("decimals", "resolution", "unit", "trim")
+_OF_NUMBERS_ONLY = ("decimals", "resolution", "time_step", "trim")
 
 
-def rows_of(plan: Plan, schema: Mapping[str, pl.DataType]) -> list[Row]:
+def rows_of(plan: Plan, schema: Mapping[str, pl.DataType]) -> list[RowCells]:
     """Lay out a plan's attributes, one row each, in the order of the table's columns.
 
     Examples
     --------
     >>> plan = Plan(epsilon=1.0, attributes={"age": Confidential(lower=0, upper=120)})
     >>> row = rows_of(plan, {"age": pl.Int64()})[0]
-    >>> row["role"], row["lower"], row["upper"], row["weight"]
+    >>> row["role"], row["lower"], row["upper"], row["budget_share"]
     ('confidential', '0', '120', 1.0)
     """
     return [_row(name, plan, schema[name]) for name in schema]
 
 
-def _row(name: str, plan: Plan, dtype: pl.DataType) -> Row:
+def _row(name: str, plan: Plan, dtype: pl.DataType) -> RowCells:
     attribute = plan.attributes[name]
-    row: Row = dict.fromkeys(COLUMNS)
-    row |= {"attribute": name, "holds": _holds(dtype), "role": attribute.role, "weight": 1.0}
+    row: RowCells = dict.fromkeys(COLUMNS)
+    row |= {
+        "attribute": name,
+        "holds": contents_of(dtype),
+        "role": attribute.role,
+        "budget_share": 1.0,
+    }
     row["from data"] = ", ".join(s for n, s in map(_mark, plan.from_data) if n == name) or None
     if isinstance(attribute, Derived):
         row["expression"] = attribute.expression
@@ -69,7 +76,7 @@ def _row(name: str, plan: Plan, dtype: pl.DataType) -> Row:
             "top": _written(attribute.top),
             "round_to": _written(attribute.round_to),
             "categories": _listed(attribute.declared_categories),
-            "weight": attribute.weight,
+            "budget_share": attribute.budget_share,
             "method": attribute.method,
             "k": None if attribute.k is None else str(attribute.k),
             "group": _number_of(name, [group.attributes for group in plan.groups]),
@@ -83,12 +90,12 @@ def _number_of(name: str, lists: Sequence[Sequence[str]]) -> str | None:
     return next((str(number) for number, names in enumerate(lists, 1) if name in names), None)
 
 
-def plan_of(
-    rows: Sequence[Row],
+def edited_plan(
+    rows: Sequence[RowCells],
     proposed: Plan,
     schema: Mapping[str, pl.DataType],
     per_unit: Collection[str] | None = None,
-    **settings: Unpack[PlanChanges],
+    **settings: Any,  # noqa: ANN401 - any setting of a plan
 ) -> Plan:
     """Make the plan of an edited table, and of settings that concern all attributes.
 
@@ -106,7 +113,7 @@ def plan_of(
             attribute = _of_unit(attribute, one_value=name in per_unit)
         attributes[name] = attribute
     pooled = settings.get("anonymity", proposed.anonymity)
-    changes: PlanChanges = {
+    changes: dict[str, Any] = {
         **settings,
         "attributes": attributes,
         "groups": _groups(rows, proposed) if pooled else (),
@@ -123,7 +130,7 @@ def _of_unit(attribute: Confidential, *, one_value: bool) -> Confidential:
     return Confidential(**{**attribute.model_dump(), "per_unit": one_value})
 
 
-def _groups(rows: Sequence[Row], proposed: Plan) -> list[Group]:
+def _groups(rows: Sequence[RowCells], proposed: Plan) -> list[Group]:
     """Make a group of every word in the column of groups; numbered ones stay as proposed."""
     before = {str(number): group for number, group in enumerate(proposed.groups, 1)}
     return [
@@ -136,7 +143,7 @@ def _groups(rows: Sequence[Row], proposed: Plan) -> list[Group]:
     ]
 
 
-def _alike(rows: Sequence[Row], column: str) -> dict[str, tuple[str, ...]]:
+def _alike(rows: Sequence[RowCells], column: str) -> dict[str, tuple[str, ...]]:
     """Return the confidential attributes that have the same word in a column, by that word."""
     found: dict[str, tuple[str, ...]] = {}
     for row in rows:
@@ -146,7 +153,9 @@ def _alike(rows: Sequence[Row], column: str) -> dict[str, tuple[str, ...]]:
     return found
 
 
-def is_about_rows(error: MicroveilError, rows: Sequence[Row], settings: Collection[str]) -> bool:
+def is_about_rows(
+    error: MicroveilError, rows: Sequence[RowCells], settings: Collection[str]
+) -> bool:
     """Whether an error is fixed in the rows, rather than by one of the settings of the plan.
 
     A setting that the attribute has of its own, such as k, is fixed in its row.
@@ -164,7 +173,7 @@ def is_about_rows(error: MicroveilError, rows: Sequence[Row], settings: Collecti
     return own or error.setting not in settings
 
 
-def _edited(row: Row, before: Row, proposed: object, dtype: pl.DataType) -> AttributeRole:
+def _edited(row: RowCells, before: RowCells, proposed: object, dtype: pl.DataType) -> AttributeRole:
     name, role = row["attribute"], row["role"]
     if role in _PLAIN:
         same: AttributeRole = proposed if isinstance(proposed, _PLAIN[role]) else _PLAIN[role]()
@@ -179,7 +188,7 @@ def _edited(row: Row, before: Row, proposed: object, dtype: pl.DataType) -> Attr
         raise all_of(own) from None
 
 
-def _settings(row: Row, before: Row, was: Row, dtype: pl.DataType) -> Row:
+def _settings(row: RowCells, before: RowCells, was: RowCells, dtype: pl.DataType) -> RowCells:
     read: dict[str, Callable[[str], object]] = {
         "lower": lambda text: _bound("lower", text, dtype),
         "upper": lambda text: _bound("upper", text, dtype),
@@ -191,7 +200,8 @@ def _settings(row: Row, before: Row, was: Row, dtype: pl.DataType) -> Row:
     }
     settings = dict(was)
     for name in (
-        "kind", "lower", "upper", "bottom", "top", "round_to", "categories", "weight", "method", "k"
+        "kind", "lower", "upper", "bottom", "top", "round_to", "categories", "budget_share",
+        "method", "k",
     ):  # fmt: skip
         cell = row[name]
         if cell != before[name] or not was:
@@ -205,7 +215,7 @@ def _settings(row: Row, before: Row, was: Row, dtype: pl.DataType) -> Row:
         settings |= dict.fromkeys(_OF_NUMBERS_ONLY)
     if settings["lower"] is not None and settings["upper"] is not None:
         settings["resolution"] = None  # was proposed for want of a domain
-    settings["weight"] = 0.0 if settings["weight"] is None else settings["weight"]
+    settings["budget_share"] = 0.0 if settings["budget_share"] is None else settings["budget_share"]
     return settings
 
 
@@ -246,17 +256,6 @@ def _whole_or_auto(text: str) -> int | str:
         raise PlanError(
             f'its own k must be a whole number or "auto", got {text!r}', setting="k"
         ) from None
-
-
-def _holds(dtype: pl.DataType) -> str:
-    if dtype.is_integer():
-        return "whole numbers"
-    if dtype.is_float():
-        return "numbers"
-    words: dict[type, str] = {
-        pl.Date: "dates", pl.Datetime: "times", pl.Time: "times of day", pl.Boolean: "true, false",
-    }  # fmt: skip
-    return words.get(type(dtype), "text")
 
 
 def _written(bound: Bound | None) -> str | None:

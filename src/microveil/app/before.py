@@ -10,17 +10,21 @@ from microveil.show.risks import risk_notes, risk_rows, risk_sentence
 
 
 def risk_before(source: Chosen) -> None:
-    """Count who stands out by columns that are chosen as keys."""
+    """Count who stands out by the chosen quasi-identifiers."""
     columns = source.data.columns
-    with st.expander("Risk before protecting: who stands out by what others may know"):
-        keys = st.multiselect("Keys: columns that others may know of a person", columns)
-        sensitive = st.multiselect("Sensitive: columns that must not be learnt", columns)
+    with st.expander(
+        "Measure the risk before protecting: who stands out by what an attacker may know"
+    ):
+        keys = st.multiselect("Quasi-identifiers: columns that an attacker may know", columns)
+        sensitive = st.multiselect(
+            "Sensitive columns: values that an attacker must not learn", columns
+        )
         left, right = st.columns(2)
         proposed = next((columns.index(n) for n in source.proposed.sampling_weights), None)
         weight = left.selectbox("Sampling weight", columns, index=proposed, placeholder="none")
-        household = right.selectbox("Belonging together", columns, index=None, placeholder="none")
+        household = right.selectbox("Household", columns, index=None, placeholder="none")
         if not keys:
-            st.caption("Choose one key or more, such as age, region and sex.")
+            st.caption("Choose one or more quasi-identifiers, such as age, region and sex.")
             return
 
         def count() -> tuple[str, list[str], list[tuple[str, str]]]:
@@ -36,4 +40,4 @@ def risk_before(source: Chosen) -> None:
             st.html(message("error", str(error)))
             return
         st.html(figures([sentence, *notes], rows))
-        st.caption("These figures depend on the data: keep them private.")
+        st.caption("These figures are computed from the original data: keep them private.")

@@ -6,10 +6,9 @@ import polars as pl
 
 from microveil.judge.explore import Exploration
 from microveil.show.charts.distributions import distribution
-from microveil.show.charts.frontier_chart import frontier
+from microveil.show.charts.exploration_chart import exploration_map
+from microveil.show.charts.frontier_chart import draw_frontier
 from microveil.show.charts.histograms import Shares
-from microveil.show.charts.points import map_of
-from microveil.show.charts.risk_map import risk_map
 from microveil.show.charts.series import Curve
 
 if TYPE_CHECKING:
@@ -25,7 +24,7 @@ def before_and_after(shares: Shares) -> "alt.LayerChart":
     return _fitted(distribution(shares, description=said))
 
 
-def frontier_chart(
+def outlook_chart(
     points: pl.DataFrame, epsilon: float, k: int | None, error: float
 ) -> "alt.LayerChart":
     """Draw expected error against k, a curve for each ε, and the plan's own point.
@@ -42,7 +41,7 @@ def frontier_chart(
     else:
         curves = [Curve("without clusters", dict(drawn.select("epsilon", "error").iter_rows()))]
     place = k if by_k else epsilon
-    chart = frontier(
+    chart = draw_frontier(
         curves,
         across="k, records in a cluster" if by_k else "ε, the privacy budget",
         up="expected error, in standard deviations",
@@ -53,16 +52,8 @@ def frontier_chart(
 
 
 def map_chart(exploration: Exploration) -> "alt.LayerChart":
-    """Draw error and linkage of the plans that were compared, and mark the one recommended."""
-    places, recommended = map_of(exploration)
-    chart = risk_map(
-        places,
-        limit=exploration.limits.max_linkage,
-        description=f"Error and linkage of other plans. {exploration.headline}",
-        chosen=recommended,
-        named=False,
-    )
-    return _fitted(chart)
+    """Draw error and linkage of the plans that were compared, and mark the recommended one."""
+    return _fitted(exploration_map(exploration))
 
 
 def _fitted(chart: "alt.LayerChart") -> "alt.LayerChart":

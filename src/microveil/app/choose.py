@@ -16,15 +16,15 @@ LARGEST_UPLOAD = 4_000
 """In megabytes."""
 
 
-def choose() -> Chosen | None:
+def choose_table() -> Chosen | None:
     """Step 1: a file or the sample."""
     st.header("1. Choose a table", anchor=False)
-    own, sample = "A file of yours", "A sample of made-up people"
+    own, sample = "Your own file", "A sample of fictitious people"
     which = st.radio("Table", [own, sample], horizontal=True, label_visibility="collapsed")
     chosen = remember("sample", "sample", _sample) if which == sample else _uploaded()
     if chosen is not None:
         records, columns = chosen.data.shape
-        st.write(f"Records: {records:,}. Columns: {columns:,}. The first records:")
+        st.write(f"{records:,} records, {columns:,} columns. The first records:")
         days = [name for name, dtype in chosen.data.schema.items() if dtype == pl.Date]
         st.dataframe(
             chosen.data.head(5),
@@ -41,7 +41,7 @@ def _sample() -> Chosen:
 
 def _uploaded() -> Chosen | None:
     file = st.file_uploader(
-        "CSV, Parquet, Arrow, Excel, SPSS, Stata or SAS. It is held in memory only.",
+        "Upload a CSV, Parquet, Arrow, Excel, SPSS, Stata or SAS file. It stays in memory.",
         max_upload_size=LARGEST_UPLOAD,
     )
     if file is None:
@@ -66,7 +66,7 @@ def _uploaded() -> Chosen | None:
 def _options(possible: tuple[str, ...]) -> dict[str, str]:
     if not possible:
         return {}
-    with st.expander("How the file is to be read (detected where left empty)"):
+    with st.expander("Change how the file is read (leave empty to detect)"):
         columns = st.columns(len(possible))
         given = {
             option: column.text_input(_LABELS.get(option, option.capitalize()))
@@ -76,9 +76,9 @@ def _options(possible: tuple[str, ...]) -> dict[str, str]:
 
 
 _LABELS = {
-    "na": "Stands for missing",
-    "dates": "Dates (day-first or month-first)",
-    "skip_rows": "Rows above the names",
+    "na": "Value that means missing",
+    "dates": "Date order (day-first or month-first)",
+    "skip_rows": "Rows above the column names",
 }
 
 

@@ -1,4 +1,4 @@
-"""The files a release is taken home in, as bytes."""
+"""The files of a release to download, as bytes."""
 
 from importlib import import_module
 from importlib.util import find_spec
@@ -11,10 +11,10 @@ from microveil.formats import LoadedTable
 from microveil.judge.evaluated import Evaluation
 from microveil.release.release import Release
 
-HAS_REPORT = all(find_spec(module) for module in ("microveil.show.report", "vl_convert"))
+HAS_REPORT = find_spec("vl_convert") is not None
 
 
-class Files(NamedTuple):
+class ReleaseFiles(NamedTuple):
     """Names and contents of the files of a release, and what they could not hold."""
 
     protected: tuple[str, bytes]
@@ -23,7 +23,7 @@ class Files(NamedTuple):
     notes: list[str]
 
 
-def files_of(release: Release, name: str, ending: str) -> Files:
+def release_files(release: Release, name: str, ending: str) -> ReleaseFiles:
     """Write a release as a file of this ending, with the certificate that belongs to it.
 
     Every call draws an order of rows of its own, so only files of one call belong together.
@@ -34,7 +34,7 @@ def files_of(release: Release, name: str, ending: str) -> Files:
             written = release.write(path, detail=True)
         paths = (written.protected, written.certificate, path.with_suffix(".detail.zip"))
         protected, certificate, detail = ((p.name, p.read_bytes()) for p in paths)
-    return Files(protected, certificate, detail, notes)
+    return ReleaseFiles(protected, certificate, detail, notes)
 
 
 def report_of(original: LoadedTable, release: Release, evaluation: Evaluation) -> bytes:

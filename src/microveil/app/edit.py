@@ -1,11 +1,11 @@
-"""Step 2: what becomes of each attribute, in a table that is edited in place."""
+"""Step 2: how each attribute is treated, in a table that is edited in place."""
 
 from typing import Any
 
 import polars as pl
 import streamlit as st
 
-from microveil.app.attributes import COLUMNS, Row, rows_of
+from microveil.app.attributes import COLUMNS, RowCells, rows_of
 from microveil.app.markup import message
 from microveil.app.session_state import Chosen, Edited
 from microveil.core.methods import METHODS
@@ -14,53 +14,66 @@ from microveil.formats.metadata import ColumnMeta
 
 _MOST_ROWS = 16  # further ones are scrolled to
 _WIDEST_NAME, _MARGIN, _LETTER = 360, 40, 8  # in pixels
-_SCHEMA = {name: pl.Float64 if name == "weight" else pl.String for name in COLUMNS}
+_SCHEMA = {name: pl.Float64 if name == "budget_share" else pl.String for name in COLUMNS}
 _CONFIG: Any = {
     "role": st.column_config.SelectboxColumn(
         "role",
-        options=["confidential", "identifier", "kept", "derived", "weight", "pseudonym", "shifted"],
+        options=[
+            "confidential",
+            "identifier",
+            "kept",
+            "derived",
+            "sampling_weight",
+            "pseudonym",
+            "shifted",
+        ],
         required=True,
     ),
     "kind": st.column_config.SelectboxColumn(
-        "kind", options=["integer", "real", "nominal", "ordinal"], help="Empty: as the column is."
+        "kind",
+        options=["integer", "real", "nominal", "ordinal"],
+        help="Leave empty to use the column's own type.",
     ),
-    "lower": st.column_config.TextColumn(
-        "lower", width="small", help="The least that is possible."
-    ),
-    "upper": st.column_config.TextColumn("upper", width="small", help="The most that is possible."),
+    "lower": st.column_config.TextColumn("lower", width="small", help="Smallest possible value."),
+    "upper": st.column_config.TextColumn("upper", width="small", help="Largest possible value."),
     "bottom": st.column_config.TextColumn(
-        "bottom", width="small", help="Values below are moved to it first; instead of lower."
+        "bottom", width="small", help="Lower values are set to this first; replaces lower."
     ),
     "top": st.column_config.TextColumn(
-        "top", width="small", help="Values above are moved to it first; instead of upper."
+        "top", width="small", help="Higher values are set to this first; replaces upper."
     ),
     "round_to": st.column_config.TextColumn(
-        "round to", width="small", help="Numbers are rounded to its multiples first."
+        "round to", width="small", help="Numbers are rounded to multiples of this first."
     ),
     "categories": st.column_config.TextColumn(
-        "categories", help="All that are possible, with commas; of ordinal ones from the lowest."
+        "categories", help="All possible ones, separated by commas; ordinal ones from the lowest."
     ),
-    "weight": st.column_config.NumberColumn(
-        "weight", width="small", min_value=0.0, help="Share of ε."
+    "budget_share": st.column_config.NumberColumn(
+        "budget share",
+        width="small",
+        min_value=0.0,
+        help="Share of ε, relative to the other attributes.",
     ),
     "method": st.column_config.SelectboxColumn(
-        "method", options=list(METHODS), help="Empty: the one chosen below."
+        "method", options=list(METHODS), help="Leave empty to use the one chosen below."
     ),
-    "k": st.column_config.TextColumn("k", width="small", help="Empty: the one chosen below."),
+    "k": st.column_config.TextColumn(
+        "k", width="small", help="Leave empty to use the one chosen below."
+    ),
     "group": st.column_config.TextColumn(
         "group",
         width="small",
-        help="Any word: attributes with the same one are pooled in joint clusters of their own. "
-        "Empty: with all others.",
+        help="Attributes with the same word are pooled in joint clusters of their own. Leave empty "
+        "to pool with all others.",
     ),
     "together": st.column_config.TextColumn(
         "together",
         width="small",
-        help="Any word: attributes with the same one are exchanged together, so that their "
-        "combinations survive.",
+        help="Attributes with the same word are exchanged together, so that their combinations "
+        "survive.",
     ),
     "expression": st.column_config.TextColumn(
-        "expression", help="Of derived ones, e.g. wages + other."
+        "expression", help="For derived attributes, e.g. wages + other."
     ),
     "from data": st.column_config.TextColumn(
         "taken from the data", help="Proposed by looking at the data; check it."
@@ -69,15 +82,15 @@ _CONFIG: Any = {
 
 
 def attributes(chosen: Chosen) -> Edited:
-    """Step 2: what becomes of each attribute."""
-    st.header("2. Say what becomes of each attribute", anchor=False)
+    """Step 2: how each attribute is treated."""
+    st.header("2. Choose how to treat each attribute", anchor=False)
     st.caption(
-        "**Confidential** attributes are masked, **identifiers** dropped, **derived** ones "
-        "computed again, and **kept** ones published as they are, as is a sampling **weight**, by "
-        "which estimates are weighted. **Pseudonyms** take the place of identifiers, and dates "
-        "that are **shifted** move with their people. Declare lower and upper, or all "
-        "categories, from what is known without the data. A larger share of ε goes to what has a "
-        "larger weight in its column."
+        "**Confidential** attributes are masked, **identifiers** are dropped, **derived** "
+        "attributes are recomputed, and **kept** attributes are published unchanged, as is a "
+        "sampling **weight**. **Pseudonyms** replace identifiers, and all **shifted** dates of a "
+        "person move by the same number of days. Declare lower and upper, or all categories, from "
+        "what you know without looking at the data. An attribute with a larger budget share gets "
+        "more of ε."
     )
     rows = rows_of(chosen.proposed, chosen.data.schema)
     longest = max(len(row["attribute"]) for row in rows)
@@ -92,7 +105,7 @@ def attributes(chosen: Chosen) -> Edited:
         placeholder="",
         disabled=("attribute", "label", "holds", "from data"),
         column_config={"attribute": name, **_CONFIG},
-        alt="What becomes of each attribute",
+        alt="How each attribute is treated",
     )
     place = st.container()
     marked = [row["attribute"] for row in edited.to_dicts() if row["from data"]]
@@ -100,8 +113,8 @@ def attributes(chosen: Chosen) -> Edited:
         place.html(
             message(
                 "warning",
-                "what the last column lists was proposed by looking at the data, and the "
-                f"certificate will say so unless you change it: {', '.join(marked)}",
+                "settings in the last column were proposed by looking at the data, and the "
+                f"certificate will say so unless you change them: {', '.join(marked)}",
             )
         )
     rows = edited.select(COLUMNS).to_dicts()
@@ -124,5 +137,5 @@ def _label(column: ColumnMeta | None) -> str | None:
     return ": ".join(filter(None, (column.label, values))) or None
 
 
-def _without_blanks(row: Row) -> Row:
+def _without_blanks(row: RowCells) -> RowCells:
     return {name: None if cell == "" else cell for name, cell in row.items()}

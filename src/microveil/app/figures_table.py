@@ -1,9 +1,8 @@
 """What an evaluation says, in the order in which people want to read it."""
 
 from collections.abc import Iterator
-from typing import Literal
 
-from microveil.compare.figures import Figure
+from microveil.compare.figures import Topic
 from microveil.compare.reasons import why_not
 from microveil.judge.evaluated import Evaluation
 from microveil.judge.registry import MEASURES
@@ -11,21 +10,13 @@ from microveil.show.evaluations import figures_to_show
 from microveil.show.words.grading import notes_on
 from microveil.show.words.readings import label_of, label_of_missing, reading
 
-Part = Literal["utility", "risk"]
 
-
-def readings_of(evaluation: Evaluation, part: Part) -> Iterator[tuple[str, str, str]]:
+def readings_of(evaluation: Evaluation, part: Topic) -> Iterator[tuple[str, str, str]]:
     """Give the worst figure of each measure: the figure, what it is about, and its reading."""
-    for figure, about in _to_show(evaluation, part):
-        yield f"{label_of(figure)}: {figure.value:.3g}", about, reading(figure)
-
-
-def _to_show(evaluation: Evaluation, part: Part) -> Iterator[tuple[Figure, str]]:
-    """Choose the worst figure of each measure; say in brackets what it is about."""
     figures = [f for f in evaluation.figures if MEASURES[f.measure].topic == part]
     for figure, chosen in figures_to_show(part, figures):
         about = ", ".join(filter(None, (figure.attribute, chosen)))
-        yield figure, about and f"({about})"
+        yield f"{label_of(figure)}: {figure.value:.3g}", about and f"({about})", reading(figure)
 
 
 def remarks(evaluation: Evaluation) -> list[str]:

@@ -6,10 +6,10 @@ import streamlit as st
 from polars.exceptions import PanicException
 
 from microveil.app.before import risk_before
-from microveil.app.choose import choose
+from microveil.app.choose import choose_table
 from microveil.app.edit import attributes
 from microveil.app.markup import message
-from microveil.app.results import conclude, download, judge, run
+from microveil.app.results import conclude, judge_step, offer_files, protect_step
 from microveil.app.settings_step import settings
 from microveil.errors import MicroveilError, defect
 
@@ -21,35 +21,35 @@ STYLE = """<style>
 </style>"""
 
 
-def page() -> None:
+def show_steps() -> None:
     """Show each step once the one before it is done."""
     st.set_page_config(page_title="microveil", layout="centered")
     st.html(STYLE)
     st.title("Protect a table of people")
     st.caption(
-        "Everything happens on this machine: what you load is held in its memory, is sent nowhere, "
-        "and is gone when you close the page and stop microveil."
+        "Everything runs on this machine: your data stay in its memory, are not sent anywhere, and "
+        "are gone when you close the page and stop microveil."
     )
-    source = choose()
+    source = choose_table()
     if source is None:
         return
     risk_before(source)
     table = attributes(source)
     plan = settings(source, table)
-    outcome = run(source, plan)
+    outcome = protect_step(source, plan)
     if outcome is None:
         return
     place = st.container()
-    offered = download(source, outcome)  # before the figures, which take a while for large tables
+    offered = offer_files(source, outcome)  # first: figures of large tables take a while
     with place:
-        evaluation = judge(outcome)
+        evaluation = judge_step(outcome)
     conclude(outcome, evaluation, offered)
 
 
-def main() -> None:
+def show_page() -> None:
     """Show the page, and what went wrong in place of what could not be shown."""
     try:
-        page()
+        show_steps()
     except MicroveilError as error:
         st.html(message("error", str(error)))
     except (Exception, PanicException) as error:
@@ -59,4 +59,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    show_page()

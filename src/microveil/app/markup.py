@@ -67,7 +67,7 @@ def graded(grade: str, answer: str, sentences: Iterable[str]) -> str:
     )
 
 
-def verdict(grade: str, sentences: Iterable[str]) -> str:
+def verdict_box(grade: str, sentences: Iterable[str]) -> str:
     """Write whether a release passes, and what to change."""
     first, *others = map(escape, sentences)
     return (
@@ -78,14 +78,9 @@ def verdict(grade: str, sentences: Iterable[str]) -> str:
     )
 
 
-def shares(rows: Iterable[tuple[str, list[str]]]) -> str:
-    """Write what each attack found by scenario."""
-    head = "".join(
-        f'<th style="text-align: left">{title}</th>'
-        for title in ("someone who ...", "nearest record", "one to one", "shared values")
-    )
-    body = "".join(
-        f"<tr><td>{escape(label)}</td>{''.join(f'<td>{escape(x)}</td>' for x in found)}</tr>"
-        for label, found in rows
-    )
+def scenario_table(rows: Iterable[list[str]]) -> str:
+    """Write what each attack found by scenario, under a row of names."""
+    names, *others = ([escape(cell) for cell in row] for row in rows)
+    head = "".join(f'<th style="text-align: left">{name}</th>' for name in names)
+    body = "".join(f"<tr>{''.join(f'<td>{cell}</td>' for cell in cells)}</tr>" for cells in others)
     return f'<table style="width: 100%"><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>'

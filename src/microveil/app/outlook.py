@@ -8,18 +8,18 @@ import narwhals as nw
 import polars as pl
 
 from microveil.core.methods import METHODS
-from microveil.engines.memory import MemoryEngine
+from microveil.engines.memory import memory_table
 from microveil.errors import noted
 from microveil.judge.explore import Exploration, explore
 from microveil.judge.explore.candidates import candidates, starting_plan
-from microveil.judge.explore.repeated import RepeatedEngine
+from microveil.judge.explore.repeated import repeated_table
 from microveil.measures.expected_error import ExpectedError, expected_error, expected_of
 from microveil.plan.plan import Plan
 from microveil.release.choose_k import resolve_and_choose
 from microveil.release.resolve import resolve
 
 FRONTIER = {"epsilon": pl.Float64, "k": pl.Int64, "error": pl.Float64}
-EPSILONS = (0.01, 0.1, 1.0, 10.0)
+COMPARED_EPSILONS = (0.01, 0.1, 1.0, 10.0)
 """The budgets that are compared with the one chosen."""
 
 _RECORDS = 20_000
@@ -38,10 +38,10 @@ class Outlook(NamedTuple):
     records: int
 
 
-def check(table: pl.DataFrame, plan: Plan) -> list[str]:
+def guarantee_notes(table: pl.DataFrame, plan: Plan) -> list[str]:
     """Check the whole table against the plan; return what weakens the guarantee."""
     with noted() as notes:
-        resolve(plan, MemoryEngine(table))
+        resolve(plan, memory_table(table))
     return notes
 
 
@@ -57,7 +57,7 @@ def some_records(table: pl.DataFrame) -> pl.DataFrame:
 def why_unpredicted(plan: Plan) -> str | None:
     """Say why nothing is predicted for a plan; None if it can be."""
     if all(attribute.is_category for attribute in plan.confidential.values()):
-        return "Only categories are masked; what is predicted is the error of numbers and dates."
+        return "Only categories are masked; errors are predicted for numbers and dates only."
     return None
 
 
@@ -76,7 +76,7 @@ def outlook(records: pl.DataFrame, plan: Plan) -> Outlook:
     return Outlook(_typical(found), found.attributes, records.height)
 
 
-def frontier(records: pl.DataFrame, plan: Plan, epsilon: float) -> pl.DataFrame:
+def predicted_frontier(records: pl.DataFrame, plan: Plan, epsilon: float) -> pl.DataFrame:
     """Predict the error of the plan's method at one ε, for clusters of several sizes."""
     return pl.DataFrame(list(_frontier(records, plan, epsilon)), schema=FRONTIER, orient="row")
 
@@ -87,13 +87,13 @@ def _frontier(
     table = nw.from_native(records, eager_only=True)
     base = starting_plan(table, "the table", plan, None)
     clustered = METHODS[plan.method].clustered
-    engine = RepeatedEngine(records)
+    opened = repeated_table(records)
     with noted():
         for candidate in candidates(base, table, [epsilon]):
             same = candidate.method == plan.method and candidate.partition == "fixed"
             if same and not candidate.trim:
-                resolved = resolve_and_choose(candidate.replace(trim=plan.trim), engine)
-                error = _typical(expected_of(resolved, engine, clamped=True))
+                resolved = resolve_and_choose(candidate.replace(trim=plan.trim), opened)
+                error = _typical(expected_of(resolved, opened, clamped=True))
                 yield epsilon, candidate.k if clustered else None, error  # type: ignore[misc]
 
 

@@ -1,4 +1,4 @@
-"""Steps 4 to 6: protect, judge what came of it, take it home."""
+"""Steps 4 to 6: protect the table, judge the release, download the files."""
 
 from collections.abc import Callable
 from typing import NamedTuple
@@ -8,12 +8,10 @@ from streamlit.delta_generator import DeltaGenerator
 
 from microveil.app.attacked import attacked
 from microveil.app.charts import before_and_after
-from microveil.app.compare import compare
-from microveil.app.downloads import HAS_REPORT, files_of, report_of
+from microveil.app.downloads import HAS_REPORT, release_files, report_of
 from microveil.app.figures_table import readings_of, remarks
-from microveil.app.markup import graded, items, message, readings, shares, verdict
-from microveil.app.session_state import KEY, Chosen, Outcome, remember
-from microveil.attacks.registry import LINKAGE
+from microveil.app.markup import graded, items, message, readings, scenario_table, verdict_box
+from microveil.app.session_state import KEY, Chosen, Protected, remember
 from microveil.errors import MicroveilError, noted
 from microveil.formats import FORMATS, WRITABLE
 from microveil.judge.change import Change
@@ -25,7 +23,8 @@ from microveil.plan.plan import Plan
 from microveil.release.certificate import Certificate
 from microveil.release.protect import protect
 from microveil.show.charts.histograms import Shares
-from microveil.show.evaluations import scenarios_side_by_side
+from microveil.show.evaluations import scenario_rows
+from microveil.show.shapes import shapes_of_masked
 from microveil.show.words.certificate_words import level_heading, level_statement, remarks_of
 from microveil.show.words.grading import (
     PUBLISH,
@@ -35,15 +34,14 @@ from microveil.show.words.grading import (
     risk_card,
     usefulness_card,
 )
-from microveil.show.words.numbers import percent
 
 
-def run(chosen: Chosen, plan: Plan | None) -> Outcome | None:
+def protect_step(chosen: Chosen, plan: Plan | None) -> Protected | None:
     """Step 4: protect the table."""
     st.header("4. Protect", anchor=False)
     pressed = st.button("Protect", type="primary", disabled=plan is None)
     if plan is None:
-        st.caption("First fix what is marked above as an error.")
+        st.caption("Fix the errors marked above first.")
     place = st.container()
     if pressed and plan is not None:
         try:
@@ -57,12 +55,12 @@ def run(chosen: Chosen, plan: Plan | None) -> Outcome | None:
         return None
     if outcome.plan != plan:
         place.html(
-            message("note", "the plan has changed since; what follows is the release before.")
+            message("note", "the plan has changed; the results below are for the previous release.")
         )
     return outcome  # type: ignore[no-any-return]
 
 
-def _protect(chosen: Chosen, plan: Plan, place: DeltaGenerator) -> Outcome:
+def _protect(chosen: Chosen, plan: Plan, place: DeltaGenerator) -> Protected:
     bar = place.progress(0.0, text="Masking")
     table = chosen.as_planned(plan)
 
@@ -73,14 +71,14 @@ def _protect(chosen: Chosen, plan: Plan, place: DeltaGenerator) -> Outcome:
         key = st.session_state.get(KEY, "").strip() or None
         release = protect(table, plan, key=key, progress=show)
     bar.empty()
-    return Outcome(table, release)
+    return Protected(table, release)
 
 
-def judge(outcome: Outcome) -> Evaluation:
-    """Step 5: how useful it is, how risky, what to change, and what is promised."""
-    st.header("5. Judge", anchor=False)
-    st.caption("These figures depend on the data: keep them private.")
-    known, people, quasi_identifiers = _intruder(outcome.plan)
+def judge_step(outcome: Protected) -> Evaluation:
+    """Step 5: how useful and how risky the release is, what to change, and its certificate."""
+    st.header("5. Judge the release", anchor=False)
+    st.caption("These figures are computed from the original data: keep them private.")
+    known, people, quasi_identifiers = _attacker(outcome.plan)
     with st.spinner("Measuring; a million records take about a minute", show_time=True):
         base = remember("evaluation", outcome, lambda: _evaluate(outcome))
         asked = (outcome, tuple(known), people, tuple(quasi_identifiers))
@@ -88,25 +86,28 @@ def judge(outcome: Outcome) -> Evaluation:
             "scenario", asked, lambda: also_known(base, known, people, quasi_identifiers)
         )
         change = remember("change", asked, lambda: _next_step(found))
-        compared = remember(
-            "compared", outcome, lambda: compare(outcome.original.data, outcome.release)
+        shapes = remember(
+            "shapes", outcome, lambda: shapes_of_masked(outcome.original.data, outcome.release)
         )
     useful_card, risky_card = usefulness_card(found.figures), risk_card(found.figures)
     to_change = [f"To change: {change_in_words(change)}."] if change is not None else []
-    st.html(verdict(risky_card.grade, [passes_or_not(found.figures), *to_change]))
+    st.html(verdict_box(risky_card.grade, [passes_or_not(found.figures), *to_change]))
     for column, card in zip(st.columns(2), (useful_card, risky_card), strict=True):
         with column.container(border=True, height="stretch"):
             st.subheader(card.question, anchor=False)
             st.html(graded(card.grade, card.answer, card.sentences))
     st.caption(RULES)
-    _scenarios(found)
-    shapes, useful, safe, attacks, promised = st.tabs(
+    scenarios = scenario_rows(found.figures)
+    if scenarios:
+        st.subheader("Scenarios", anchor=False)
+        st.html(scenario_table(scenarios))
+    drawn, useful, safe, attacks, promised = st.tabs(
         ["Before and after", "More on utility", "More on risk", "Attacks", "Certificate"]
     )
     useful.html(readings(readings_of(found, "utility")) + items(remarks(found)))
     safe.html(readings(readings_of(found, "risk")))
-    with shapes:
-        _shapes(compared)
+    with drawn:
+        _shapes([shape.shares for shape in shapes])
     with attacks:
         attacked(outcome)
     with promised:
@@ -114,22 +115,22 @@ def judge(outcome: Outcome) -> Evaluation:
     return found
 
 
-def _intruder(plan: Plan) -> tuple[list[str], float, list[str]]:
-    """Ask what someone may know who looks for people in the release."""
+def _attacker(plan: Plan) -> tuple[list[str], float, list[str]]:
+    """Ask what an attacker may know."""
     released = [name for name, a in plan.attributes.items() if a.role != "identifier"]
     quasi_identifiers = st.multiselect(
-        "Quasi-identifiers: columns that others may have too, together", released,
-        placeholder="none named; counts records that are alone with their combination",
+        "Count records that are unique on these columns", released,
+        placeholder="columns that an attacker may know",
     )  # fmt: skip
     left, right = st.columns([3, 1])
     known = left.multiselect(
-        "Also try someone who knows only", released, placeholder="all masked attributes"
+        "Also test an attacker who knows only", released, placeholder="all masked attributes"
     )
-    people = right.slider("of so many people, in %", 5, 100, 100, step=5)
+    people = right.slider("Share of people known (%)", 5, 100, 100, step=5)
     return known, people / 100, quasi_identifiers
 
 
-def _evaluate(outcome: Outcome) -> Evaluation:
+def _evaluate(outcome: Protected) -> Evaluation:
     with noted():
         return evaluate(outcome.original, outcome.release)
 
@@ -139,16 +140,6 @@ def _next_step(evaluation: Evaluation) -> Change | None:
         return next_step_after(evaluation)
 
 
-def _scenarios(evaluation: Evaluation) -> None:
-    rows = [
-        (label, [percent(found[measure].value) for measure in LINKAGE])
-        for label, found in scenarios_side_by_side(evaluation.figures)
-    ]
-    if rows:
-        st.subheader("Scenarios", anchor=False)
-        st.html(shares(rows))
-
-
 def _shapes(compared: list[Shares]) -> None:
     for first in range(0, len(compared), 2):
         for column, drawn in zip(st.columns(2), compared[first : first + 2], strict=False):
@@ -156,7 +147,7 @@ def _shapes(compared: list[Shares]) -> None:
                 st.text(drawn.name)
                 if drawn.before:
                     st.altair_chart(before_and_after(drawn))
-                st.caption(drawn.note if drawn.before else "There is nothing to draw.")
+                st.caption(drawn.note if drawn.before else "Nothing to draw.")
 
 
 def _certificate(certificate: Certificate) -> None:
@@ -174,9 +165,9 @@ class Offered(NamedTuple):
     own: DeltaGenerator
 
 
-def download(chosen: Chosen, outcome: Outcome) -> Offered:
+def offer_files(chosen: Chosen, outcome: Protected) -> Offered:
     """Step 6: the files."""
-    st.header("6. Take it home", anchor=False)
+    st.header("6. Download the files", anchor=False)
     endings = list(WRITABLE)
     same = "." + chosen.name.rpartition(".")[2].lower()
     ending = st.selectbox(
@@ -187,7 +178,7 @@ def download(chosen: Chosen, outcome: Outcome) -> Offered:
     )
     try:
         files = remember(
-            "files", (outcome, ending), lambda: files_of(outcome.release, chosen.name, ending)
+            "files", (outcome, ending), lambda: release_files(outcome.release, chosen.name, ending)
         )
     except MicroveilError as error:
         st.html(message("error", str(error)))
@@ -195,12 +186,12 @@ def download(chosen: Chosen, outcome: Outcome) -> Offered:
     for note in files.notes:
         st.html(message("warning", note))
     publish = st.empty()
-    publish.caption("Whether to publish these two is judged above.")
+    publish.caption("Step 5 says whether to publish these two files.")
     with st.container(horizontal=True):
         _button("Protected file", files.protected, primary=True)
         _button("Certificate", files.certificate)
-    st.caption("For yourself: the plan, and what is private and must not be published.")
-    detail = st.checkbox("I also want the private detail")
+    st.caption("For you only: the plan and the private files. Do not publish them.")
+    detail = st.checkbox("Include the private detail")
     own = st.container(horizontal=True)
     with own:
         _button("Plan", ("plan.toml", outcome.plan.to_toml().encode()))
@@ -209,15 +200,17 @@ def download(chosen: Chosen, outcome: Outcome) -> Offered:
     return Offered(publish, own)
 
 
-def conclude(outcome: Outcome, evaluation: Evaluation, offered: Offered) -> None:
+def conclude(outcome: Protected, evaluation: Evaluation, offered: Offered) -> None:
     """Say whether to publish, and offer the private report, which is written when asked for."""
     passed = passes(evaluation.figures)
-    offered.publish.caption(PUBLISH if passed else "Do not publish these: the release fails above.")
+    offered.publish.caption(
+        PUBLISH if passed else "Do not publish these files: the release does not pass, see step 5."
+    )
     with offered.own:
         _offer_report(outcome, evaluation)
 
 
-def _offer_report(outcome: Outcome, evaluation: Evaluation) -> None:
+def _offer_report(outcome: Protected, evaluation: Evaluation) -> None:
     if HAS_REPORT:
         _button(
             "Private report",

@@ -14,8 +14,8 @@ from microveil.errors import FileError, MicroveilError
 
 ADDRESS = "127.0.0.1"
 WHY = (
-    f"It listens on {ADDRESS} only, so that nobody else on the network can reach the data you "
-    "load. They stay in this machine's memory and are gone when you stop it with Ctrl+C."
+    f"It listens on {ADDRESS} only: nobody else on the network can reach your data, which stay in "
+    "memory and are gone when you stop the page with Ctrl+C."
 )
 
 _HOSTS = (ADDRESS, "localhost")
@@ -50,7 +50,7 @@ def options(port: int) -> dict[str, object]:
     return {**_OPTIONS, "server.port": port, "server.allowedHosts": list(_HOSTS)}
 
 
-def check(port: int) -> None:
+def check_server(port: int) -> None:
     """Refuse what could not be started: no Streamlit, or a port that is taken."""
     for module in ("streamlit", "altair"):
         if find_spec(module) is None:
@@ -65,7 +65,7 @@ def check(port: int) -> None:
             probe.bind((ADDRESS, port))
         except OSError:
             raise MicroveilError(
-                f"port {port} cannot be used, perhaps because the page is already running there; "
+                f"port {port} is not available, perhaps because the page already runs there; "
                 "choose another with --port"
             ) from None
 

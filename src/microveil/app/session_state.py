@@ -8,13 +8,13 @@ import polars as pl
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from microveil.app.attributes import Row
+from microveil.app.attributes import RowCells
 from microveil.app.upload import Upload
 from microveil.formats import LoadedTable
 from microveil.plan.plan import Plan
 from microveil.release.release import Release
 
-T = TypeVar("T")
+Remembered = TypeVar("Remembered")
 
 KEY = "key of pseudonyms"
 """Where the page remembers the path of the key, which is no part of a plan."""
@@ -47,12 +47,12 @@ class Chosen:
 class Edited:
     """The edited table of attributes, and where to say what is wrong with it."""
 
-    rows: list[Row]
+    rows: list[RowCells]
     place: DeltaGenerator
 
 
 @dataclass(frozen=True, eq=False)
-class Outcome:
+class Protected:
     """A release, and the table it is a release of as the plan had it read."""
 
     original: LoadedTable
@@ -64,11 +64,11 @@ class Outcome:
         return self.release.plan
 
 
-def remember(name: str, key: object, compute: Callable[[], T]) -> T:
+def remember(name: str, key: object, compute: Callable[[], Remembered]) -> Remembered:
     """Compute something anew only if what it was computed from has changed."""
     known = st.session_state.get(f"remembered {name}")
     if known is None or known[0] != key:
         known = (key, compute())
         st.session_state[f"remembered {name}"] = known
-    value: T = known[1]
+    value: Remembered = known[1]
     return value

@@ -1,59 +1,43 @@
 """Step 3: the settings of the plan, with what it is expected to lose shown beside them."""
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Iterator
+from itertools import cycle
+from typing import Any, Literal, get_args, get_origin
 
 import polars as pl
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
-from microveil.app.attributes import is_about_rows, plan_of
-from microveil.app.charts import frontier_chart, map_chart
+from microveil.app.attributes import edited_plan, is_about_rows
+from microveil.app.charts import map_chart, outlook_chart
 from microveil.app.markup import message
 from microveil.app.outlook import (
-    EPSILONS,
-    check,
-    frontier,
+    COMPARED_EPSILONS,
+    guarantee_notes,
     others,
     outlook,
+    predicted_frontier,
     some_records,
     why_unpredicted,
 )
 from microveil.app.session_state import KEY, Chosen, Edited, remember
-from microveil.core.methods import GUARANTEES, METHODS, methods_that
 from microveil.errors import MicroveilError
 from microveil.plan.plan import Plan
+from microveil.plan.settings import MORE, UNITS, Declared, Setting, declared_in
 from microveil.show.charts.points import JOINED
-
-_EPSILONS = [0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 1.0, 1.5, 2.0, 3.0, 5.0, 7.0, 10.0]
-_KS = [1, 2, 3, 4, 5, 7, 10, 15, 20, 25, 30, 40, 50, 75, 100, 150, 200, 300, 500, 1000]
-_TRIMS = [0.0, 0.1, 0.15, 0.2, 0.25]
-_ANONYMITIES = [0, 2, 3, 5, 10, 15, 20, 25, 50, 100]
-_METHODS = {name: f"{name}: {method.label}" for name, method in METHODS.items()}
-_GUARANTEES = {name: guarantee.label for name, guarantee in GUARANTEES.items()}
-_PARTITIONS = {
-    "fixed": "fixed: k records each",
-    "noise-optimal": "noise-optimal: k or more, least expected error",
-    "least-squares": "least-squares: k to 2k − 1, most alike",
-}
-_POOLING = {
-    "exchange": "exchange: change places at random",
-    "average": "average: all alike",
-}
-_MISSING = {
-    "error": "error: refuse them",
-    "keep": "keep: they stay missing",
-    "drop": "drop: leave their records out",
-}
+from microveil.show.words.exploration_words import recommendation_text
 
 
 def settings(chosen: Chosen, edited: Edited) -> Plan | None:
     """Step 3: the plan's settings, what it is expected to lose, and whether it fits."""
     st.header("3. Choose how much to protect", anchor=False)
-    given = _controls(chosen.proposed, chosen.identity, edited)
+    given = controls(chosen.proposed, chosen.identity, edited)
     place = st.container()
     try:
-        plan = plan_of(edited.rows, chosen.proposed, chosen.data.schema, **given)
-        notes = remember("notes", (chosen.identity, plan), lambda: check(chosen.data, plan))
+        plan = edited_plan(edited.rows, chosen.proposed, chosen.data.schema, **given)
+        notes = remember(
+            "notes", (chosen.identity, plan), lambda: guarantee_notes(chosen.data, plan)
+        )
     except MicroveilError as error:
         where = edited.place if is_about_rows(error, edited.rows, given) else place
         where.html(message("error", str(error)))
@@ -68,143 +52,119 @@ def settings(chosen: Chosen, edited: Edited) -> Plan | None:
     return plan
 
 
-def _controls(proposed: Plan, identity: str, edited: Edited) -> dict[str, Any]:
-    def key(name: str) -> str:
-        return f"{name} {identity}"
+def controls(proposed: Plan, identity: str, edited: Edited) -> dict[str, Any]:
+    """Ask for every setting of the plan that has a label.
 
-    epsilon = st.select_slider(
-        "ε, the privacy budget of a person: smaller protects more",
-        _EPSILONS,
-        value=proposed.epsilon,
-        key=key("epsilon"),
-    )
-    left, right = st.columns(2)
-    method = left.selectbox("Method", _METHODS, format_func=_METHODS.__getitem__, key=key("method"))
-    guarantee = right.selectbox(
-        "Guarantee", _GUARANTEES, format_func=_GUARANTEES.__getitem__, key=key("guarantee")
-    )
-    partition = left.selectbox(
-        "Clusters",
-        _PARTITIONS,
-        index=list(_PARTITIONS).index(proposed.partition),
-        format_func=_PARTITIONS.__getitem__,
-        key=key("partition"),
-    )
-    missing = right.selectbox(
-        "Missing values",
-        _MISSING,
-        index=list(_MISSING).index(proposed.missing),
-        format_func=_MISSING.__getitem__,
-        key=key("missing"),
-    )
-    ks = sorted({*_KS, proposed.k}) if isinstance(proposed.k, int) else _KS
-    auto = st.checkbox("Let the data choose k, for the least expected error", key=key("auto"))
-    k = st.select_slider(
-        "k, records in a cluster: larger protects more",
-        ks,
-        value=proposed.k,
-        disabled=auto,
-        key=key("k"),
-    )
-    trim = st.select_slider(
-        "Share of a cluster left out at each end, against extreme values "
-        f"({methods_that(lambda method: method.pulls_in)} only)",
-        sorted({*_TRIMS, proposed.trim}),
-        value=proposed.trim,
-        format_func="{:.0%}".format,
-        key=key("trim"),
-    )
-    pooled = _pooling(proposed, key)
-    persons = st.number_input(
-        "Most records one person, or one unit, has",
-        min_value=1,
-        value=proposed.records_per_person,
-        key=key("persons"),
-    )
-    read = st.checkbox(
-        "Read domains that are not declared from the data (voids a claim of differential privacy)",
-        key=key("domain"),
-    )
-    return {
-        **_units(proposed, edited, key),
-        **_more(proposed, key),
-        "epsilon": epsilon,
-        "method": method,
-        "guarantee": guarantee,
-        "partition": partition,
-        "missing": missing,
-        "k": "auto" if auto else k,
-        "trim": trim,
-        **pooled,
-        "records_per_person": int(persons),
-        "domain_from_data": read,
-    }
-
-
-def _units(proposed: Plan, edited: Edited, key: Callable[[str], str]) -> dict[str, Any]:
-    """Ask which records belong together, what they have in common, and for strata."""
+    Sliders are wide, others stand side by side; few plans need those in the expanders.
+    """
     names = [row["attribute"] for row in edited.rows]
+    given: dict[str, Any] = {}
+    sections: dict[str, DeltaGenerator] = {}
+    halves: Iterator[DeltaGenerator] | None = None
+    for declared in declared_in(type(proposed)):
+        name, setting = declared.name, declared.setting
+        if not setting.label:
+            continue
+        if setting.section and setting.section not in sections:
+            sections[setting.section] = st.expander(setting.section)
+        if setting.section:
+            place = sections[setting.section]
+        elif setting.steps:
+            place, halves = st.container(), None
+        else:
+            halves = halves or cycle(st.columns(2))
+            place = next(halves)
+        off = bool(setting.needs) and not given[setting.needs]
+        value = getattr(proposed, name)
+        given[name] = control(place, declared, value, f"{name} {identity}", names, off=off)
+    sections[MORE].text_input("Key file of pseudonyms, a file on this machine", key=KEY)
     masked = [row["attribute"] for row in edited.rows if row["role"] == "confidential"]
-    with st.expander("Households or patients, and strata"):
-        unit = st.selectbox(
-            "Unit, the column that says which records belong together: ε is then that of a unit",
-            [None, *names],
-            index=[None, *names].index(proposed.unit),
-            format_func=lambda name: name or "none",
-            key=key("unit"),
-        )
-        per_unit = st.multiselect(
-            "One value in all records of a unit, masked once, such as a household's income",
-            masked,
-            [name for name in proposed.per_unit if name in masked],
-            disabled=unit is None,
-            key=key("per_unit"),
-        )
-        within = st.multiselect(
-            "Strata: clusters never cross these columns, which are published as they are",
-            names,
-            list(proposed.within),
-            key=key("within"),
-        )
-    return {"unit": unit, "per_unit": per_unit if unit else [], "within": tuple(within)}
-
-
-def _more(proposed: Plan, key: Callable[[str], str]) -> dict[str, Any]:
-    """Ask for what few plans have: rules, a ledger, and a key of pseudonyms."""
-    with st.expander("Rules, ledger, and key of pseudonyms"):
-        rules = st.text_area(
-            "Rules that every released record keeps, one in a line, e.g. birth <= visit",
-            "\n".join(proposed.rules),
-            key=key("rules"),
-        )
-        ledger = st.text_input(
-            "Ledger of these people, a file on this machine: every press of Protect is entered",
-            proposed.ledger or "",
-            key=key("ledger"),
-        )
-        st.text_input("Key of pseudonyms, a file on this machine", key=KEY)
-    lines = [line.strip() for line in rules.splitlines()]
-    return {"rules": [line for line in lines if line], "ledger": ledger.strip() or None}
-
-
-def _pooling(proposed: Plan, key: Callable[[str], str]) -> dict[str, Any]:
-    left, right = st.columns(2)
-    anonymity = left.select_slider(
-        "Anonymity, records in a joint cluster: larger hides a person's row among more",
-        sorted({*_ANONYMITIES, proposed.anonymity}),
-        value=proposed.anonymity,
-        format_func=lambda number: str(number) if number else "off",
-        key=key("anonymity"),
+    per_unit = sections[UNITS].multiselect(
+        "One value in all records of a unit, masked once, such as a household's income",
+        masked,
+        [name for name in proposed.per_unit if name in masked],
+        disabled=given["unit"] is None,
+        key=f"per_unit {identity}",
     )
-    pooling = right.selectbox(
-        "Pooling of masked values in joint clusters",
-        _POOLING,
-        index=list(_POOLING).index(proposed.pooling),
-        format_func=_POOLING.__getitem__,
-        disabled=not anonymity,
-        key=key("pooling"),
+    return {**given, "per_unit": per_unit if given["unit"] else []}
+
+
+def control(
+    place: DeltaGenerator,
+    declared: Declared,
+    value: Any,  # noqa: ANN401 - of any setting
+    key: str,
+    names: list[str],
+    *,
+    off: bool,
+) -> Any:  # noqa: ANN401
+    """Ask for one setting of a plan, by the control that its declaration asks for.
+
+    Parameters
+    ----------
+    place
+        Where on the page.
+    declared, value
+        The setting, and what was proposed.
+    key
+        What Streamlit remembers it by.
+    names
+        The columns of the table.
+    off
+        Whether it has no effect, so that it cannot be changed.
+    """
+    type_, setting = declared.type, declared.setting
+    common: dict[str, Any] = {"key": key, "disabled": off}
+    if get_origin(type_) is Literal:
+        words = list(setting.choices)
+        label_of = setting.choices.__getitem__
+        return place.selectbox(setting.label, words, words.index(value), label_of, **common)
+    if setting.steps:
+        return _slider(place, declared, value, common)
+    if setting.columns and type_ is str:
+        columns = [None, *names]
+        at = columns.index(value)
+        return place.selectbox(setting.label, columns, at, lambda name: name or "none", **common)
+    if setting.columns:
+        return tuple(place.multiselect(setting.label, names, list(value), **common))
+    if type_ is bool:
+        return place.checkbox(setting.label, value, **common)
+    if type_ is int:
+        return int(place.number_input(setting.label, min_value=1, value=value, **common))
+    if type_ is str:
+        return place.text_input(setting.label, value or "", **common).strip() or None
+    lines = place.text_area(setting.label, "\n".join(value), **common).splitlines()
+    return tuple(line.strip() for line in lines if line.strip())
+
+
+def _slider(
+    place: DeltaGenerator,
+    declared: Declared,
+    value: Any,  # noqa: ANN401 - a number or a word
+    common: dict[str, Any],
+) -> Any:  # noqa: ANN401
+    """Ask for a number; a word that may stand in its place has a checkbox."""
+    setting = declared.setting
+    steps = sorted({*setting.steps, value} if isinstance(value, int | float) else setting.steps)
+    words = [word for part in get_args(declared.type) for word in get_args(part)]
+    chosen = [
+        word
+        for word in words
+        if place.checkbox(setting.choices[word], value == word, key=f"{word} {common['key']}")
+    ]
+    number = place.select_slider(
+        setting.label,
+        steps,
+        value if value in steps else steps[0],
+        format_func=lambda step: _step_in_words(step, setting),
+        key=common["key"],
+        disabled=common["disabled"] or bool(chosen),
     )
-    return {"anonymity": anonymity, "pooling": pooling}
+    return chosen[0] if chosen else number
+
+
+def _step_in_words(step: float, setting: Setting) -> str:
+    return setting.choices.get(str(step), f"{step:.0%}" if setting.percent else str(step))
 
 
 def _outlook(chosen: Chosen, plan: Plan) -> None:
@@ -248,7 +208,7 @@ def _others(chosen: Chosen, plan: Plan) -> None:
     st.caption(f"{JOINED} These figures depend on the data: keep them private.")
     if records.height < chosen.data.height:
         st.caption(f"Of {records.height:,} of {chosen.data.height:,} records, chosen at random.")
-    st.html(message("note", found.recommendation))
+    st.html(message("note", recommendation_text(found)))
 
 
 _EXPECTED: Any = {
@@ -259,13 +219,13 @@ _EXPECTED: Any = {
 
 
 def _frontier(chosen: Chosen, plan: Plan, records: pl.DataFrame, error: float) -> None:
-    budgets = sorted({*EPSILONS, plan.epsilon})
+    budgets = sorted({*COMPARED_EPSILONS, plan.epsilon})
     settings = plan.model_dump(exclude={"epsilon", "k", "partition", "post"})
     parts = [
         remember(
             f"frontier {epsilon}",
             (chosen.identity, settings),
-            lambda epsilon=epsilon: frontier(records, plan, epsilon),  # type: ignore[misc]
+            lambda epsilon=epsilon: predicted_frontier(records, plan, epsilon),  # type: ignore[misc]
         )
         for epsilon in budgets
     ]
@@ -274,5 +234,5 @@ def _frontier(chosen: Chosen, plan: Plan, records: pl.DataFrame, error: float) -
         st.write("No curves: this method needs a declared domain for every attribute.")
         return
     k = plan.k if isinstance(plan.k, int) else None
-    st.altair_chart(frontier_chart(points, plan.epsilon, k, error))
+    st.altair_chart(outlook_chart(points, plan.epsilon, k, error))
     st.caption("Curves are for clusters of k records each; the diamond is your plan.")

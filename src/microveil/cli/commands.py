@@ -19,9 +19,11 @@ from rich.progress import Progress
 from rich.segment import Segment
 
 from microveil.cli.options import (
-    Engine,
-    KeyOf,
-    Known,
+    QUASI_IDENTIFIER,
+    EngineOption,
+    EpsilonsTried,
+    KeyFile,
+    KnownColumns,
     LedgerOf,
     Master,
     OutputPlace,
@@ -30,29 +32,19 @@ from microveil.cli.options import (
     Quiet,
     Report,
     Seed,
-    Target,
-    Tried,
+    TargetColumn,
     parse_domains,
-    parse_k,
+    plan_flags,
     reads,
 )
 from microveil.cli.processes import hide_passwords
-from microveil.core.choices import (
-    DEFAULT_METHOD,
-    GuaranteeName,
-    MethodName,
-    Missing,
-    Partition,
-    Pooling,
-    Post,
-)
 from microveil.errors import MicroveilError, PlanError, defect, visible
 
 if TYPE_CHECKING:
     from microveil.formats import Source
 
 app = typer.Typer(
-    help="Protect a table of people before it is published.",
+    help="Protect a table of people before publishing it.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -78,10 +70,10 @@ DEFECT = 3
 
 
 @app.callback(invoke_without_command=True)
-def version(
-    show: Annotated[bool, typer.Option("--version", help="Show the version.")] = False,
+def version_option(
+    show: Annotated[bool, typer.Option("--version", help="Show the version and exit.")] = False,
 ) -> None:
-    """Protect a table of people before it is published."""
+    """Protect a table of people before publishing it."""
     if show:
         from microveil import __version__
 
@@ -89,21 +81,19 @@ def version(
         raise typer.Exit
 
 
-@app.command()
+@app.command("plan")
 @reads("data")
-def plan(
+def plan_command(
     data: "Source",
-    output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="The plan to write.")
-    ] = None,
+    output: Annotated[Path | None, typer.Option("--output", "-o", help="Plan to write.")] = None,
     check: Annotated[
         Path | None,
-        typer.Option(help="A plan to check instead: everything that is wrong with it, at once."),
+        typer.Option(help="Plan to check instead; lists everything that is wrong with it."),
     ] = None,
     overwrite: Overwrite = False,
     quiet: Quiet = False,
 ) -> None:
-    """Look at a file and write a commented plan that a person can edit, or check an edited one."""
+    """Inspect a file and write a commented plan to edit, or check an edited plan."""
     from microveil.cli.screens_of_commands import lost_of, show_proposed
     from microveil.formats import check_output, load_table, write_text
     from microveil.plan.propose.proposal import propose
@@ -112,14 +102,14 @@ def plan(
         _check_plan(check, data, quiet=quiet)
         return
     if output is None:
-        raise PlanError("give a plan to write with -o, or one to check with --check")
+        raise PlanError("give -o PLAN to write a plan, or --check PLAN to check one")
     check_output(output, overwrite=overwrite, source=data.path, suffixes=(".toml",))
     table = load_table(data)
     proposed = propose(table.data, data.name, table.meta.described, na=data.na, dates=data.dates)
     write_text(output, proposed.toml, private=True)
     _say(show_proposed(proposed), quiet=quiet)
     _say(lost_of(proposed), quiet=quiet or not lost_of(proposed))
-    _say(f"Wrote {output}. Read it, edit it, then: microveil protect {data.path or 'DATA'} "
+    _say(f"Wrote {output}. Read and edit it, then run: microveil protect {data.path or 'DATA'} "
          f"--plan {output} -o protected.parquet", quiet=quiet)  # fmt: skip
 
 
@@ -134,35 +124,35 @@ def _check_plan(path: Path, data: "Source", *, quiet: bool) -> None:
          "-o protected.parquet", quiet=quiet)  # fmt: skip
 
 
-@app.command()
+@app.command("risk")
 @reads("data")
-def risk(
+def risk_command(
     data: "Source",
-    key: Annotated[list[str], typer.Option(help="A column that others may know of a person.")],
+    quasi_identifier: Annotated[list[str], QUASI_IDENTIFIER],
     weight: Annotated[
-        str | None, typer.Option(help="A column of sampling weights, by default the plan's.")
+        str | None, typer.Option(help="Column of sampling weights; default: the plan's.")
     ] = None,
     plan: Annotated[
-        Path | None, typer.Option(help="A plan in TOML, for its sampling weight.")
+        Path | None, typer.Option(help="Plan in TOML, for its sampling weight.")
     ] = None,
     household: Annotated[
-        str | None, typer.Option(help="A column that says which records belong together.")
+        str | None, typer.Option(help="Column that identifies the household of a record.")
     ] = None,
     sensitive: Annotated[
-        list[str] | None, typer.Option(help="A column that must not be learnt.")
+        list[str] | None, typer.Option(help="Column whose values must not be learned.")
     ] = None,
     release: Annotated[
-        Path | None, typer.Option(help="A protected file, to compare before and after.")
+        Path | None, typer.Option(help="Protected file, to compare before and after.")
     ] = None,
     sampling_fraction: Annotated[
-        float, typer.Option(help="The sampling fraction, for DIS.")
+        float, typer.Option(help="Sampling fraction, used for DIS.")
     ] = 0.01,
-    json: Annotated[bool, typer.Option("--json", help="Print JSON with every figure.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print every figure as JSON.")] = False,
 ) -> None:
-    """Count who stands out by what others may know, before protecting a file or after.
+    """Count the people who stand out by what an attacker may know, before or after protecting.
 
-    k-anonymity, expected re-identifications, SUDA2 and l-diversity, as sdcMicro has them. Nothing
-    is written. What it prints is a function of the data: keep it private.
+    Prints k-anonymity, expected re-identifications, SUDA2 and l-diversity, as sdcMicro does, and
+    writes nothing. The figures are computed from the original data: keep them private.
     """
     from microveil.measures.classical import risk
     from microveil.plan.plan import Plan
@@ -173,7 +163,7 @@ def risk(
     found = {
         name: risk(
             table,
-            keys=key,
+            keys=quasi_identifier,
             weight=weight,
             household=household,
             sensitive=sensitive or (),
@@ -190,96 +180,56 @@ def risk(
         _say(risks_side_by_side(found))
 
 
-@app.command()
-@reads("data", "A file, the address of a database, or for Spark any place with Parquet.")
-def protect(
+@app.command("protect")
+@reads("data", "File, database address, or for Spark any location with Parquet.")
+@plan_flags()
+def protect_command(
     data: "Source",
     output: OutputPlace,
-    plan: Annotated[Path | None, typer.Option(help="A plan in TOML.")] = None,
-    epsilon: Annotated[float | None, typer.Option(help="Privacy budget of a person.")] = None,
-    method: Annotated[
-        MethodName | None, typer.Option(help=f"Method, by default {DEFAULT_METHOD}.")
-    ] = None,
-    k: Annotated[
-        str | None, typer.Option("--k", help='Records in a cluster, by default 10; or "auto".')
-    ] = None,
-    partition: Annotated[
-        Partition | None, typer.Option(help="Where clusters end, by default fixed.")
-    ] = None,
-    trim: Annotated[
-        float | None,
-        typer.Option(help="Share of a cluster to leave out at each end, by default 0; 0.1 say."),
-    ] = None,
-    post: Annotated[
-        Post | None, typer.Option(help="What becomes of masked values, by default auto.")
-    ] = None,
-    anonymity: Annotated[
-        int | None,
-        typer.Option(help="Records in a joint cluster of pooled values, by default 0: no pooling."),
-    ] = None,
-    pooling: Annotated[
-        Pooling | None, typer.Option(help="How values are pooled, by default exchange.")
-    ] = None,
-    guarantee: Annotated[
-        GuaranteeName | None,
-        typer.Option(help="What epsilon covers, by default fixed-clusters."),
-    ] = None,
-    missing: Annotated[
-        Missing | None, typer.Option(help="Missing values: by default an error.")
-    ] = None,
-    records_per_person: Annotated[
-        int | None, typer.Option(help="The most records one person or unit has, by default 1.")
-    ] = None,
-    unit: Annotated[
-        str | None,
-        typer.Option(help="A dropped column that says which records are of one unit."),
-    ] = None,
-    within: Annotated[
-        list[str] | None, typer.Option(help="A column of strata that clusters do not cross.")
-    ] = None,
-    domain_from_data: Annotated[
-        bool, typer.Option("--domain-from-data", help="Read undeclared domains from the data.")
-    ] = False,
-    drop: Annotated[list[str] | None, typer.Option(help="An identifier to drop.")] = None,
-    keep: Annotated[list[str] | None, typer.Option(help="A column to publish as it is.")] = None,
+    plan: Annotated[Path | None, typer.Option(help="Plan in TOML.")] = None,
+    *,
+    settings: dict[str, Any],
+    drop: Annotated[list[str] | None, typer.Option(help="Identifier to drop.")] = None,
+    keep: Annotated[list[str] | None, typer.Option(help="Column to publish unchanged.")] = None,
     domain: Annotated[
-        list[str] | None, typer.Option(metavar="NAME=LOWER:UPPER", help="A declared domain.")
+        list[str] | None,
+        typer.Option(metavar="NAME=LOWER:UPPER", help="Declared domain of a column."),
     ] = None,
     nominal: Annotated[
-        list[str] | None, typer.Option(help="A column of categories, read from the data.")
+        list[str] | None, typer.Option(help="Column of categories, which are read from the data.")
     ] = None,
     detail: Annotated[
-        bool, typer.Option("--detail", help="Also write the private detail.")
+        bool, typer.Option("--detail", help="Also write the private detail, which evaluate needs.")
     ] = False,
     keep_order: Annotated[
-        bool, typer.Option("--keep-order", help="Keep the order of rows, instead of a random one.")
+        bool, typer.Option("--keep-order", help="Keep the order of rows instead of shuffling them.")
     ] = False,
-    known: Known = None,
+    known: KnownColumns = None,
     people: People = 1.0,
     no_verdict: Annotated[
-        bool, typer.Option("--no-verdict", help="Do not measure the release before writing it.")
+        bool, typer.Option("--no-verdict", help="Write the release without measuring it first.")
     ] = False,
-    engine: Engine = "memory",
+    engine: EngineOption = "memory",
     master: Master = None,
     report: Report = None,
     ledger: LedgerOf = None,
-    key: KeyOf = None,
+    key_file: KeyFile = None,
     seed: Seed = None,
     overwrite: Overwrite = False,
     quiet: Quiet = False,
 ) -> None:
-    """Protect a file by a plan, by flags, or by a plan that flags override.
+    """Protect a file with a plan, with flags, or with a plan that flags override.
 
     With flags alone, every column that is not dropped, kept or nominal is a confidential attribute
     of numbers, dates or times.
-    Writes the protected file and beside it its public certificate. Before that it measures who
-    could be found in the release and what was lost, and prints a verdict, for you alone.
+    Writes the protected file and its public certificate next to it. First it attacks the release,
+    measures what was lost, and prints a verdict, which is private.
     """
-    from microveil.cli.job import open_job
+    from microveil.cli.job import ProtectJob
     from microveil.cli.screens_of_commands import show_verdict
     from microveil.judge.verdict import Verdict
     from microveil.plan.flags import plan_for_columns, settings_from_file, with_scenario
-    from microveil.plan.plan import read_text
+    from microveil.plan.plan import read_plan_text
     from microveil.plan.problems import located
     from microveil.release.key import key_of
     from microveil.release.ledger import check_left
@@ -288,36 +238,31 @@ def protect(
     from microveil.show.words.rule_words import rule_statement
 
     _check_report(report, overwrite=overwrite, source=data.path)
-    job = open_job(
+    job = ProtectJob(
         data, output, engine=engine, master=master, detail=detail, keep_order=keep_order,
         overwrite=overwrite, report=report,
     )  # fmt: skip
-    settings: dict[str, Any] = {
-        "epsilon": epsilon, "method": method, "k": parse_k(k), "partition": partition,
-        "trim": trim, "post": post, "anonymity": anonymity, "pooling": pooling,
-        "guarantee": guarantee, "missing": missing,
-        "records_per_person": records_per_person, "unit": unit, "within": within or None,
-        "domain_from_data": domain_from_data or None,
-        "na": data.na or None, "dates": data.dates,
-    }  # fmt: skip
-    settings = {name: value for name, value in settings.items() if value is not None}
+    settings |= {"na": data.na} if data.na else {}
+    settings |= {"dates": data.dates} if data.dates else {}
     roles: dict[str, Any] = {
         "drop": drop or [], "keep": keep or [], "nominal": nominal or [],
         "domains": parse_domains(domain or []),
     }  # fmt: skip
     judge = not no_verdict and not quiet
-    text = None if plan is None else read_text(plan)
+    text = None if plan is None else read_plan_text(plan)
     with located(text, elsewhere=settings), _progress(quiet=quiet) as progress:
         if plan is not None:
             chosen = job.plan(settings_from_file(plan, **roles, **settings))
-        elif epsilon is None:
+        elif "epsilon" not in settings:
             raise PlanError("give a plan with --plan, or a privacy budget with --epsilon")
         else:
             chosen = plan_for_columns(job.columns(roles["keep"]), **roles, **settings)
         chosen = with_scenario(chosen, known or (), people)
-        key_of(chosen, key, seed).check_apart(output)
+        key_of(chosen, key_file, seed).check_apart(output)
         check_left(chosen, ledger, seed)
-        done = job.run(chosen, ledger=ledger, key=key, seed=seed, judge=judge, progress=progress)
+        done = job.run(
+            chosen, ledger=ledger, key=key_file, seed=seed, judge=judge, progress=progress
+        )
     written, certificate = done.written, done.written.certified
     stamp = show_stamp(certificate)
     if stamp:
@@ -337,39 +282,41 @@ def protect(
 
 
 @app.command("key")
-def make_key(
-    file: Annotated[Path, typer.Argument(help="The key to write, e.g. people.key.")],
+def key_command(
+    file: Annotated[Path, typer.Argument(help="Key file to write, e.g. people.key.")],
     quiet: Quiet = False,
 ) -> None:
-    """Make the key of pseudonyms, once for all tables in which people are to have the same ones.
+    """Create a key file for pseudonyms, to use for every table that shares them.
 
-    Whoever has the key can find out whose a pseudonym is; without it nobody can make the same ones.
+    Anyone who has the key file can link a pseudonym to its person; without it, nobody can make the
+    same pseudonyms.
     """
     from microveil.release.key import Key
 
     Key.make(file)
-    _say(f"Wrote {file} (keep it private, apart from releases, and do not lose it)", quiet=quiet)
+    _say(
+        f"Wrote {file}. Keep it private, store it apart from releases, and do not lose it.",
+        quiet=quiet,
+    )
 
 
-@app.command()
-def ledger(
-    file: Annotated[Path, typer.Argument(help="A ledger, e.g. people.ledger.json.")],
+@app.command("ledger")
+def ledger_command(
+    file: Annotated[Path, typer.Argument(help="Ledger, e.g. people.ledger.json.")],
     budget: Annotated[
         float | None,
-        typer.Option(help="Declare what all releases of these people may spend of a person."),
+        typer.Option(help="Privacy budget per person that all releases together may spend."),
     ] = None,
     withdraw: Annotated[
         str | None,
-        typer.Option(
-            metavar="ID", help="Count a release no longer, which nobody has seen or will see."
-        ),
+        typer.Option(metavar="ID", help="Stop counting a release that was never shared."),
     ] = None,
 ) -> None:
-    """Show or make the ledger of a group of people: what all releases of them have spent.
+    """Show or create the ledger of a group of people: the budget their releases have spent.
 
-    With a budget the ledger is made if there is none. Then protect every table of these people
-    with --ledger: what would spend more than is left is refused before any work. A run that was
-    killed stays in the ledger and counts until it is withdrawn.
+    With --budget, the ledger is created if it does not exist. Then protect every table of these
+    people with --ledger: a release that would exceed the remaining budget is refused before any
+    work is done. A run that was killed counts until it is withdrawn.
     """
     from microveil.cli.screens_of_commands import show_ledger
     from microveil.release import ledger as ledgers
@@ -381,13 +328,13 @@ def ledger(
     _say(show_ledger(ledgers.Ledger.read(file)))
 
 
-@app.command()
-def certificate(
-    file: Annotated[Path, typer.Argument(help="A certificate, e.g. protected.certificate.json.")],
-    html: Annotated[Path | None, typer.Option(help="A public page to write.")] = None,
+@app.command("certificate")
+def certificate_command(
+    file: Annotated[Path, typer.Argument(help="Certificate, e.g. protected.certificate.json.")],
+    html: Annotated[Path | None, typer.Option(help="Public HTML page to write.")] = None,
     overwrite: Overwrite = False,
 ) -> None:
-    """Print a certificate for people, and check it against its file where that lies beside it."""
+    """Print a certificate and verify the file next to it."""
     from microveil.formats import sha256_of, write_text
     from microveil.release.certificate import Certificate
     from microveil.show.certificates import show_certificate
@@ -397,9 +344,8 @@ def certificate(
     protected = read.file_beside(file)
     if read.file and protected and sha256_of(protected) != read.file.sha256:
         raise MicroveilError(
-            f"{protected}: the file is not the one this certificate was written for: they "
-            "belong to different releases, or the file was changed; protect the table again, or put "
-            "the matching files together"
+            f"{protected}: not the file this certificate was written for: it was changed, or it "
+            "belongs to another release; put the right file next to it, or protect again"
         )
     _say(show_certificate(read))
     if protected:
@@ -411,38 +357,36 @@ def certificate(
         _say(f"Wrote {html}")
 
 
-@app.command()
-@reads("original", "The original file, or the address of a database.")
-def evaluate(
+@app.command("evaluate")
+@reads("original", "Original file, or database address.")
+def evaluate_command(
     original: "Source",
     protected: Annotated[
-        str, typer.Argument(help="The protected file, for Spark any place with Parquet.")
+        str, typer.Argument(help="Protected file; for Spark any location with Parquet.")
     ],
     detail: Annotated[
-        str | None, typer.Option(help="The private detail, which holds the order of rows.")
+        str | None, typer.Option(help="Private detail, which holds the order of rows.")
     ] = None,
     aligned: Annotated[
         bool, typer.Option("--aligned", help="The release was written with --keep-order.")
     ] = False,
-    target: Target = None,
-    quasi_identifier: Annotated[
-        list[str] | None, typer.Option(help="A released column that others may know.")
-    ] = None,
-    known: Known = None,
+    target: TargetColumn = None,
+    quasi_identifier: Annotated[list[str] | None, QUASI_IDENTIFIER] = None,
+    known: KnownColumns = None,
     people: People = 1.0,
-    engine: Engine = "memory",
+    engine: EngineOption = "memory",
     master: Master = None,
     json: Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")] = False,
     report: Report = None,
     overwrite: Overwrite = False,
 ) -> None:
-    """Measure how useful and how risky a release is, against its original.
+    """Measure how useful and how risky a release is, compared with its original.
 
-    Of files larger than memory, and on Spark, records are drawn, and their people are looked for in
-    the whole release; every figure says so.
-    Measures that compare records one by one need the private detail, or a release written with
-    --keep-order; either is found if it lies beside the protected file. What is printed is a
-    function of the data: keep it private.
+    For files larger than memory, and on Spark, a sample of people is searched for in the whole
+    release; every figure says so.
+    Measures that compare record by record need the private detail or a release written with
+    --keep-order; either is found if it is next to the protected file. The figures are computed from
+    the original data: keep them private.
     """
     from microveil.cli.job import tables_on_spark
     from microveil.formats import write_text
@@ -477,28 +421,29 @@ def evaluate(
         _say(f"Report {report} (do not publish)", quiet=json)
 
 
-@app.command()
+@app.command("audit")
 @reads("data")
-def audit(
+def audit_command(
     data: "Source",
-    plan: Annotated[Path, typer.Option(help="A plan in TOML.")],
-    runs: Annotated[int, typer.Option(help="How often the mechanism runs on each table.")] = 10_000,
+    plan: Annotated[Path, typer.Option(help="Plan in TOML.")],
+    runs: Annotated[int, typer.Option(help="Number of runs on each table.")] = 10_000,
     releases: Annotated[
         int | None,
-        typer.Option(help="How often it is released, by default once in 25 runs, 20 to 400 times."),
+        typer.Option(help="Number of releases; default: one per 25 runs, between 20 and 400."),
     ] = None,
-    seconds: Annotated[float | None, typer.Option(help="Stop after about so many seconds.")] = None,
+    seconds: Annotated[float | None, typer.Option(help="Stop after about this long.")] = None,
     seed: Seed = None,
 ) -> None:
-    """Attack releases of your own table: what can be told apart, and what is pinned down.
+    """Attack releases of your own table to test the guarantee.
 
-    Nothing is written. What it prints is a function of the data: keep it private.
+    Reports which changes of a record an attacker can detect and which values are pinned down.
+    Writes nothing. The figures are computed from the original data: keep them private.
     """
     from microveil.lab.audit import audit
-    from microveil.plan.plan import Plan, read_text
+    from microveil.plan.plan import Plan, read_plan_text
     from microveil.plan.problems import located
 
-    with located(read_text(plan)), _progress(quiet=False) as progress:
+    with located(read_plan_text(plan)), _progress(quiet=False) as progress:
         outcome = audit(
             data,
             Plan.read(plan),
@@ -510,44 +455,44 @@ def audit(
         )
     _say(outcome)
     if outcome.broken:
-        raise MicroveilError("the mechanism is broken, as said above; please report this")
+        raise MicroveilError("the mechanism failed the audit, see above; please report this")
 
 
-@app.command()
+@app.command("explore")
 @reads("data")
-def explore(
+def explore_command(
     data: "Source",
     plan: Annotated[
-        Path | None, typer.Option(help="A plan in TOML, for its roles and domains.")
+        Path | None, typer.Option(help="Plan in TOML, for its roles and domains.")
     ] = None,
-    target: Target = None,
-    epsilon: Tried = None,
+    target: TargetColumn = None,
+    epsilon: EpsilonsTried = None,
     max_linkage: Annotated[
-        float, typer.Option(help="The largest share of rows that an attack may link.")
+        float, typer.Option(help="Largest share of rows that an attack may link.")
     ] = 0.1,
     max_error: Annotated[
-        float | None, typer.Option(help="The largest mean SSE, by default any.")
+        float | None, typer.Option(help="Largest mean SSE; default: no limit.")
     ] = None,
     min_anonymity: Annotated[
-        int, typer.Option(help="The least number of records in a joint cluster, 0 for none.")
+        int, typer.Option(help="Smallest number of records in a joint cluster; 0 for no limit.")
     ] = 0,
-    runs: Annotated[int, typer.Option(help="How often the measured points are run.")] = 3,
+    runs: Annotated[int, typer.Option(help="Number of runs of every measured plan.")] = 3,
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="The recommended plan to write.")
+        Path | None, typer.Option("--output", "-o", help="Recommended plan to write.")
     ] = None,
     svg: Annotated[
-        Path | None, typer.Option(help="The chart to write; needs microveil[report].")
+        Path | None, typer.Option(help="Chart to write; needs microveil[report].")
     ] = None,
     overwrite: Overwrite = False,
     quiet: Quiet = False,
 ) -> None:
-    """Compare methods, clusters and budgets on a file, and recommend a plan.
+    """Compare methods, clusters and budgets on a file and recommend a plan.
 
-    What it prints and draws is a function of the data: keep it private.
+    The figures and charts are computed from the original data: keep them private.
     """
     from microveil.formats import check_output, moved_into_place
     from microveil.judge.explore import explore
-    from microveil.plan.plan import Plan, read_text
+    from microveil.plan.plan import Plan, read_plan_text
     from microveil.plan.problems import located
 
     wanted = {path: ending for path, ending in ((output, ".toml"), (svg, ".svg")) if path}
@@ -555,7 +500,7 @@ def explore(
         check_output(path, overwrite=overwrite, source=data.path, suffixes=(ending,))
     if svg is not None:
         import microveil.show.charts.render  # noqa: F401 - says what to install
-    text = None if plan is None else read_text(plan)
+    text = None if plan is None else read_plan_text(plan)
     with located(text), _progress(quiet=quiet) as progress:
         found = explore(
             data,
@@ -570,7 +515,10 @@ def explore(
         )
     if output is not None and found.plan is None:
         _say(found, quiet=quiet)
-        raise PlanError(f"{found.headline}, so {output} was not written")
+        raise PlanError(
+            f"no measured plan keeps to the limits, so {output} was not written; loosen a limit or "
+            "try other budgets"
+        )
     contents = {".toml": found.plan.to_toml if found.plan else str, ".svg": found.to_svg}
     if wanted:
         with moved_into_place(list(wanted)) as temporary:
@@ -582,36 +530,37 @@ def explore(
         _say(f"Wrote {path}", quiet=quiet)
 
 
-@app.command()
-def benchmark(
+@app.command("benchmark")
+def benchmark_command(
     data: Annotated[
         list[str] | None,
-        typer.Argument(help='Files, or "census", "wine" and "sample"; by default the sample.'),
+        typer.Argument(help='Files, or "census", "wine" or "sample"; default: sample.'),
     ] = None,
     plan: Annotated[
-        Path | None, typer.Option(help="A plan in TOML, for roles and domains and as a point.")
+        Path | None,
+        typer.Option(help="Plan in TOML, for its roles and domains; also attacked."),
     ] = None,
-    target: Target = None,
-    epsilon: Tried = None,
-    output: Annotated[
-        Path, typer.Option("--output", "-o", help="The directory to write to.")
-    ] = Path("microveil-benchmark"),
+    target: TargetColumn = None,
+    epsilon: EpsilonsTried = None,
+    output: Annotated[Path, typer.Option("--output", "-o", help="Directory to write to.")] = Path(
+        "microveil-benchmark"
+    ),
     quick: Annotated[
         bool, typer.Option("--quick", help="Attack 400 records of each table instead of 1,200.")
     ] = False,
-    seeds: Annotated[int, typer.Option(help="How often everything is done.")] = 1,
+    seeds: Annotated[int, typer.Option(help="Number of repetitions.")] = 1,
     quiet: Quiet = False,
 ) -> None:
-    """Attack releases of a table by many methods, and draw risk against usefulness.
+    """Attack releases of a table made by many methods, and plot risk against usefulness.
 
-    Writes results.parquet and a map of each table. Goes on where it was stopped. What it prints and
-    draws is a function of the data: keep it private.
+    Writes results.parquet and one map per table, and resumes where it was stopped. The figures and
+    maps are computed from the original data: keep them private.
     """
     from microveil.lab.benchmark.results_file import benchmark_all
-    from microveil.plan.plan import Plan, read_text
+    from microveil.plan.plan import Plan, read_plan_text
     from microveil.plan.problems import located
 
-    text = None if plan is None else read_text(plan)
+    text = None if plan is None else read_plan_text(plan)
     with located(text), _progress(quiet=quiet) as progress:
         found, written = benchmark_all(
             data or ["sample"],
@@ -628,21 +577,19 @@ def benchmark(
         _say(f"Wrote {path}", quiet=quiet)
 
 
-@app.command()
-def reproduce(
-    data: Annotated[
-        Path | None, typer.Option(help="The directory with the paper's data sets.")
-    ] = None,
-    out: Annotated[Path, typer.Option(help="The directory to write to.")] = Path("microveil-paper"),
-    runs: Annotated[int, typer.Option(help="How often every experiment is repeated.")] = 10,
+@app.command("reproduce")
+def reproduce_command(
+    data: Annotated[Path | None, typer.Option(help="Directory with the paper's data sets.")] = None,
+    out: Annotated[Path, typer.Option(help="Directory to write to.")] = Path("microveil-paper"),
+    runs: Annotated[int, typer.Option(help="Number of repetitions of every experiment.")] = 10,
     quick: Annotated[
-        bool, typer.Option("--quick", help="At most three runs and few values of k.")
+        bool, typer.Option("--quick", help="At most three repetitions, and few values of k.")
     ] = False,
     quiet: Quiet = False,
 ) -> None:
-    """Repeat every experiment of the paper and check every claim it makes of its results.
+    """Repeat every experiment of the paper and check every claim about its results.
 
-    Writes results.parquet, four figures and claims.md. Goes on where it was stopped.
+    Writes results.parquet, four figures and claims.md, and resumes where it was stopped.
     """
     from microveil.lab.paper import reproduce
 
@@ -654,22 +601,22 @@ def reproduce(
         _say(f"Figure {figure}", quiet=quiet)
 
 
-@app.command()
-def demo(
-    output: Annotated[
-        Path, typer.Option("--output", "-o", help="The directory to write to.")
-    ] = Path("microveil-demo"),
+@app.command("demo")
+def demo_command(
+    output: Annotated[Path, typer.Option("--output", "-o", help="Directory to write to.")] = Path(
+        "microveil-demo"
+    ),
     epsilon: Annotated[
         float | None,
-        typer.Option(help="Privacy budget of a person, by default 1; of a household 8."),
+        typer.Option(help="Privacy budget; default: 1 per person, 8 per household."),
     ] = None,
     survey: Annotated[
         bool,
-        typer.Option("--survey", help="Take a survey of 30,000 persons in 12,000 households."),
+        typer.Option("--survey", help="Use a survey of 30,000 people in 12,000 households."),
     ] = False,
     overwrite: Overwrite = False,
 ) -> None:
-    """Protect a bundled sample of made-up people and show it before and after."""
+    """Protect a bundled sample of fictitious people and show it before and after."""
     from microveil.cli.demo import run_demo
 
     with _progress(quiet=False) as progress:
@@ -681,19 +628,19 @@ def demo(
 
 
 @app.command("app")
-def page(
-    port: Annotated[int, typer.Option(help="The port to listen on.")] = 8501,
+def app_command(
+    port: Annotated[int, typer.Option(help="Port to listen on.")] = 8501,
     no_browser: Annotated[
         bool, typer.Option("--no-browser", help="Do not open the browser.")
     ] = False,
 ) -> None:
-    """Open a page in the browser that goes from a file to its release.
+    """Open a page in the browser that leads from a file to its release.
 
-    It listens on 127.0.0.1 only, so that nobody else on the network can reach the data.
+    It listens on 127.0.0.1 only: nobody else on the network can reach the data.
     """
-    from microveil.app.server import WHY, address, check, serve
+    from microveil.app.server import WHY, address, check_server, serve
 
-    check(port)
+    check_server(port)
     _say(f"The page is at {address(port)}. {WHY}")
     serve(port, browser=not no_browser)
 

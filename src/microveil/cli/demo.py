@@ -6,7 +6,7 @@ from pathlib import Path
 
 from rich.console import RenderableType
 
-from microveil.cli.screens_of_commands import Rows, show_before_and_after
+from microveil.cli.screens_of_commands import FirstRecords, show_before_and_after
 from microveil.errors import FileError
 from microveil.formats import moved_into_place
 from microveil.formats.atomic import check_place
@@ -15,10 +15,11 @@ from microveil.plan.sample import people, recommended_people_plan
 from microveil.plan.survey import survey, survey_plan
 from microveil.release.protect import protect
 from microveil.show.certificates import show_release
+from microveil.show.shapes import shapes_of_masked
 from microveil.types import Progress
 
 
-def command() -> str:
+def own_command() -> str:
     """Return how to call microveil again from where it was called: a line that can be pasted."""
     called, known = Path(sys.argv[0]), shutil.which("microveil")
     if called.name != "microveil" or not called.exists():
@@ -45,7 +46,7 @@ def run_demo(
     try:
         directory.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise FileError(f"{directory}: cannot be made: {error.strerror}") from None
+        raise FileError(f"{directory}: cannot be created: {error.strerror}") from None
     inputs = [directory / sample, directory / "plan.toml"]
     for path in inputs:
         check_place(path, overwrite=overwrite, source=None)
@@ -57,16 +58,18 @@ def run_demo(
     found = verdict(before, release)
     publish = found.may_publish(written.certified)
     files = {
-        sample: "the sample",
-        "plan.toml": "what was done to each attribute",
-        written.protected.name: "publish this ..." if publish else "the release",
-        written.certificate.name: "... together with this" if publish else "what is promised",
+        sample: "the original sample",
+        "plan.toml": "how each attribute is treated",
+        written.protected.name: "publish this file ..." if publish else "the release",
+        written.certificate.name: "... together with this certificate"
+        if publish
+        else "its certificate",
         "protected.detail.zip": "private: clusters and noise scales",
     }
     return [
-        Rows(before.head(4), "People as collected"),
-        Rows(release.data.head(4), "The same people as released"),
-        show_before_and_after(before, release.data),
+        FirstRecords(before.head(4), "People as collected"),
+        FirstRecords(release.data.head(4), "The same people as released"),
+        show_before_and_after(shapes_of_masked(before, release)),
         "",
         show_release(release.certificate),
         "",
@@ -74,5 +77,5 @@ def run_demo(
         "",
         f"Written to {directory}:",
         *(f"  {name:<28}{what}" for name, what in files.items()),
-        f"Next: {command()} certificate {written.certificate}",
+        f"Next: {own_command()} certificate {written.certificate}",
     ]

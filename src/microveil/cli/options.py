@@ -1,17 +1,18 @@
 """Options that commands share, and what may stand in them."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from datetime import date
 from functools import wraps
 from inspect import Parameter, signature
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args, get_origin
 
 import typer
 
 from microveil.core.choices import DateOrder
 from microveil.errors import PlanError
+from microveil.plan.settings import Declared, PlanSettings, declared_in
 
 if TYPE_CHECKING:
     from microveil.plan.roles import Bound
@@ -22,65 +23,68 @@ EngineName = Literal["memory", "spark"]
 OutputPlace = Annotated[
     str,
     typer.Option(
-        "--output", "-o", metavar="PATH", help="The protected file to write; for Spark a directory."
+        "--output", "-o", metavar="PATH", help="Protected file to write; a directory for Spark."
     ),
 ]
-Engine = Annotated[EngineName, typer.Option(help="Where the work is done.")]
+EngineOption = Annotated[EngineName, typer.Option(help="Where the work is done.")]
 Master = Annotated[
     str | None,
     typer.Option(
-        help="For Spark: its master, e.g. local[2], or a Spark Connect server, e.g. "
-        "sc://host:15002; by default as configured."
+        help="Spark master, such as local[2], or Spark Connect server, such as sc://host:15002; "
+        "by default as configured."
     ),
 ]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print only errors and warnings.")]
 Seed = Annotated[
     int | None,
-    typer.Option(min=0, help="Repeatable noise for experiments: not for publication."),
+    typer.Option(min=0, help="Seed for repeatable noise in experiments; not for publication."),
 ]
 Report = Annotated[
     Path | None,
+    typer.Option(help="Also write a private report for the data holder, an HTML page with charts."),
+]
+KnownColumns = Annotated[
+    list[str] | None,
     typer.Option(
-        help="Also write a private report, an HTML page with charts, for the data holder."
+        help="Column the attacker knows; tested in addition to an attacker who knows every column."
     ),
 ]
-Known = Annotated[
-    list[str] | None,
-    typer.Option(help="A column that an intruder knows, who is tried besides one who knows all."),
-]
 People = Annotated[
-    float, typer.Option(help="The share of the people whose values such an intruder knows.")
+    float, typer.Option(help="Share of the people whose values this attacker knows.")
 ]
 LedgerOf = Annotated[
     Path | None,
     typer.Option(
         "--ledger",
-        help="The ledger of these people, into which the release is entered, by default the "
-        "plan's: see microveil ledger. Seeded releases spend nothing.",
+        help="Ledger of these people, into which the release is entered, by default the plan's: "
+        "see microveil ledger. Seeded releases spend nothing.",
     ),
 ]
-KeyOf = Annotated[
+KeyFile = Annotated[
     Path | None,
-    typer.Option("--key", help="The key of pseudonyms, made once with microveil key."),
+    typer.Option(help="Key file of the pseudonyms, made once with microveil key."),
 ]
-Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace files that exist.")]
-Target = Annotated[str | None, typer.Option(help="A column of classes to learn.")]
-Tried = Annotated[
+QUASI_IDENTIFIER = typer.Option(
+    "--quasi-identifier", "-q", help="Column that an attacker may know."
+)
+Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace existing files.")]
+TargetColumn = Annotated[str | None, typer.Option(help="Column of classes to learn.")]
+EpsilonsTried = Annotated[
     list[float] | None,
-    typer.Option(help="A privacy budget to try, by default 0.01, 0.1 and 1."),
+    typer.Option(help="Privacy budget to try, by default 0.01, 0.1 and 1."),
 ]
 
 
 _DATA = "A CSV, Parquet, Arrow, Excel, SPSS, Stata or SAS file, or postgresql://user@host/database."
 _READING = {
-    "delimiter": "What separates columns in CSV, by default detected.",
-    "encoding": "The encoding of CSV, SPSS, Stata or SAS files, by default detected.",
-    "decimal": "The decimal mark in CSV, by default detected.",
-    "sheet": "The sheet of an Excel workbook, by default the first.",
-    "query": "The SQL query to read from a database.",
-    "na": "A value that stands for a missing one, in every column; may be given several times.",
-    "dates": "How CSV dates such as 03/02/2011 are read, where they do not tell it themselves.",
-    "skip_rows": "The rows above the column names of an Excel sheet, by default detected.",
+    "delimiter": "Column separator in CSV, by default detected.",
+    "encoding": "Encoding of CSV, SPSS, Stata or SAS files, by default detected.",
+    "decimal": "Decimal mark in CSV, by default detected.",
+    "sheet": "Sheet of an Excel workbook, by default the first.",
+    "query": "SQL query to read from a database.",
+    "na": "Value that stands for a missing one, in every column; can be repeated.",
+    "dates": "Order of CSV dates such as 03/02/2011, if the file does not show it.",
+    "skip_rows": "Rows above the column names of an Excel sheet, by default detected.",
 }
 _TYPES: dict[str, Any] = {
     "na": list[str] | None,
@@ -96,17 +100,11 @@ def reads(name: str, text: str = _DATA) -> Callable[[Callable[..., None]], Calla
     """
     argument = Annotated[str, typer.Argument(metavar=name.upper(), help=text)]
     options = [
-        Parameter(
-            option,
-            Parameter.KEYWORD_ONLY,
-            default=None,
-            annotation=Annotated[_TYPES.get(option, str | None), typer.Option(help=help_)],
-        )
+        _option(option, Annotated[_TYPES.get(option, str | None), typer.Option(help=help_)])
         for option, help_ in _READING.items()
     ]
 
     def decorate(command: Callable[..., None]) -> Callable[..., None]:
-        @wraps(command)
         def run(**given: Any) -> None:  # noqa: ANN401 - whatever the command takes
             from microveil.formats import Source
 
@@ -116,26 +114,80 @@ def reads(name: str, text: str = _DATA) -> Callable[[Callable[..., None]], Calla
             source = Source(given[name], for_spark=for_spark, **reading)
             command(**{**given, name: source})
 
-        own = signature(command).parameters
-        changed = [p.replace(kind=Parameter.KEYWORD_ONLY) for p in own.values()]
-        changed = [p.replace(annotation=argument) if p.name == name else p for p in changed]
-        seen = signature(command).replace(parameters=[*changed, *options])
-        run.__annotations__ = {p.name: p.annotation for p in seen.parameters.values()}
-        vars(run)["__signature__"] = seen  # which typer looks at
-        return run
+        own = signature(command).parameters.values()
+        named = [p.replace(annotation=argument) if p.name == name else p for p in own]
+        return _with_parameters(run, command, [*named, *options])
 
     return decorate
 
 
-def parse_k(text: str | None) -> int | str | None:
-    """Read a number of records, or "auto"."""
-    if text is None or text == "auto":
+def plan_flags(
+    settings: type = PlanSettings,
+) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Give a command a flag for each setting of a plan that has one.
+
+    The command itself takes one parameter, `settings`: those that were given, by name.
+    """
+    declared = {each.name: each for each in declared_in(settings) if each.setting.flag}
+    flags = [_flag(each, getattr(settings, each.name, None)) for each in declared.values()]
+
+    def decorate(command: Callable[..., None]) -> Callable[..., None]:
+        def run(**given: Any) -> None:  # noqa: ANN401 - whatever the command takes
+            values = {name: given.pop(name) for name in declared}
+            chosen = {n: value for n, value in values.items() if value is not None and value != []}
+            command(**given, settings=_parsed(chosen, declared))
+
+        own = signature(command).parameters.values()
+        parts = [flags if p.name == "settings" else [p] for p in own]
+        return _with_parameters(run, command, [p for part in parts for p in part])
+
+    return decorate
+
+
+def _with_parameters(
+    run: Callable[..., None], command: Callable[..., None], parameters: list[Parameter]
+) -> Callable[..., None]:
+    """Let a function stand for a command, with other parameters for typer to read."""
+    changed = [p.replace(kind=Parameter.KEYWORD_ONLY) for p in parameters]
+    run = wraps(command)(run)
+    run.__annotations__ = {p.name: p.annotation for p in changed}
+    vars(run)["__signature__"] = signature(command).replace(parameters=changed)
+    return run
+
+
+def _option(name: str, annotation: object) -> Parameter:
+    return Parameter(name, Parameter.KEYWORD_ONLY, default=None, annotation=annotation)
+
+
+def _flag(declared: Declared, default: object) -> Parameter:
+    has_default = not isinstance(default, bool) and default not in (None, ())
+    shown = f" (default: {default})" if has_default else ""
+    name = f"--{declared.name.replace('_', '-')}"
+    option = typer.Option(name, help=f"{declared.setting.help}{shown}.")
+    type_ = list[str] if get_origin(declared.type) is tuple else declared.type
+    return _option(declared.name, Annotated[(str if _words(type_) else type_) | None, option])
+
+
+def _words(type_: object) -> list[str]:
+    """Return the words that may stand in the place of a number."""
+    return [word for part in get_args(type_) for word in get_args(part)]
+
+
+def _parsed(given: dict[str, Any], declared: Mapping[str, Declared]) -> dict[str, Any]:
+    """Read numbers that may also be words."""
+    mixed = {name: words for name in given if (words := _words(declared[name].type))}
+    return given | {name: _number_or_word(name, given[name], mixed[name]) for name in mixed}
+
+
+def _number_or_word(name: str, text: str, words: list[str]) -> int | str:
+    if text in words:
         return text
     try:
         return int(text)
     except ValueError:
-        message = f'expected a number or "auto", got {text!r}'
-        raise typer.BadParameter(message, param_hint="--k") from None
+        expected = " or ".join(["a number", *(f'"{word}"' for word in words)])
+        message = f"expected {expected}, got {text!r}"
+        raise typer.BadParameter(message, param_hint=f"--{name}") from None
 
 
 def parse_domains(texts: list[str]) -> "dict[str, tuple[Bound, Bound]]":

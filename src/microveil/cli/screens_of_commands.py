@@ -1,9 +1,8 @@
 """What people see in a terminal: records and columns before and after."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-import numpy as np
 import polars as pl
 from rich.console import Console, ConsoleOptions, Group, JustifyMethod, RenderableType, RenderResult
 from rich.markup import escape
@@ -15,15 +14,16 @@ from microveil.plan.propose.columns import Proposal
 from microveil.plan.propose.proposal import Proposed
 from microveil.release.guarantees import exactly, rounded_up
 from microveil.release.ledger import Ledger, Spent
-from microveil.types import Integers
+from microveil.show.charts.text_charts import sparkline
+from microveil.show.shapes import Shape
+from microveil.show.words.column_words import contents_of
 
 _LONGEST_NAME = 20
-_BARS = " ▁▂▃▄▅▆▇█"
 
 
 def show_verdict(verdict: Verdict | str) -> RenderableType:
-    """Lay out a verdict, or the line that says why there is none."""
-    return Text(f"Verdict: none. {verdict}") if isinstance(verdict, str) else verdict
+    """Lay out a verdict, or say why there is none."""
+    return Text(f"No verdict: {verdict}") if isinstance(verdict, str) else verdict
 
 
 def show_ledger(ledger: Ledger) -> RenderableType:
@@ -39,7 +39,7 @@ def show_ledger(ledger: Ledger) -> RenderableType:
     spent = ", ".join(f"{name} {rounded_up(ledger.spent_on(name))}" for name in names)
     levels = ", ".join(_level_of(ledger, number) for number in (1, 2, 3))
     summary = (
-        f"Budget {exactly(ledger.budget)} of a person, declared {ledger.budgets[-1].declared}: "
+        f"Budget {exactly(ledger.budget)} per person, declared {ledger.budgets[-1].declared}: "
         f"{exactly(ledger.spent)} spent, {exactly(ledger.left)} left."
     )
     parts.append(Text(summary))
@@ -51,7 +51,7 @@ def show_ledger(ledger: Ledger) -> RenderableType:
 def _state_of(release: Spent) -> str:
     if release.state != "running":
         return release.state
-    return f"running as process {release.process}, or killed"
+    return f"running (process {release.process}) or killed"
 
 
 def _level_of(ledger: Ledger, number: int) -> str:
@@ -73,7 +73,7 @@ def show_proposed(proposed: Proposed) -> Table:
         role = str(proposal.settings.get("kind", role))
         grid.add_row(
             Text(name),
-            _holds(look.column.dtype),
+            contents_of(look.column.dtype),
             f"{look.distinct:,}",
             f"{look.missing:,}" if look.missing else "",
             Text(role, style),
@@ -95,22 +95,10 @@ _ROLES = {
     "confidential": ("masked", ""),
     "identifier": ("dropped", "bold red"),
     "kept": ("kept", "yellow"),
-    "weight": ("weight", "yellow"),
+    "sampling_weight": ("sampling weight", "yellow"),
     "derived": ("derived", "cyan"),
 }
 """What a role does to a column, and its style."""
-
-
-def _holds(dtype: pl.DataType) -> str:
-    if dtype.is_integer():
-        return "whole"
-    if dtype.is_numeric():
-        return "numbers"
-    words: dict[type, str] = {
-        pl.Date: "dates", pl.Datetime: "times", pl.Time: "times", pl.Duration: "lengths",
-        pl.Boolean: "yes/no",
-    }  # fmt: skip
-    return words.get(type(dtype), "text")
 
 
 def lost_of(proposed: Proposed) -> str:
@@ -122,8 +110,8 @@ def lost_of(proposed: Proposed) -> str:
         f"{what}: {', '.join(by_role[role])}"
         for role, what in (
             ("identifier", "Dropped"),
-            ("kept", "Published as they are"),
-            ("weight", "Sampling weight, published as it is"),
+            ("kept", "Published unchanged"),
+            ("sampling_weight", "Sampling weight, published unchanged"),
         )
         if role in by_role
     ]
@@ -131,7 +119,7 @@ def lost_of(proposed: Proposed) -> str:
 
 
 @dataclass(frozen=True, eq=False)
-class Rows:
+class FirstRecords:
     """A few records, with as many whole columns as there is room for."""
 
     table: pl.DataFrame
@@ -144,7 +132,8 @@ class Rows:
             shown -= 1
         yield self._grid(shown)
         if shown < len(names):
-            yield Text(f"and {', '.join(names[shown:])}\n", style="dim")
+            yield Text(f"and {', '.join(names[shown:])}", style="dim")
+        yield Text("")
 
     def _grid(self, shown: int) -> Table:
         grid = _compact(self.title)
@@ -170,61 +159,18 @@ def _compact(title: str) -> Table:
     )  # fmt: skip
 
 
-def show_before_and_after(before: pl.DataFrame, after: pl.DataFrame) -> Table:
-    """Compare means, standard deviations and shapes of the columns that were masked."""
+def show_before_and_after(shapes: Iterable[Shape]) -> Table:
+    """Compare means, standard deviations and distributions of the columns that were masked."""
     grid = _compact("Before and after")
     grid.add_column("attribute")
     for name in ("mean", "after", "st. dev.", "after"):
         grid.add_column(name, justify="right")
     grid.add_column("before", no_wrap=True)
     grid.add_column("after", no_wrap=True)
-    for name in after.columns:
-        old, new = before[name], after[name]
-        if old.dtype.is_numeric() or old.dtype.is_temporal():
-            grid.add_row(escape(name), *_figures(old, new), *_shapes(old, new))
-        elif not old.equals(new):
-            grid.add_row(escape(name), *[f"{old.n_unique()} kinds", "", "", ""], *_bars(old, new))
+    for shares, rows in shapes:
+        figures = {what: list(both) for what, *both in rows}
+        cells = [
+            cell for what in ("mean", "standard deviation") for cell in figures.get(what, ["", ""])
+        ]
+        grid.add_row(escape(shares.name), *cells, sparkline(shares.before), sparkline(shares.after))
     return grid
-
-
-def _figures(old: pl.Series, new: pl.Series) -> list[str]:
-    if old.dtype.is_temporal():
-        means = [str(column.mean())[:10] for column in (old, new)]
-        return [*means, *(f"{column.to_physical().std():,.4g}" for column in (old, new))]
-    return [_short(float(x)) for x in (old.mean(), new.mean(), old.std(), new.std())]  # type: ignore[arg-type]
-
-
-def _shapes(*columns: pl.Series) -> list[str]:
-    numbers = [column.to_physical().cast(pl.Float64) for column in columns]
-    edges = _edges(*numbers)
-    return [_shape(column, edges) for column in numbers]
-
-
-def _bars(*columns: pl.Series) -> list[str]:
-    """Draw how frequent each category is, in alphabetical order."""
-    kinds = pl.concat([column.cast(pl.String) for column in columns]).unique().drop_nulls().sort()
-    counts = [[int((column.cast(pl.String) == kind).sum()) for kind in kinds] for column in columns]
-    return [_drawn(np.array(count[:12])) for count in counts]
-
-
-def _edges(*columns: pl.Series) -> list[float]:
-    values = pl.concat(list(columns)).drop_nulls()
-    low, high = values.quantile(0.01), values.quantile(0.99)
-    return [] if low is None or high is None or low == high else list(np.linspace(low, high, 13))
-
-
-def _shape(column: pl.Series, edges: list[float]) -> str:
-    """Draw a histogram in twelve characters."""
-    if not edges:
-        return "constant"
-    counts, _ = np.histogram(column.drop_nulls().to_numpy().clip(edges[0], edges[-1]), edges)
-    return _drawn(counts)
-
-
-def _drawn(counts: Integers) -> str:
-    heights = np.ceil(counts / counts.max() * (len(_BARS) - 1)).astype(int)
-    return "".join(_BARS[height] for height in heights)
-
-
-def _short(value: object) -> str:
-    return f"{value:,.4g}" if isinstance(value, float) and abs(value) < 1000 else f"{value:,.0f}"

@@ -10,19 +10,19 @@ import numpy as np
 from microveil.core.choices import GuaranteeName
 from microveil.core.clusters import ClusterSummary
 from microveil.core.methods import Method, Reach
-from microveil.core.sensitivity import DomainUnits, Reaches
+from microveil.core.sensitivity import DomainSteps, Reaches
 from microveil.errors import PlanError
 from microveil.types import Integers, Reals
 
 LEAST_WIDTH = 2**40
-"""A domain is so many grid units wide or more: see `grid.grid_of_domain`."""
+"""A domain is so many grid steps wide or more: see `grid.grid_of_domain`."""
 
 
-def budget_shares(epsilon: float, weights: Sequence[float]) -> list[float]:
-    """Split ε in proportion to weights into floats whose sum is ε exactly, in any order.
+def budget_shares(epsilon: float, proportions: Sequence[float]) -> list[float]:
+    """Split ε in these proportions into floats whose sum is ε exactly, in any order.
 
-    Every share is a whole number of units in the last place of ε, so no addition rounds. The
-    few units that remain go to the first attributes, one each.
+    Every share is a whole multiple of the last place of ε, so no addition rounds. What remains goes
+    to the first attributes, one last place each.
 
     Examples
     --------
@@ -32,19 +32,19 @@ def budget_shares(epsilon: float, weights: Sequence[float]) -> list[float]:
     >>> budget_shares(1, [3, 1])
     [0.75, 0.25]
     """
-    unit = Fraction(math.ulp(epsilon))
-    units = Fraction(epsilon) / unit
-    exact = [Fraction(weight) for weight in weights]
-    for_one = units / sum(exact)
-    shares = [math.floor(for_one * weight) for weight in exact]
-    for first in range(int(units) - sum(shares)):
+    last_place = Fraction(math.ulp(epsilon))
+    whole = Fraction(epsilon) / last_place
+    exact = [Fraction(proportion) for proportion in proportions]
+    for_one = whole / sum(exact)
+    shares = [math.floor(for_one * proportion) for proportion in exact]
+    for first in range(int(whole) - sum(shares)):
         shares[first] += 1
     if 0 in shares:
         raise PlanError(
-            "plan: epsilon is too small, or the weights too unequal, to be shared",
+            "plan: epsilon is too small, or the budget shares are too unequal, to be divided",
             setting="epsilon",
         )
-    return [float(share * unit) for share in shares]
+    return [float(share * last_place) for share in shares]
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ class Totals:
         return Totals(self.records + other.records, self.up + other.up, self.down + other.down)
 
 
-def totals_of(method: Method, summary: ClusterSummary, domain: DomainUnits) -> Totals:
+def totals_of(method: Method, summary: ClusterSummary, domain: DomainSteps) -> Totals:
     """Compute what scales depend on in all clusters of an attribute, or in a part of them."""
     up, down, unscaled = _unscaled(method.reclustered(summary, domain), summary)
     return Totals(int(summary.size.sum()), _total_loss(up, unscaled), _total_loss(down, unscaled))
@@ -72,12 +72,12 @@ def totals_of(method: Method, summary: ClusterSummary, domain: DomainUnits) -> T
 def noise_scales(
     method: Method,
     summary: ClusterSummary,
-    domain: DomainUnits,
+    domain: DomainSteps,
     epsilon: float,
     guarantee: GuaranteeName = "fixed-clusters",
     totals: Totals | None = None,
 ) -> Integers:
-    """Scales in grid units that keep the guarantee; 0 where no record moves the cluster.
+    """Scales in grid steps that keep the guarantee; 0 where no record moves the cluster.
 
     Of a part of the clusters, `totals` are those of all of them.
     """
@@ -91,15 +91,15 @@ def noise_scales(
 
 
 def fixed_scales(reach: Integers, averaged: Integers, epsilon: float) -> Integers:
-    """Scales t_j = ⌈(Δ_j + g)/(ε g)⌉ in grid units, with Δ_j = reach_j/n_j; 0 where nothing moves.
+    """Scales t_j = ⌈(Δ_j + g)/(ε g)⌉ in grid steps, with Δ_j = reach_j/n_j; 0 where nothing moves.
 
     n_j is the number of values the centroid is the mean of.
 
     Guarantee
     ---------
-    A rounded centroid moves by at most d = ⌈reach/n⌉ ≤ (reach + n − 1)/n grid units, so
+    A rounded centroid moves by at most d = ⌈reach/n⌉ ≤ (reach + n − 1)/n grid steps, so
     d/t ≤ ε. The quotient is computed in floating point with a relative error below 2^−51; up to a
-    reach of 2^51 the numerator's spare unit outweighs it, beyond it is padded.
+    reach of 2^51 the numerator's spare step outweighs it, beyond it is padded.
     """
     quotient = np.maximum((reach + averaged) / averaged / epsilon, 1.0)
     padded = np.where(reach < 2**51, quotient, quotient * (1 + 2.0**-50))
@@ -119,7 +119,7 @@ def reclustered_scales(
     Guarantee
     ---------
     Σ_j d_j/t_j ≤ ε for the rounded centroids' moves d_j in either direction: rounding adds at most
-    one grid unit to each that moves, which is part of w_j.
+    one grid step to each that moves, which is part of w_j.
     """
     up, down, unscaled = _unscaled(reaches, summary)
     if totals is None:
@@ -133,14 +133,14 @@ def _unscaled(reaches: Reaches, summary: ClusterSummary) -> tuple[Reals, Reals, 
 
 
 def fixed_loss(
-    method: Method, summary: ClusterSummary, domain: DomainUnits, scales: Integers
+    method: Method, summary: ClusterSummary, domain: DomainSteps, scales: Integers
 ) -> float:
     """Exact loss of one attribute when one record changes and keeps its cluster."""
     return float(np.max(fixed_losses(method, summary, domain, scales)))
 
 
 def fixed_losses(
-    method: Method, summary: ClusterSummary, domain: DomainUnits, scales: Integers
+    method: Method, summary: ClusterSummary, domain: DomainSteps, scales: Integers
 ) -> Reals:
     """Exact loss of each cluster when one of its records changes and keeps its cluster."""
     up, down = _moves(method, method.fixed, summary, domain)
@@ -148,7 +148,7 @@ def fixed_losses(
 
 
 def reclustered_loss(
-    method: Method, summary: ClusterSummary, domain: DomainUnits, scales: Integers
+    method: Method, summary: ClusterSummary, domain: DomainSteps, scales: Integers
 ) -> float:
     """Exact loss of one attribute when one record changes and clusters are formed again.
 
@@ -163,7 +163,7 @@ def reclustered_loss(
 
 
 def reclustered_losses(
-    method: Method, summary: ClusterSummary, domain: DomainUnits, scales: Integers
+    method: Method, summary: ClusterSummary, domain: DomainSteps, scales: Integers
 ) -> tuple[Reals, Reals]:
     """Exact loss of each cluster when a record passes all of them, upwards and downwards."""
     up, down = _moves(method, method.reclustered, summary, domain)
@@ -178,7 +178,7 @@ def reclustered_bound(
     With noise scales fixed, and for any table of the method's domain: p·ε for iDP-CBLS, where every
     one of p clusters may lose ε; for DP-UM and iDP-LS the shifts n_j·|Δc_j| add up to at most
     hi − lo, while n_j·b_j is at least (hi − lo)/ε and half of that, which gives ε and 2ε. Rounding
-    each centroid to the grid adds at most n/R for a domain that is `width` R grid units wide or
+    each centroid to the grid adds at most n/R for a domain that is `width` R grid steps wide or
     more. The least width of all is a plan fact; the true one may tell a domain read from the data.
     """
     if not method.clustered:
@@ -188,12 +188,12 @@ def reclustered_bound(
     return method.reclustered_factor * epsilon * (1 + records / width)
 
 
-def _rounding(records: int, domain: DomainUnits) -> float:
+def _rounding(records: int, domain: DomainSteps) -> float:
     return 1 + records / (domain.upper - domain.lower)
 
 
 def _moves(
-    method: Method, reach: Reach, summary: ClusterSummary, domain: DomainUnits
+    method: Method, reach: Reach, summary: ClusterSummary, domain: DomainSteps
 ) -> tuple[Integers, Integers]:
     """How far the rounded centroids move when their sums move by these reaches."""
     reaches, here = reach(summary, domain), method.centroid(summary, 0)

@@ -7,13 +7,13 @@ from typing import Literal, TypedDict
 from microveil.core.choices import GuaranteeName, Partition, Post
 from microveil.core.grid import Grid
 from microveil.core.methods import Method
-from microveil.core.sensitivity import DomainUnits
+from microveil.core.sensitivity import DomainSteps
 
 NumericKind = Literal["integer", "real"]
 CategoryKind = Literal["nominal", "ordinal"]
-Kind = NumericKind | CategoryKind
+AttributeKind = NumericKind | CategoryKind
 Category = str | bool | int
-Unit = Literal["day", "hour", "minute", "second", "microsecond"]
+TimeStep = Literal["day", "hour", "minute", "second", "microsecond"]
 DomainSource = Literal["declared", "data", "none"]
 GridSource = Literal["declared", "data", "default"]
 
@@ -27,7 +27,7 @@ class _Settings:
     """
 
     name: str
-    kind: Kind
+    kind: AttributeKind
     method: Method
     guarantee: GuaranteeName
     partition: Partition
@@ -72,19 +72,19 @@ class NumericSettings(_Settings):
     published_upper: float
     decimals: int | None
     quantum: float
-    unit: Unit | None
+    time_step: TimeStep | None
     grid: Grid
     grid_source: GridSource
     type_from_data: bool
     trim: float
 
     @property
-    def domain_units(self) -> DomainUnits:
-        """The domain in grid units; (0, 0) for a method that needs none."""
+    def domain_steps(self) -> DomainSteps:
+        """The domain in grid steps; (0, 0) for a method that needs none."""
         if not self.method.needs_domain:
-            return DomainUnits(0, 0)
+            return DomainSteps(0, 0)
         step, origin = self.grid.step, self.grid.origin
-        return DomainUnits(round((self.lower - origin) / step), round((self.upper - origin) / step))
+        return DomainSteps(round((self.lower - origin) / step), round((self.upper - origin) / step))
 
 
 @dataclass(frozen=True)

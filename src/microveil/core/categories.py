@@ -5,8 +5,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from microveil.core.attribute import CategorySettings, Kind
-from microveil.core.noise import WordSource, permute_and_flip, randomised_response
+from microveil.core.attribute import AttributeKind, CategorySettings
+from microveil.core.noise import permute_and_flip, randomised_response
+from microveil.core.random_words import WordSource
 from microveil.types import Integers, Reals
 
 
@@ -20,7 +21,7 @@ class CategorySummary:
     def __len__(self) -> int:
         return len(self.size)
 
-    def scores(self, kind: Kind) -> Integers:
+    def scores(self, kind: AttributeKind) -> Integers:
         """Score each category as representative; one record changes every score by 1 at most.
 
         Nominal: its count, so that the mode scores highest. Ordinal: minus the larger of the

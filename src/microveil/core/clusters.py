@@ -11,7 +11,7 @@ LARGEST_TOTAL = 2**62
 
 @dataclass(frozen=True, eq=False)
 class ClusterSummary:
-    """All the mathematics ever sees of the data: a few whole numbers per cluster, in grid units.
+    """All the mathematics ever sees of the data: a few whole numbers per cluster, in grid steps.
 
     ``second_smallest`` and the like count repeats: in 3, 3, 3, 4 the third smallest is 3. In
     clusters of fewer than three records they repeat the nearest value there is.
@@ -176,6 +176,6 @@ def _trimmed(
     )
 
 
-def singletons(units: Integers) -> ClusterSummary:
+def singletons(steps: Integers) -> ClusterSummary:
     """Summarise every record as a cluster of its own, in record order."""
-    return ClusterSummary(np.ones_like(units), *[units] * 7)
+    return ClusterSummary(np.ones_like(steps), *[steps] * 7)

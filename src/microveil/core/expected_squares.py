@@ -16,7 +16,7 @@ from microveil.types import Integers, Reals
 def expected_squares(
     ranked: Integers, settings: NumericSettings, *, clamped: bool
 ) -> tuple[float, float]:
-    """Return the squares within clusters and the expected squares of noise, in grid units.
+    """Return the squares within clusters and the expected squares of noise, in grid steps.
 
     Clamped, noise is cut off at half the domain's width.
     """

@@ -12,7 +12,7 @@ import numpy as np
 
 from microveil.types import Integers, Reals
 
-LARGEST_UNITS = 2**60
+LARGEST_STEPS = 2**60
 """Grid positions stay within ±2^60, so that sums of three differences fit 64 bits."""
 
 _DOMAIN_BITS = 40
@@ -28,30 +28,30 @@ class Grid:
     step: float
     origin: float = 0.0
 
-    def to_units(self, values: Reals) -> Integers:
+    def to_steps(self, values: Reals) -> Integers:
         """Round values to the grid, each by itself and monotonically.
 
         Because each record is rounded on its own, tables that differ in one record still differ
         in one record afterwards: rounding the input costs no privacy.
         """
-        units: Integers = np.rint((values - self.origin) / self.step).astype(np.int64)
-        return units
+        steps: Integers = np.rint((values - self.origin) / self.step).astype(np.int64)
+        return steps
 
-    def to_values(self, units: Integers) -> Reals:
+    def to_values(self, steps: Integers) -> Reals:
         """Leave the grid: the only floating-point step after masking, and post-processing."""
-        values: Reals = self.to_widths(units) + self.origin
+        values: Reals = self.to_widths(steps) + self.origin
         return values
 
-    def to_widths(self, units: Integers | Reals) -> Reals:
+    def to_widths(self, steps: Integers | Reals) -> Reals:
         """Turn distances on the grid into distances of values; infinite where doubles end."""
         with np.errstate(over="ignore"):
-            widths: Reals = units * np.float64(self.step)
+            widths: Reals = steps * np.float64(self.step)
         return widths
 
     def holds(self, smallest: float, largest: float) -> bool:
         """Whether values in this range stay within the grid's 60 bits."""
         reach = max(abs(smallest - self.origin), abs(largest - self.origin))
-        return reach <= LARGEST_UNITS * self.step
+        return reach <= LARGEST_STEPS * self.step
 
 
 def grid_of_domain(lower: float, upper: float) -> Grid:
@@ -74,7 +74,7 @@ def grid_of_decimals(decimals: int) -> Grid:
 def grid_of_observed(values: Reals, *, single_precision: bool = False) -> Grid:
     """Grid of the last decimal seen in the data, no finer than double precision can use.
 
-    This looks at the data, so whoever calls it warns.
+    This looks at the data, so callers must warn.
     """
     decimals = observed_decimals(values, single_precision=single_precision)
     return grid_of_last_decimal(decimals, float(np.max(np.abs(values))))

@@ -8,8 +8,8 @@ from numpy.typing import NDArray
 
 from microveil.core.attribute import AttributeSettings, CategorySettings, NumericSettings
 from microveil.core.mdav import joint_clusters, standardise
-from microveil.core.noise import WordSource, random_order
 from microveil.core.pooling import Present
+from microveil.core.random_words import WordSource, random_order
 from microveil.types import Integers, Reals
 
 
@@ -33,40 +33,40 @@ def cluster_points(
     return joint_clusters(points, k, order, strata=strata)
 
 
-def points_of(
+def place_records(
     group: Sequence[AttributeSettings],
     records: int,
     read: Callable[[AttributeSettings], tuple[NDArray[Any], Present]],
 ) -> Reals:
     """Place the records of a table in the space of a group of attributes, one column at a time.
 
-    `read` returns the values of an attribute that are present, in grid units or codes, and which
+    `read` returns the values of an attribute that are present, in grid steps or codes, and which
     records they are of. Beside the points, no more than a few columns are held in memory.
     """
     widths = [_width(attribute, records) for attribute in group]
     points, start = np.empty((records, sum(widths))), 0
     for attribute, width in zip(group, widths, strict=True):
-        units, present = read(attribute)
-        points[:, start : start + width] = coordinates(units, attribute, present)
+        steps, present = read(attribute)
+        points[:, start : start + width] = coordinates(steps, attribute, present)
         start += width
     return points
 
 
 def coordinates(
-    units: NDArray[Any], attribute: AttributeSettings, present: Present | None = None
+    steps: NDArray[Any], attribute: AttributeSettings, present: Present | None = None
 ) -> Reals:
     """Place the values of an attribute in a space whose squared distances MDAV compares.
 
     Numbers and ordinal categories have mean 0 and standard deviation 1. Two nominal categories are
     at squared distance 1, or with a taxonomy the share of levels at which their groups differ.
-    `units` are those of the records that are present. A missing number is at the mean, a missing
+    `steps` are those of the records that are present. A missing number is at the mean, a missing
     category at squared distance 1 from all others, and from the middle of an ordinal attribute.
     """
     absent = present is not None and not np.all(present)
     if isinstance(attribute, CategorySettings) and attribute.kind == "nominal":
         places = category_places(attribute.categories, attribute.paths, missing=absent)
-        return places[units if present is None else _codes(units, present)]
-    place = standardise(units[:, np.newaxis])
+        return places[steps if present is None else _codes(steps, present)]
+    place = standardise(steps[:, np.newaxis])
     return place if present is None else _with_gaps(place[:, 0], attribute, present, absent=absent)
 
 
@@ -97,15 +97,15 @@ class Scaling(NamedTuple):
 
 
 def placed_by(
-    units: NDArray[Any], attribute: AttributeSettings, present: Present, scaling: Scaling
+    steps: NDArray[Any], attribute: AttributeSettings, present: Present, scaling: Scaling
 ) -> Reals:
     """Place some of the values of an attribute as `coordinates` places all of them."""
     if isinstance(attribute, CategorySettings) and attribute.kind == "nominal":
         places = category_places(attribute.categories, attribute.paths, missing=scaling.absent)
-        return places[_codes(units.astype(np.int64), present)]
+        return places[_codes(steps.astype(np.int64), present)]
     width = scaling.highest - scaling.lowest
-    place = (units - scaling.lowest) / (width or 1.0) - scaling.mean
-    place = place / scaling.deviation if scaling.deviation else np.zeros(len(units))
+    place = (steps - scaling.lowest) / (width or 1.0) - scaling.mean
+    place = place / scaling.deviation if scaling.deviation else np.zeros(len(steps))
     return _with_gaps(place, attribute, present, absent=scaling.absent)
 
 
@@ -136,10 +136,10 @@ def category_places(
     return places
 
 
-def _codes(units: Integers, present: Present) -> Integers:
+def _codes(steps: Integers, present: Present) -> Integers:
     """Return a code for every record: −1, the last place, for those that are missing."""
     codes = np.full(len(present), -1)
-    codes[present] = units
+    codes[present] = steps
     return codes
 
 

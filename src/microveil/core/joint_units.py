@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from microveil.core.attribute import AttributeSettings
 from microveil.core.joint import cluster_points
-from microveil.core.noise import WordSource, random_order
+from microveil.core.random_words import WordSource, random_order
 from microveil.types import Integers, Reals
 
 _MOST_RANKS = 8
@@ -50,11 +50,11 @@ def cluster_units(
     ---------
     Exchanged within these clusters, each attribute by itself, or averaged, values of a joint
     cluster whose units have as many records each are as likely for any order of these units:
-    whoever knows all values of all units, and which rows are of one, picks a unit with a chance of
-    1/k at most. Units of a size that fewer than k have are clustered with others, beside k or more
-    of one size if there are, and can be told by their size.
+    an attacker who knows all values of all units, and which rows are of one, picks a unit with
+    chance 1/k at most. Units of a size that fewer than k have are clustered with others, beside
+    k or more of one size if there are, and can be told by their size.
     """
-    rank = ranks(members, unit, ties)
+    rank = rank_members(members, unit, ties)
     classes, rare = size_classes(np.bincount(unit), k, strata)
     points = np.hstack([own, member_points(members, unit, rank)])
     label = np.empty(len(classes), dtype=np.int64)
@@ -66,13 +66,13 @@ def cluster_units(
     return JointLabels(by_rank(label, unit, rank, k), label), parts
 
 
-def ranks(members: Reals, unit: Integers, ties: WordSource) -> Integers:
+def rank_members(members: Reals, unit: Integers, ties: WordSource) -> Integers:
     """Rank the records of each unit from 0 on, along the direction in which all vary most.
 
     Examples
     --------
-    >>> from microveil.core.noise import SeededWords
-    >>> ranks(np.array([[9.0], [1.0], [4.0]]), np.array([0, 0, 1]), SeededWords(1))
+    >>> from microveil.core.random_words import SeededWords
+    >>> rank_members(np.array([[9.0], [1.0], [4.0]]), np.array([0, 0, 1]), SeededWords(1))
     array([1, 0, 0])
     """
     along = np.zeros(len(unit))

@@ -426,7 +426,7 @@ def _starts(column: Movable, random: np.random.Generator) -> Reals:
 
 
 @dataclass(frozen=True)
-class Kept:
+class KeptRule:
     """How a rule was kept: records that broke it before and after, and how far those moved."""
 
     text: str
@@ -435,16 +435,16 @@ class Kept:
     moved: float
 
 
-def how_kept(system: System, before: Values, after: Values) -> list[Kept]:
+def how_kept(system: System, before: Values, after: Values) -> list[KeptRule]:
     """Count what was changed for each rule; moves are mean distances in the columns' units."""
     return [_how_kept(system, rule, before, after) for rule in system.rules]
 
 
-def _how_kept(system: System, rule: Rule, before: Values, after: Values) -> Kept:
+def _how_kept(system: System, rule: Rule, before: Values, after: Values) -> KeptRule:
     rows = np.flatnonzero(rule.broken(before))
     squares = np.zeros(len(rows))
     for column in system.movable:
         moves = (after[column.name][rows] - before[column.name][rows]) / column.unit
         squares += np.nan_to_num(moves) ** 2
     moved = float(np.sqrt(squares).mean()) if len(rows) else 0.0
-    return Kept(rule.text, len(rows), int(rule.broken(after).sum()), moved)
+    return KeptRule(rule.text, len(rows), int(rule.broken(after).sum()), moved)

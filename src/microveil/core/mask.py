@@ -23,8 +23,9 @@ from microveil.core.categories import (
 )
 from microveil.core.clusters import ClusterSummary, TrimmedSummary, singletons, summarise
 from microveil.core.isotonic import isotonic, penalised_isotonic
-from microveil.core.noise import LARGEST_SCALE, WordSource, add_discrete_laplace
+from microveil.core.noise import LARGEST_SCALE, add_discrete_laplace
 from microveil.core.partition import cut
+from microveil.core.random_words import WordSource
 from microveil.errors import DataError
 from microveil.types import Integers, Reals
 
@@ -154,7 +155,7 @@ def mask_singly(values: Integers, settings: AttributeSettings, words: WordSource
 def calibrate(
     summary: ClusterSummary, settings: NumericSettings, totals: Totals | None = None
 ) -> Integers:
-    """Compute the noise scale of every cluster, in grid units.
+    """Compute the noise scale of every cluster, in grid steps.
 
     Of a part of the clusters, `totals` are those of all of them.
     """
@@ -169,7 +170,7 @@ def calibrate(
     scales = noise_scales(
         settings.method,
         summary,
-        settings.domain_units,
+        settings.domain_steps,
         settings.epsilon_per_record,
         settings.guarantee,
         totals,
@@ -195,7 +196,7 @@ def publish_centroids(
 
     Guarantee
     ---------
-    Centroids move by whole grid units, and discrete Laplace noise of scale t turns a move by d
+    Centroids move by whole grid steps, and discrete Laplace noise of scale t turns a move by d
     into a loss of d/t. `accounting.noise_scales` keeps the loss of the one cluster that moves
     (fixed clusters), or the sum over all that do (re-clustered), within ε. What follows
     (leaving the grid, isotonic regression, clamping, rounding) is post-processing.
@@ -232,7 +233,7 @@ def _describe_numbers(
     summary: ClusterSummary, settings: NumericSettings, scales: Integers
 ) -> Description:
     grid, method = settings.grid, settings.method
-    reach = method.calibration(summary, settings.domain_units).largest
+    reach = method.calibration(summary, settings.domain_steps).largest
     trimmed = {"left_out": summary.left_out} if isinstance(summary, TrimmedSummary) else {}
     return {
         "records": summary.size,
@@ -246,7 +247,7 @@ def _describe_numbers(
 
 
 def _numeric_losses(summary: ClusterSummary, settings: NumericSettings, scales: Integers) -> Losses:
-    case = settings.method, summary, settings.domain_units, scales
+    case = settings.method, summary, settings.domain_steps, scales
     return Losses(fixed_losses(*case), *reclustered_losses(*case))
 
 

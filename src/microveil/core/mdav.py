@@ -86,7 +86,7 @@ def mdav(points: Reals, k: int) -> Integers:
     _check(points, k)
     from microveil.core.kernels import mdav_steps as kernels
 
-    return kernels.mdav(np.array(points.T, dtype=np.float64, order="C"), k)
+    return kernels.label_by_mdav(np.array(points.T, dtype=np.float64, order="C"), k)
 
 
 def cut_blocks(points: Reals, order: Integers, most: int) -> list[Integers]:

@@ -1,7 +1,8 @@
 """What is true of a method, of the model its claim is made in and of a guarantee: a row each.
 
 Nothing else in microveil asks for a method by name: a new one is a row here, its functions in
-`core.sensitivity` or `core.clusters`, its name in `core.choices`, and tests.
+`core.sensitivity` or `core.clusters`, its name in `core.choices`, its words in
+`show.words.method_words`, and tests.
 """
 
 from collections.abc import Callable
@@ -11,7 +12,7 @@ from typing import Literal
 from microveil.core.choices import GuaranteeName, MethodName, Post
 from microveil.core.clusters import ClusterSummary
 from microveil.core.sensitivity import (
-    DomainUnits,
+    DomainSteps,
     Reaches,
     cluster_reaches,
     global_reaches,
@@ -20,7 +21,7 @@ from microveil.core.sensitivity import (
 )
 from microveil.types import Integers
 
-Reach = Callable[[ClusterSummary, DomainUnits], Reaches]
+Reach = Callable[[ClusterSummary, DomainSteps], Reaches]
 
 
 @dataclass(frozen=True)
@@ -29,8 +30,6 @@ class Guarantee:
 
     Attributes
     ----------
-    label
-        What it is, for a list to choose from.
     level
         The level at which ε is enforced.
     allows_chosen_clusters
@@ -38,7 +37,6 @@ class Guarantee:
     """
 
     name: GuaranteeName
-    label: str
     level: Literal[1, 2]
     allows_chosen_clusters: bool
 
@@ -48,13 +46,11 @@ GUARANTEES: dict[GuaranteeName, Guarantee] = {
     for row in (
         Guarantee(
             "fixed-clusters",
-            label="fixed clusters: ε holds while clusters stay as they are",
             level=1,
             allows_chosen_clusters=True,
         ),
         Guarantee(
             "re-clustered",
-            label="re-clustered: ε holds when clusters are formed again (iDP: noise scales fixed)",
             level=2,
             allows_chosen_clusters=False,
         ),
@@ -108,8 +104,6 @@ class Method:
 
     Attributes
     ----------
-    label
-        What it is, for a list to choose from.
     centroid
         The centroids of summaries, after their sums have moved.
     calibration, fixed, reclustered
@@ -130,7 +124,6 @@ class Method:
 
     name: MethodName
     promise: Promise
-    label: str
     clustered: bool
     least_k: int
     needs_domain: bool
@@ -161,7 +154,6 @@ METHODS: dict[MethodName, Method] = {
         Method(
             "iDP-CBLS",
             _IDP,
-            label="least noise, needs no domain",
             clustered=True,
             least_k=3,
             needs_domain=False,
@@ -178,7 +170,6 @@ METHODS: dict[MethodName, Method] = {
         Method(
             "iDP-LS",
             _IDP,
-            label="noise follows this table's domain",
             clustered=True,
             least_k=1,
             needs_domain=True,
@@ -195,7 +186,6 @@ METHODS: dict[MethodName, Method] = {
         Method(
             "DP-UM",
             _DP,
-            label="differential privacy, on clusters",
             clustered=True,
             least_k=1,
             needs_domain=True,
@@ -212,7 +202,6 @@ METHODS: dict[MethodName, Method] = {
         Method(
             "DP",
             _DP,
-            label="differential privacy, on every value",
             clustered=False,
             least_k=1,
             needs_domain=True,

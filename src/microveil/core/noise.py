@@ -1,65 +1,16 @@
-"""Exact draws: discrete Laplace noise, permute-and-flip, randomised response; and their words."""
+"""Exact draws: discrete Laplace noise, permute-and-flip, randomised response."""
 
-import os
-from collections.abc import Callable
 from fractions import Fraction
-from hashlib import sha256
-from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
-from microveil.errors import PlanError
+from microveil.core.random_words import WordSource, draw_all
 from microveil.types import Integers
-
-Words = NDArray[np.uint64]
 
 CUT_OFF = 2**61
 """Masked positions are cut off at ±2^61: a function of the exact sum, so post-processing."""
 
 LARGEST_SCALE = 2**62
-
-_WORDS_PER_DRAW = 9
-_MOST_WORDS = 2**20
-
-
-class WordSource(Protocol):
-    """Independent uniform 64-bit words."""
-
-    def words(self, count: int) -> Words:
-        """Return the next `count` words."""
-
-
-class SystemWords:
-    """Words from the operating system's secure generator: for releases."""
-
-    def words(self, count: int) -> Words:
-        """Return the next `count` words."""
-        return np.frombuffer(os.urandom(8 * count), dtype=np.uint64)
-
-
-class SeededWords:
-    """Repeatable words for experiments and tests. What they mask is not for publication.
-
-    Every purpose (an attribute's name, say) has a stream of its own, so the result does not
-    depend on the order or the threads in which attributes are masked.
-    """
-
-    def __init__(self, seed: int, purpose: str = "") -> None:
-        digest = sha256(purpose.encode()).digest()
-        entropy = [seed, *np.frombuffer(digest, dtype=np.uint32).tolist()]
-        self._bits = np.random.PCG64(np.random.SeedSequence(entropy))
-
-    def words(self, count: int) -> Words:
-        """Return the next `count` words."""
-        return np.asarray(self._bits.random_raw(count), dtype=np.uint64)
-
-
-def open_words(seed: int | None, purpose: str) -> WordSource:
-    """Open the system's source, or a seeded stream for this purpose."""
-    if seed is not None and seed < 0:
-        raise PlanError(f"seed must be 0 or more, got {seed}", setting="seed")
-    return SystemWords() if seed is None else SeededWords(seed, purpose)
 
 
 def add_discrete_laplace(centroids: Integers, scales: Integers, source: WordSource) -> Integers:
@@ -86,6 +37,7 @@ def add_discrete_laplace(centroids: Integers, scales: Integers, source: WordSour
     Examples
     --------
     >>> import numpy as np
+    >>> from microveil.core.random_words import SystemWords
     >>> add_discrete_laplace(np.array([5, 7]), np.array([0, 0]), SystemWords())
     array([5, 7])
     """
@@ -95,9 +47,7 @@ def add_discrete_laplace(centroids: Integers, scales: Integers, source: WordSour
     draw_all(
         len(centroids),
         source,
-        lambda words, done: kernels.add_discrete_laplace(
-            centroids, scales, masked, words, done, CUT_OFF
-        ),
+        lambda words, done: kernels.draw_laplace(centroids, scales, masked, words, done, CUT_OFF),
     )
     return masked
 
@@ -116,6 +66,7 @@ def permute_and_flip(scores: Integers, rate: Fraction, source: WordSource) -> In
 
     Examples
     --------
+    >>> from microveil.core.random_words import SystemWords
     >>> permute_and_flip(np.array([[0, 900], [900, 0]]), Fraction(1), SystemWords())
     array([1, 0])
     """
@@ -126,7 +77,7 @@ def permute_and_flip(scores: Integers, rate: Fraction, source: WordSource) -> In
     draw_all(
         len(scores),
         source,
-        lambda words, done: kernels.permute_and_flip(scores, top, bottom, chosen, words, done),
+        lambda words, done: kernels.draw_choices(scores, top, bottom, chosen, words, done),
     )
     return chosen
 
@@ -147,27 +98,11 @@ def randomised_response(
     draw_all(
         len(codes),
         source,
-        lambda words, done: kernels.randomised_response(
+        lambda words, done: kernels.draw_responses(
             codes, categories, top, bottom, masked, words, done
         ),
     )
     return masked
-
-
-def draw_all(
-    count: int,
-    source: WordSource,
-    draw: Callable[[Words, int], tuple[int, int]],
-    words_per_draw: float = _WORDS_PER_DRAW,
-) -> None:
-    """Offer words to a kernel until it has made all its draws; it may take fewer or more."""
-    words: Words = np.empty(0, dtype=np.uint64)
-    done = 0
-    while done < count:
-        wanted = min(int(words_per_draw * (count - done)) + 64, _MOST_WORDS)
-        words = np.concatenate([words, source.words(wanted)])
-        done, used = draw(words, done)
-        words = words[used:]
 
 
 def _at_most(rate: Fraction) -> tuple[int, int]:
@@ -176,8 +111,3 @@ def _at_most(rate: Fraction) -> tuple[int, int]:
     bottom = 1 << (62 - max(0, int(rate).bit_length()))
     below = Fraction(int(rate * bottom), bottom)
     return below.numerator, below.denominator
-
-
-def random_order(count: int, source: WordSource) -> Integers:
-    """Return a random permutation: the order of independent 64-bit keys."""
-    return np.argsort(source.words(count), kind="stable")

@@ -33,7 +33,7 @@ def cut(ranked: Integers, settings: AttributeSettings) -> Integers:
         return cluster_sizes(len(ranked), settings.k)
     from microveil.core.kernels.cuts import cheapest_cuts
 
-    method, domain = settings.method, settings.domain_units
+    method, domain = settings.method, settings.domain_steps
     with_noise = settings.partition == "noise-optimal"
     half_width = (settings.upper - settings.lower) / 2 / settings.grid.step
     return cheapest_cuts(

@@ -11,9 +11,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from microveil.core.attribute import AttributeSettings
+from microveil.core.attribute import AttributeSettings, CategorySettings
 from microveil.core.choices import Pooling
-from microveil.core.noise import WordSource, draw_all
+from microveil.core.mask import publish
+from microveil.core.random_words import WordSource, draw_all
 from microveil.types import Integers, Reals
 
 Present = NDArray[np.bool_]
@@ -81,12 +82,12 @@ class JointClusters:
         return spread
 
 
-def clusters_of(label: Integers) -> JointClusters:
+def collect_clusters(label: Integers) -> JointClusters:
     """Collect the records of each joint cluster, given their labels from 0 on.
 
     Examples
     --------
-    >>> clusters_of(np.array([1, 0, 1, 0, 1])).order
+    >>> collect_clusters(np.array([1, 0, 1, 0, 1])).order
     array([1, 3, 0, 2, 4])
     """
     from microveil.core.kernels import permutations as kernels
@@ -104,16 +105,16 @@ def exchange(clusters: JointClusters, source: WordSource) -> Integers:
 
     Guarantee
     ---------
-    Whichever of a cluster's rows belongs to whom, its exchanged values are equally likely: nobody
-    picks a person's row among them by these attributes with more than one chance in the cluster's
-    size, whatever they know of everybody's values. It presumes that rows are published in random
-    order and that no other column points to a row. Every value stays in its cluster, so what a
-    cluster's records have in common is not hidden.
+    Whichever of a cluster's rows belongs to whom, its exchanged values are equally likely: no
+    attacker picks a person's row among them by these attributes with more than one chance in the
+    cluster's size, whatever they know of everybody's values. It presumes that rows are published
+    in random order and that no other column points to a row. Every value stays in its cluster, so
+    what a cluster's records have in common is not hidden.
 
     Examples
     --------
-    >>> from microveil.core.noise import SeededWords
-    >>> clusters = clusters_of(np.array([0, 1, 0, 1, 0, 1]))
+    >>> from microveil.core.random_words import SeededWords
+    >>> clusters = collect_clusters(np.array([0, 1, 0, 1, 0, 1]))
     >>> exchange(clusters, SeededWords(1))
     array([4, 5, 0, 3, 2, 1])
     """
@@ -131,18 +132,35 @@ def exchange(clusters: JointClusters, source: WordSource) -> Integers:
     return giver
 
 
+def average(
+    attribute: AttributeSettings,
+    values: NDArray[Any],
+    clusters: JointClusters,
+    present: Present,
+    source: WordSource,
+) -> NDArray[Any]:
+    """Average masked numbers, or choose among codes of masked categories, in each joint cluster.
+
+    NaN, or −1, where most are missing.
+    """
+    if isinstance(attribute, CategorySettings):
+        ordinal = attribute.kind == "ordinal"
+        return average_categories(values, clusters, present, source, ordinal=ordinal)
+    return publish(average_numbers(values, clusters, present), attribute)
+
+
 def average_numbers(values: Reals, clusters: JointClusters, present: Present) -> Reals:
     """Average the numbers that are present in each joint cluster; NaN where most are missing.
 
     Examples
     --------
     >>> values, present = np.array([1.0, 4.0, 0.0, 9.0]), np.array([True, True, False, True])
-    >>> average_numbers(values, clusters_of(np.array([0, 0, 1, 1])), present)
+    >>> average_numbers(values, collect_clusters(np.array([0, 0, 1, 1])), present)
     array([2.5, 9. ])
     """
     from microveil.core.kernels import permutations as kernels
 
-    return kernels.means(values, present, clusters.order, clusters.ends)
+    return kernels.means_of_clusters(values, present, clusters.order, clusters.ends)
 
 
 def average_categories(
@@ -163,7 +181,7 @@ def average_categories(
     draw_all(
         len(chosen),
         source,
-        lambda words, done: kernels.choose(
+        lambda words, done: kernels.choose_codes(
             codes, present, clusters.order, ends, ordinal, chosen, words, done
         ),
         words_per_draw=1.0,

@@ -1,6 +1,6 @@
 """How far one record can move a cluster: small pure functions over summaries.
 
-Every function returns *reaches*, in grid units: how far one record can move a cluster's sum, up
+Every function returns *reaches*, in grid steps: how far one record can move a cluster's sum, up
 and down. The centroid then moves by reach_j / n_j, with n_j the number of values it is the mean of.
 """
 
@@ -12,8 +12,8 @@ from microveil.core.clusters import ClusterSummary, TrimmedSummary
 from microveil.types import Integers
 
 
-class DomainUnits(NamedTuple):
-    """A domain in grid units."""
+class DomainSteps(NamedTuple):
+    """A domain in grid steps."""
 
     lower: int
     upper: int
@@ -31,13 +31,13 @@ class Reaches(NamedTuple):
         return np.maximum(self.up, self.down)
 
 
-def global_reaches(summary: ClusterSummary, domain: DomainUnits) -> Reaches:
+def global_reaches(summary: ClusterSummary, domain: DomainSteps) -> Reaches:
     """Over all tables of the domain: hi − lo either way."""
     width = np.broadcast_to(np.int64(domain.upper - domain.lower), len(summary))
     return Reaches(width, width)
 
 
-def local_reaches(summary: ClusterSummary, domain: DomainUnits) -> Reaches:
+def local_reaches(summary: ClusterSummary, domain: DomainSteps) -> Reaches:
     """From this table, the record staying in its cluster: hi − min and max − lo.
 
     The larger one is n_j times the sensitivity of the paper's first proposition on iDP.
@@ -45,7 +45,7 @@ def local_reaches(summary: ClusterSummary, domain: DomainUnits) -> Reaches:
     return Reaches(domain.upper - summary.smallest, summary.largest - domain.lower)
 
 
-def cluster_reaches(summary: ClusterSummary, _: DomainUnits) -> Reaches:
+def cluster_reaches(summary: ClusterSummary, _: DomainSteps) -> Reaches:
     """From this table, with the paper's pre-processing or trimmed, whatever value a record takes.
 
     The smallest value passes the largest: (max − min′) + (min″ − min′) + (max − max′). The largest
@@ -73,7 +73,7 @@ def cluster_reaches(summary: ClusterSummary, _: DomainUnits) -> Reaches:
     return Reaches(up, down)
 
 
-def reclustered_reaches(summary: ClusterSummary, domain: DomainUnits) -> Reaches:
+def reclustered_reaches(summary: ClusterSummary, domain: DomainSteps) -> Reaches:
     """From this table, re-clustered: a record passes from one end beyond the other.
 
     Every cluster hands its smallest value down and gets the next cluster's smallest, the last one

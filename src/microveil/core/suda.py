@@ -13,7 +13,7 @@ import numpy as np
 from microveil.types import Integers, Reals
 
 if TYPE_CHECKING:
-    from microveil.core.kernels.subsets import Places, Words
+    from microveil.core.kernels.subsets import KeyBits, RowPlaces
 
 MOST_SUBSETS = 2**32
 """The most combinations times subsets of keys that are searched: half a GiB of marks."""
@@ -83,7 +83,7 @@ def special_uniques(codes: Integers, counts: Integers, fraction: float = 0.01) -
     return SpecialUniques(score, _dis(score, counts, keys, fraction), shares)
 
 
-def _search(codes: Integers, uniques: int) -> "Words":
+def _search(codes: Integers, uniques: int) -> "KeyBits":
     """Note on which subsets of keys the first combinations are unique."""
     from microveil.core.kernels.subsets import refine
 
@@ -92,7 +92,7 @@ def _search(codes: Integers, uniques: int) -> "Words":
     found = np.zeros((uniques, max(1, 2 ** len(columns) // 64)), np.uint64)
     largest_first = np.argsort(-values)
 
-    def search(rows: "Places", ends: "Places", subset: int, next_: int) -> None:
+    def search(rows: "RowPlaces", ends: "RowPlaces", subset: int, next_: int) -> None:
         for place in range(next_, len(columns)):
             key = largest_first[place]
             larger = subset | 1 << int(key)

@@ -1,13 +1,14 @@
 """What an engine knows: tables. What it does not know: mathematics.
 
-An engine looks at columns and masks an attribute: it ranks the records into clusters, hands their
-summaries to `core.mask`, and spreads one value per cluster back over the records. Every formula
-sees summaries only, so that every engine gives the same answers.
+An open table is a value: it is looked at, and prepared, and never changes. Its engine masks an
+attribute: it ranks the records into clusters, hands their summaries to `core.mask`, and spreads one
+value per cluster back over the records. Every formula sees summaries only, so that every engine
+gives the same answers.
 """
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol
+from typing import Any, Generic, Literal, NamedTuple, Protocol, TypeVar
 
 import polars as pl
 
@@ -19,10 +20,9 @@ from microveil.core.attribute import (
 )
 from microveil.core.coding import Coding
 from microveil.core.grid import Grid
-from microveil.core.linear_rules import Kept, Rule, System
+from microveil.core.linear_rules import KeptRule, Rule, System
 from microveil.core.pooling import Pool
 from microveil.engines.beside import Beside
-from microveil.plan.plan import Plan
 from microveil.plan.roles import Derived
 from microveil.types import Integers, Reals, UserTable
 
@@ -48,10 +48,46 @@ class Column:
 
 
 @dataclass(frozen=True)
-class Facts:
-    """What checking a plan needs to know of the values in a numeric column."""
+class Preparation:
+    """What is done to a table before it is masked, as `resolve` decides.
 
+    Attributes
+    ----------
+    kinds
+        Columns of whole numbers that become real, and of real numbers that become whole.
+    groups
+        For columns of categories, the groups, as text, that take the place of some of them.
+    codings
+        How the numbers of columns are coded before anything else sees them.
+    complete
+        Attributes that must not be missing; records that lack one are dropped.
+    unit, per_unit
+        The column that says which records are of one unit, and the attributes that have one value
+        for each unit.
+    strata
+        The columns whose combinations of values are the strata.
+    """
+
+    kinds: Mapping[str, NumericKind] = field(default_factory=dict)
+    groups: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    codings: Mapping[str, Coding] = field(default_factory=dict)
+    complete: tuple[str, ...] = ()
+    unit: str | None = None
+    per_unit: tuple[str, ...] = ()
+    strata: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What checking a plan needs to know about a numeric column.
+
+    `counted` is the number of records, or of units if the attribute has one value for each of them.
+    `not_numbers` counts the texts that cannot be read as numbers.
+    """
+
+    counted: int
     nulls: int
+    not_numbers: int
     not_finite: int
     fractional: int
     smallest: float
@@ -59,47 +95,29 @@ class Facts:
     outside: int
 
 
-@dataclass(frozen=True)
-class TextFacts:
-    """What is worth telling about a column that should hold numbers and does not."""
-
-    nulls: int
-    not_numbers: int
-
-
-@dataclass(frozen=True)
-class Pooled:
-    """What came of a pool.
-
-    `parts` counts the parts of the table, made by median splits, that MDAV ran over one by one.
-    `smallest_class` counts the records of the rarest combination of averaged values.
-    """
-
-    parts: int
-    smallest_class: int | None
-
-
 Holds = Literal["text", "whole numbers", "true/false values", "other values"]
 
 
 @dataclass(frozen=True)
 class CategoryFacts:
-    """What checking a plan needs to know of a column of categories.
+    """What checking a plan needs to know about a column of categories.
 
-    `outside` counts records whose value is none of the categories, `unknown` the categories that
-    the column's own type has no place for. `seen` lists the values there are, in order.
+    `counted` is as in `Facts`. `outside` counts records whose value is none of the categories,
+    `unknown` the categories that the column's own type has no place for. `seen` lists the values
+    there are, in order.
     """
 
+    counted: int
     nulls: int
     holds: Holds
-    outside: int
-    unknown: int
-    seen: tuple[Category, ...]
+    outside: int = 0
+    unknown: int = 0
+    seen: tuple[Category, ...] = ()
 
 
 @dataclass(frozen=True)
 class UnitFacts:
-    """What checking a plan needs to know of units.
+    """What checking a plan needs to know about units.
 
     `missing` counts records of no unit, `largest` the records of the largest one. `differing`
     counts the units whose records differ in what should be the same in all of them.
@@ -110,61 +128,88 @@ class UnitFacts:
     differing: Mapping[str, int] = field(default_factory=dict)
 
 
-class Table(Protocol):
-    """A table that a plan can be checked against."""
+class OpenTable(Protocol):
+    """A table that plans can be checked against; looking at it changes nothing."""
 
     @property
     def records(self) -> int:
         """Number of records."""
 
     @property
-    def columns(self) -> dict[str, Column]:
+    def columns(self) -> Mapping[str, Column]:
         """Columns in table order."""
 
-    def text_facts(self, attribute: str) -> TextFacts:
-        """Look at a column that does not hold numbers."""
-
-    def convert(self, kinds: Mapping[str, NumericKind]) -> None:
-        """Make whole numbers real where the plan says so, and inferred real numbers whole.
-
-        Real numbers that are not whole stay as they are.
-        """
-
-    def code(self, codings: Mapping[str, Coding]) -> None:
-        """Code the numbers of these columns, and of no others, whenever they are looked at."""
-
-    def recode(self, attribute: str, groups: Mapping[str, str]) -> None:
-        """Put groups, as text, in the place of categories; what is in none stays as it is."""
-
-    def drop_missing(self, attributes: Sequence[str]) -> None:
-        """Leave out the records with a null in any of these attributes."""
-
-    def arrange(self, plan: Plan) -> UnitFacts:
-        """Look at which records are of one unit and of one stratum, if the plan names them.
-
-        From then on an attribute that has one value for each unit counts once for each.
-        """
-
-    def counted(self, attribute: str) -> int:
-        """Count the records, or the units if the attribute has one value for each of them."""
-
-    def stratum_sizes(self, attribute: str) -> Integers:
-        """Count the values of an attribute in each stratum."""
-
-    @property
-    def pooled_sizes(self) -> Integers:
-        """Count what is pooled in each stratum: units, or records where there are none."""
+    def prepared(self, preparation: Preparation) -> "OpenTable":
+        """Return a prepared view of this table."""
 
     def facts(self, domains: Mapping[str, tuple[float, float]]) -> dict[str, Facts]:
-        """Look at numeric columns once each; `outside` counts values not in their domain."""
+        """Look at columns as numbers; `outside` counts values outside their domain."""
 
     def category_facts(
         self, attribute: str, categories: tuple[Category, ...] | None
     ) -> CategoryFacts:
-        """Look at a column of categories; `seen` is only asked for where none are declared."""
+        """Look at a column of categories; `seen` is only filled in where none are declared."""
+
+    def unit_facts(self, same: Sequence[str]) -> UnitFacts:
+        """Look at units; attributes that are the `same` should have one value in each."""
+
+    def stratum_sizes(self, attribute: str | None = None) -> Integers:
+        """Count the values of an attribute in each stratum; without one, what is pooled there.
+
+        That is units, or records where there are none.
+        """
 
     def observed_grid(self, attribute: str) -> Grid:
-        """Grid of the last decimal seen in a numeric column."""
+        """Return the grid of the last decimal seen in a numeric column."""
+
+    def expected_errors(self, attribute: NumericSettings, ks: Sequence[int]) -> Reals:
+        """Return the expected squared error of an attribute with clusters of each k."""
+
+    def engine(self) -> "MaskingEngine":
+        """Return a new engine for this table, which has masked nothing yet."""
+
+    def discard(self) -> None:
+        """Remove temporary files after a failure."""
+
+
+AnyTable = TypeVar("AnyTable")
+
+
+class Views(Generic[AnyTable]):
+    """The prepared views of a table, each made once."""
+
+    def __init__(self) -> None:
+        self._known: list[tuple[Preparation, AnyTable]] = []
+
+    def of(self, preparation: Preparation, prepare: Callable[[], AnyTable]) -> AnyTable:
+        """Return the view for a preparation, made when it is first needed."""
+        for known, table in self._known:
+            if known == preparation:
+                return table
+        table = prepare()
+        self._known.append((preparation, table))
+        return table
+
+
+@dataclass(frozen=True, eq=False)
+class Pooled:
+    """What came of a pool.
+
+    `parts` counts the parts of the table, made by median splits, that MDAV ran over one by one.
+    `smallest_class` counts the records of the rarest combination of averaged values. `joint` has
+    the joint cluster of each record, in record order, by the names of the attributes.
+    """
+
+    parts: int
+    smallest_class: int | None
+    joint: Mapping[str, Any]
+
+
+class Shift(NamedTuple):
+    """Which column names the person whose dates are shifted, and by how many days."""
+
+    person: str
+    days: Callable[[str], int]
 
 
 class Released(Protocol):
@@ -198,15 +243,20 @@ class Released(Protocol):
         """Return both tables, if the engine has kept the original."""
 
 
-class Engine(Table, Protocol):
-    """A table whose attributes can be masked one at a time."""
+class MaskingEngine(Protocol):
+    """Masks the attributes of a table one at a time."""
 
     @property
     def threads(self) -> int:
         """How many attributes may be masked at once."""
 
-    def expected_errors(self, attribute: NumericSettings, ks: Sequence[int]) -> Reals:
-        """Return the expected squared error of an attribute with clusters of each k."""
+    def hide(
+        self, pseudonyms: Mapping[str, Callable[[str], str]], shifts: Mapping[str, Shift]
+    ) -> dict[str, int]:
+        """Replace values by pseudonyms, and shift the dates of each person.
+
+        Missing values stay missing. Returns for each pseudonym the most records that one value has.
+        """
 
     def mask(self, attribute: AttributeSettings, seed: int | None) -> pl.DataFrame:
         """Mask an attribute; return its row of the table of losses.
@@ -216,42 +266,26 @@ class Engine(Table, Protocol):
         stood beside whom, however its rows are shuffled.
         """
 
-    def pseudonymise(self, attribute: str, pseudonym: Callable[[str], str]) -> int:
-        """Replace every value, as text, by its pseudonym; return the most records of one value.
-
-        Missing ones stay missing, and are nobody's.
-        """
-
-    def shift(self, attribute: str, person: str, days: Callable[[str], int]) -> None:
-        """Move dates or times by as many days as there are for the person of each record."""
-
-    def clusters(self, attributes: Sequence[str]) -> UserTable:
-        """Return the private description of the clusters of attributes that were masked."""
-
     def pool(self, pool: Pool, seed: int | None) -> Pooled:
         """Pool the masked values of attributes in joint clusters, and check that it came out right.
 
         Missing values are pooled as well.
         """
 
-    @property
-    def joint_clusters(self) -> Mapping[str, Any]:
-        """The joint cluster of each record, in record order, for every pool by its attributes."""
+    def keep_rules(
+        self, rules: Sequence[Rule], systems: Sequence[System]
+    ) -> tuple[list[int | None], list[KeptRule]]:
+        """Change masked values so that the rules of all systems are kept.
 
-    def count_broken(self, rules: Sequence[Rule]) -> list[int | None]:
-        """Count the original records that break each rule; None where that is not known."""
+        Returns how many original records break each of `rules`, None where that is not known, and
+        what it took to keep those of the systems, as far as it is known.
+        """
 
-    def keep_rules(self, system: System) -> list[Kept] | None:
-        """Change masked values so that rules are kept; say what that took, if it is known."""
-
-    def derive(self, derived: Mapping[str, Derived]) -> None:
-        """Recompute attributes, in this order, from masked ones.
+    def finish(self, attributes: Sequence[str], derived: Mapping[str, Derived]) -> Released:
+        """Recompute derived attributes, in this order; return the masked table with these columns.
 
         The result of a record may not depend on where it stands in the table, and must be finite.
         """
 
-    def finish(self, attributes: Sequence[str]) -> Released:
-        """Return the masked table with these columns."""
-
-    def discard(self) -> None:
-        """Remove whatever was stored on the way, because no release came of it."""
+    def clusters(self, attributes: Sequence[str]) -> UserTable:
+        """Return the private description of the clusters of attributes that were masked."""

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from microveil.core.attribute import AttributeSettings
 from microveil.core.mask import Description
 
-CLUSTERS: dict[str, type[pl.DataType]] = {
+CLUSTER_COLUMNS: dict[str, type[pl.DataType]] = {
     "attribute": pl.String,
     "cluster": pl.Int64,
     "records": pl.Int64,
@@ -23,7 +23,7 @@ CLUSTERS: dict[str, type[pl.DataType]] = {
     "category": pl.String,
     "lead": pl.Int64,
 }
-LOSSES = {
+LOSS_COLUMNS = {
     "attribute": pl.String,
     "epsilon": pl.Float64,
     "fixed_clusters": pl.Float64,
@@ -35,7 +35,10 @@ def cluster_rows(described: Sequence[tuple[AttributeSettings, Description]]) -> 
     """Return one row per cluster of each attribute, or one row for a method that forms none."""
     columns = [_columns(settings, description) for settings, description in described]
     return pl.DataFrame(
-        {name: _joined([c[name] for c in columns], dtype) for name, dtype in CLUSTERS.items()}
+        {
+            name: _joined([c[name] for c in columns], dtype)
+            for name, dtype in CLUSTER_COLUMNS.items()
+        }
     )
 
 
@@ -43,7 +46,7 @@ def _columns(settings: AttributeSettings, description: Description) -> dict[str,
     count = len(description["records"])
     absent = {
         name: np.full(count, None if dtype == pl.String else np.nan)
-        for name, dtype in CLUSTERS.items()
+        for name, dtype in CLUSTER_COLUMNS.items()
     }
     own = {"attribute": np.full(count, settings.name, dtype=object)}
     if settings.method.clustered:
@@ -58,9 +61,7 @@ def _joined(parts: list[NDArray[Any]], dtype: type[pl.DataType]) -> pl.Series:
     return pl.Series(np.concatenate(parts), nan_to_null=True).cast(dtype)
 
 
-def losses_of(
-    settings: AttributeSettings, fixed: float, re_clustered: float | None
-) -> pl.DataFrame:
+def loss_row(settings: AttributeSettings, fixed: float, re_clustered: float | None) -> pl.DataFrame:
     """Return what one record of an attribute can lose in this table, exactly."""
     row = (settings.name, settings.epsilon_per_record, fixed, re_clustered)
-    return pl.DataFrame([row], schema=LOSSES, orient="row")
+    return pl.DataFrame([row], schema=LOSS_COLUMNS, orient="row")

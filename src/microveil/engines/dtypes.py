@@ -1,6 +1,7 @@
 """Columns of the user's library as numbers or categories, and back again."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import replace
 from decimal import Decimal
 from typing import Any
 
@@ -10,7 +11,7 @@ import polars as pl
 
 from microveil.core.attribute import Category
 from microveil.engines.base import Column, Holds
-from microveil.types import Reals, UserColumn
+from microveil.types import Booleans, Reals, UserColumn
 
 _DAYS = (-719_162.0, 2_932_896.0)  # the years 1 to 9999
 _MICROSECONDS = (-62_135_596_800_000_000.0, 253_402_300_799_999_968.0)  # the last double before
@@ -42,6 +43,11 @@ def describe(dtype: nw.dtypes.DType) -> Column:
     if dtype.is_decimal():
         return _describe_decimals(dtype)
     return Column(None, words)
+
+
+def describe_all(schema: Mapping[str, nw.dtypes.DType], *, inferred: bool) -> dict[str, Column]:
+    """Describe columns from their types; `inferred` says that their values decided on these."""
+    return {name: replace(describe(dtype), inferred=inferred) for name, dtype in schema.items()}
 
 
 def _describe_decimals(dtype: nw.dtypes.DType) -> Column:
@@ -79,7 +85,7 @@ def numbers(series: nw.Series[Any]) -> Reals:
     return (series if dtype == nw.Float64 else series.cast(nw.Float64)).to_numpy()
 
 
-def with_gaps(series: nw.Series[Any]) -> Reals:
+def numbers_with_gaps(series: nw.Series[Any]) -> Reals:
     """Return the values of a numeric column, or of dates and times; NaN where one is missing."""
     values = np.full(len(series), np.nan)
     values[~series.is_null().to_numpy().astype(np.bool_)] = numbers(series.drop_nulls())
@@ -104,6 +110,30 @@ def grouped(categories: nw.Series[Any], groups: Mapping[str, str]) -> pl.Series:
     """Return the group of every category, as text, and what is in none as it is."""
     values, _ = category_values(categories)
     return values.cast(pl.String).replace(dict(groups))
+
+
+def each_text(
+    texts: pl.Series, function: Callable[[str], str | int], dtype: pl.DataType
+) -> pl.Series:
+    """Call a function once for every text there is, and give every record its result."""
+    known = texts.drop_nulls().unique()
+    results = pl.Series([function(text) for text in known], dtype=dtype)
+    return texts.replace_strict(known, results, default=None, return_dtype=dtype)
+
+
+def text_column(texts: pl.Series, like: nw.Series[Any]) -> nw.Series[Any]:
+    """Return texts as a column of the same library as another."""
+    library: Any = like.implementation
+    if library is nw.Implementation.POLARS:
+        return nw.from_native(texts, series_only=True)
+    return nw.new_series("column", texts.to_list(), nw.String, backend=library)
+
+
+def is_present(column: nw.Series[Any]) -> Booleans:
+    """Say of each record whether it has a value."""
+    if not column.null_count():
+        return np.ones(len(column), dtype=np.bool_)
+    return ~column.is_null().to_numpy().astype(np.bool_)
 
 
 def category_values(series: nw.Series[Any]) -> tuple[pl.Series, Holds]:

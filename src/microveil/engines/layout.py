@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+import narwhals as nw
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
@@ -35,6 +36,11 @@ class Layout:
     def counting(self, attribute: str) -> Integers | None:
         """Return the records whose values of an attribute count; None if all do."""
         return self.first if attribute in self.per_unit else None
+
+    def values_counting(self, attribute: str, column: nw.Series[Any]) -> nw.Series[Any]:
+        """Return the values of a column that count: all, or that of each unit's first record."""
+        rows = self.counting(attribute)
+        return column if rows is None else nw.maybe_reset_index(column[rows])
 
     def spread(self, attribute: str, values: NDArray[Any]) -> NDArray[Any]:
         """Give every record the value that counts for it."""

@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from microveil.core.attribute import AttributeSettings, CategorySettings
 from microveil.core.mask import Description, Masked, mask_clusters, summary_of
-from microveil.core.noise import WordSource, draw_all
 from microveil.core.partition import cut
+from microveil.core.random_words import WordSource, draw_all
 from microveil.types import Integers
 
 Order = NDArray[Any]

@@ -7,10 +7,10 @@ from typing import Any, Literal
 
 import numpy as np
 
+from microveil.attacks.attack_rows import LINKAGE, LOW_LINKAGE
 from microveil.attacks.known import EVERYTHING
 from microveil.attacks.nearest import link_to_nearest
 from microveil.attacks.one_to_one import link_one_to_one
-from microveil.attacks.registry import LINKAGE, LOW_LINKAGE
 from microveil.attacks.whole_units import link_units
 from microveil.compare.asked import Asked
 from microveil.compare.examined import Examined
@@ -26,9 +26,10 @@ from microveil.measures.category_shares import share_figures
 from microveil.measures.record_moves import move_figures
 from microveil.measures.relations import association_figures, correlation_figures
 from microveil.measures.univariate import estimate_figures
-from microveil.plan.plan import RECOMMENDED, Plan
+from microveil.plan.plan import Plan
 from microveil.plan.roles import Confidential
 from microveil.plan.scenarios import Scenario
+from microveil.plan.settings import RECOMMENDED
 
 ENOUGH = math.ceil(1 / LOW_LINKAGE)
 """Records in a joint cluster that keep linkage low: nobody is found with more than 1 in so many."""

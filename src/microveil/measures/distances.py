@@ -14,11 +14,11 @@ import numpy as np
 import polars as pl
 
 from microveil.compare import estimates
+from microveil.compare.asked import Scale
 from microveil.compare.estimates import LARGEST, Weights, standard_deviations
 from microveil.errors import DataError
 from microveil.types import Integers, Reals
 
-Scale = Literal["std", "variance"]
 Correlation = Literal["pearson", "spearman"]
 
 _MOST_STEPS, _SMALLEST_GAIN = 100, 1e-14  # of Newton's method, in mean log-likelihood
@@ -255,8 +255,8 @@ def _correlations(
 ) -> Reals:
     _check_varies(name, table)
     if weights is not None:
-        ranked = estimates.ranks(table, weights) if kind == "spearman" else table
-        return estimates.correlations(ranked, weights)
+        ranked = estimates.weighted_ranks(table, weights) if kind == "spearman" else table
+        return estimates.weighted_correlations(ranked, weights)
     return np.atleast_2d(np.corrcoef(ranks(table) if kind == "spearman" else table, rowvar=False))
 
 

@@ -8,7 +8,8 @@ import polars as pl
 
 from microveil.core.attribute import NumericSettings
 from microveil.core.pooling import Pool
-from microveil.engines.memory import MemoryEngine
+from microveil.engines.local import LocalTable
+from microveil.engines.memory import memory_table
 from microveil.errors import PlanError
 from microveil.formats import load_table
 from microveil.plan.plan import Plan
@@ -64,20 +65,21 @@ def expected_error(
     >>> round(expected_error(table, plan).mean_sse, 3)
     0.063
     """
-    table = load_table(data, **plan.reading)
-    engine = MemoryEngine(table.data, inferred=table.meta.inferred)
-    return expected_of(resolve_and_choose(plan, engine), engine, clamped=clamped)
+    read = load_table(data, **plan.reading)
+    table = memory_table(read.data, inferred=read.meta.inferred)
+    return expected_of(resolve_and_choose(plan, table), table, clamped=clamped)
 
 
-def expected_of(resolved: ResolvedPlan, engine: MemoryEngine, *, clamped: bool) -> ExpectedError:
-    """Predict the mean SSE of a plan that was resolved against the table of an engine."""
+def expected_of(resolved: ResolvedPlan, table: LocalTable, *, clamped: bool) -> ExpectedError:
+    """Predict the mean SSE of a plan that was resolved against a table."""
     if not resolved.numeric:
         raise PlanError("categories have no squared error to expect; evaluate a release")
-    rows, varying, pooled = [], 0, squares_added(resolved.pools, engine)
+    table = table.prepared(resolved.preparation)
+    rows, varying, pooled = [], 0, squares_added(resolved.pools, table)
     for settings in resolved.numeric:
-        within, noise = engine.expected_squares(settings, clamped=clamped)
-        units = engine.units(settings)
-        variance = float(np.var(units, ddof=1)) * len(units) or np.inf
+        within, noise = table.expected_squares(settings, clamped=clamped)
+        steps = table.steps(settings)
+        variance = float(np.var(steps, ddof=1)) * len(steps) or np.inf
         squares = {"within": within, "noise": noise, "pooled": pooled.get(settings.name, 0.0)}
         shares = {name: square / variance for name, square in squares.items()}
         rows.append({"attribute": settings.name, "k": settings.k, **shares})
@@ -88,17 +90,17 @@ def expected_of(resolved: ResolvedPlan, engine: MemoryEngine, *, clamped: bool) 
     return ExpectedError(float(attributes["mean_sse"].sum()), attributes)
 
 
-def squares_added(pools: Sequence[Pool], engine: MemoryEngine) -> dict[str, float]:
-    """Return the squares that pooling adds to each numeric attribute, in grid units."""
+def squares_added(pools: Sequence[Pool], table: LocalTable) -> dict[str, float]:
+    """Return the squares that pooling adds to each numeric attribute, in grid steps."""
     added = {}
     for pool in pools:
-        labels, _ = engine.cluster_jointly(pool, seed=0, masked=False)
+        labels, _ = table.cluster_jointly(pool, seed=0)
         for attribute in pool.attributes:
             if isinstance(attribute, NumericSettings):
-                units, present = engine.units(attribute), engine.present(attribute.name)
+                steps, present = table.read(attribute)
                 here = labels.of(attribute)[present]
                 times = 2 if pool.pooling == "exchange" else 1
-                added[attribute.name] = times * _squares_within(units - units.mean(), here)
+                added[attribute.name] = times * _squares_within(steps - steps.mean(), here)
     return added
 
 

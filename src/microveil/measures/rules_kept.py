@@ -6,7 +6,7 @@ from microveil.compare.asked import Asked
 from microveil.compare.examined import Examined
 from microveil.compare.figures import Figure, Items, NotComputed
 from microveil.compare.pairing import Pair
-from microveil.engines.dtypes import column_of, describe, with_gaps
+from microveil.engines.dtypes import column_of, describe, numbers_with_gaps
 from microveil.plan.rules import parse
 from microveil.release.resolve_rules import typed
 
@@ -17,7 +17,7 @@ def rule_figures(seen: Examined, _: Asked) -> Items:
     for text in seen.planned.rules:
         columns = {n: describe(dtype) for n, dtype in pair.table.schema.items()}
         rule = typed(parse(text), columns)
-        values = {name: with_gaps(column_of(pair.table, name)) for name in rule.factors}
+        values = {name: numbers_with_gaps(column_of(pair.table, name)) for name in rule.factors}
         share = float(np.mean(rule.broken(values)))
         yield Figure("utility.rule_broken", text, share)
     yield from _changes(pair)

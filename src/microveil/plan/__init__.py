@@ -1,19 +1,1 @@
 """What the user wants, checked in itself."""
-
-from microveil.plan.groups import Group
-from microveil.plan.plan import Plan
-from microveil.plan.roles import Confidential, Derived, Identifier, Kept, Pseudonym, Shifted, Weight
-from microveil.plan.scenarios import Scenario
-
-__all__ = [
-    "Confidential",
-    "Derived",
-    "Group",
-    "Identifier",
-    "Kept",
-    "Plan",
-    "Pseudonym",
-    "Scenario",
-    "Shifted",
-    "Weight",
-]

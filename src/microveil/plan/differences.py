@@ -1,19 +1,18 @@
 """Settings of a plan that are not left at their defaults, and how two plans differ."""
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from microveil.plan.plan import AttributeRole, Plan
+from microveil.plan.fields import AttributeRole, PlanFields
 
 
-def settings_of_plan(plan: "Plan") -> dict[str, Any]:
+def settings_of_plan(plan: PlanFields) -> dict[str, Any]:
     """Return the settings of a plan itself: k, and those that are not left at their defaults."""
     apart = ("epsilon", "method", "attributes")
     return {name: value for name, value in plan.given().items() if name not in apart}
 
 
-def settings_of(attribute: "AttributeRole") -> dict[str, Any]:
+def settings_of(attribute: AttributeRole) -> dict[str, Any]:
     """Return the settings of an attribute that are not left at their defaults, but for its role."""
     return {
         name: getattr(attribute, name)
@@ -22,7 +21,7 @@ def settings_of(attribute: "AttributeRole") -> dict[str, Any]:
     }
 
 
-def in_words(name: str, value: object) -> str:
+def setting_in_words(name: str, value: object) -> str:
     """Write one setting as TOML has it, but of long ones only how much there is."""
     if name in ("categories", "taxonomy", "from_data", "groups", "together", "rules", "scenarios"):
         size = len(value) if isinstance(value, tuple | Mapping) else 0
@@ -36,7 +35,7 @@ def in_words(name: str, value: object) -> str:
     return f"{name} = {value}"
 
 
-def difference(one: "Plan", other: "Plan") -> str:
+def difference(one: PlanFields, other: PlanFields) -> str:
     """Say what is different in another plan, a line for each setting."""
     lines = _changes("", _settings(one), _settings(other))
     for name in dict.fromkeys([*one.attributes, *other.attributes]):
@@ -50,7 +49,7 @@ def difference(one: "Plan", other: "Plan") -> str:
     return "\n".join(lines) or "no differences"
 
 
-def _settings(plan: "Plan") -> dict[str, Any]:
+def _settings(plan: PlanFields) -> dict[str, Any]:
     return {name: getattr(plan, name) for name in type(plan).model_fields if name != "attributes"}
 
 
@@ -70,6 +69,6 @@ def _change(name: str, before: object, after: object) -> str:
         )
         return f"{added} added, {gone} removed" if added or gone else "in another order"
     return " → ".join(
-        "not set" if value is None else in_words(name, value).removeprefix(f"{name} = ")
+        "not set" if value is None else setting_in_words(name, value).removeprefix(f"{name} = ")
         for value in (before, after)
     )

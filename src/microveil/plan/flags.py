@@ -1,21 +1,16 @@
-"""Plans made of column names or of a file, and a few words about some attributes, as flags say."""
+"""Plans made from column names or a file, and from the flags of the command line."""
 
 from collections.abc import Iterable, Mapping
 from itertools import combinations
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Unpack
+from typing import Any
 
 from microveil.errors import PlanError
-from microveil.plan.plan import (
-    AttributesGiven,
-    Plan,
-    PlanChanges,
-    PlanOptions,
-    parse_settings,
-    read_text,
-)
-from microveil.plan.roles import Bound, did_you_mean
+from microveil.plan.fields import AttributesGiven
+from microveil.plan.parts import did_you_mean
+from microveil.plan.plan import Plan, parse_settings, read_plan_text
+from microveil.plan.roles import Bound
 from microveil.plan.scenarios import Scenario
 
 
@@ -27,7 +22,7 @@ def plan_for_columns(
     nominal: Iterable[str] = (),
     domains: Mapping[str, tuple[Bound, Bound]] = MappingProxyType({}),
     epsilon: float,
-    **settings: Unpack[PlanOptions],
+    **settings: Any,  # noqa: ANN401 - any setting
 ) -> Plan:
     """Make a plan in which every column not dropped or kept is confidential.
 
@@ -49,10 +44,10 @@ def settings_from_file(
     keep: Iterable[str] = (),
     nominal: Iterable[str] = (),
     domains: Mapping[str, tuple[Bound, Bound]] = MappingProxyType({}),
-    **settings: Unpack[PlanChanges],
+    **settings: Any,  # noqa: ANN401 - any setting
 ) -> dict[str, Any]:
     """Read the settings of a plan with some of its roles and settings changed, not checked yet."""
-    given = parse_settings(read_text(path), path.parent)
+    given = parse_settings(read_plan_text(path), path.parent)
     attributes = given.get("attributes")
     if isinstance(attributes, dict):
         given["attributes"] = override(
@@ -62,7 +57,7 @@ def settings_from_file(
 
 
 def with_scenario(plan: Plan, known: Iterable[str], people: float) -> Plan:
-    """Add an intruder to try; with nothing left out it is the one that always is tried."""
+    """Add an attacker to test, unless it is the one who knows everything, who always is tested."""
     scenario = Scenario(known=tuple(known) or None, people=people)
     if scenario == Scenario() or scenario in plan.scenarios:
         return plan
@@ -86,7 +81,9 @@ def override(
     for (one, names), (other, others) in combinations(options.items(), 2):
         both = sorted(set(names) & set(others))
         if both:
-            raise PlanError(f"{one} and {other} {both[0]!r}: an attribute can be only one of them")
+            raise PlanError(
+                f"{one} and {other} {both[0]!r}: an attribute can be one of them; remove one"
+            )
     for option, names in options.items():
         for name in names:
             if name not in changed:
@@ -99,7 +96,9 @@ def override(
         attribute = changed[name]
         settings = {"role": attribute} if isinstance(attribute, str) else attribute
         if not isinstance(settings, dict) or settings.get("role") != "confidential":
-            raise PlanError(f"domain {name!r}: only a confidential attribute has a domain")
+            raise PlanError(
+                f"domain {name!r}: only a confidential attribute has a domain; remove it"
+            )
         bounded = {**settings, "lower": lower, "upper": upper}
         bounded.pop("resolution", None)  # which is for attributes without a domain
         changed[name] = bounded

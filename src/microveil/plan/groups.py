@@ -1,41 +1,25 @@
 """Groups of attributes whose masked values are pooled in the same joint clusters."""
 
-from typing import Annotated, NotRequired, TypedDict, Unpack
-
-from pydantic import Field
+from typing import Annotated
 
 from microveil.core.choices import Pooling
-from microveil.plan.roles import Part
+from microveil.plan.parts import PlanPart
+from microveil.plan.settings import List, Setting
 
 
-class GroupSettings(TypedDict):
-    """What `Group` takes."""
+class Group(PlanPart):
+    """Attributes that are pooled in the same joint clusters."""
 
-    attributes: list[str] | tuple[str, ...]
-    anonymity: NotRequired[int | None]
-    pooling: NotRequired[Pooling | None]
-
-
-class Group(Part):
-    """Attributes that are pooled in the same joint clusters.
-
-    Parameters
-    ----------
-    attributes
-        Confidential attributes, each in one group only.
-    anonymity
-        The least number of records in a joint cluster; by default the plan's. 0 leaves the
-        attributes as they are masked.
-    pooling
-        ``"exchange"`` or ``"average"``; by default the plan's.
-    """
-
-    attributes: Annotated[tuple[str, ...], Field(strict=False)]
-    anonymity: int | None = None
-    pooling: Pooling | None = None
-
-    def __init__(self, **settings: Unpack[GroupSettings]) -> None:
-        super().__init__(**settings)
+    attributes: Annotated[List, Setting(
+        help="Confidential attributes of the group, each in one group only",
+    )]  # fmt: skip
+    anonymity: Annotated[int | None, Setting(
+        help="Minimum number of records in a joint cluster, by default the plan's",
+        more="0 leaves the attributes as they are masked.",
+    )] = None  # fmt: skip
+    pooling: Annotated[Pooling | None, Setting(
+        help="How masked values are pooled in joint clusters, by default as the plan says",
+    )] = None  # fmt: skip
 
 
 def from_names(value: object) -> object:

@@ -1,9 +1,9 @@
 """Everything that is wrong with a plan at once, and on which lines of its file."""
 
 import math
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, TypeVar
 
 from microveil.errors import (
     DataError,
@@ -13,9 +13,11 @@ from microveil.errors import (
     Problems,
     all_of,
 )
-from microveil.plan.plan import Plan
+from microveil.plan.fields import PlanFields
 from microveil.plan.taxonomy import read_taxonomy
 from microveil.plan.toml import key_lines
+
+Made = TypeVar("Made", bound=PlanFields)
 
 _NEEDED: dict[str, object] = {"epsilon": 1.0}
 _ABOUT_ATTRIBUTES = ("groups", "together", "scenarios")
@@ -27,7 +29,9 @@ _MOST_ROUNDS = 20
 """What is left out of one problem may bring another back, which is no reason to go on for ever."""
 
 
-def plan_and_problems(settings: Mapping[str, Any]) -> tuple[Plan | None, list[MicroveilError]]:
+def plan_and_problems(
+    make: Callable[..., Made], settings: Mapping[str, Any]
+) -> tuple[Made | None, list[MicroveilError]]:
     """Make a plan of what is right in its settings, and return it with all that is wrong.
 
     Some problems are seen only once others are fixed. So what is wrong is left out, and the rest is
@@ -36,7 +40,8 @@ def plan_and_problems(settings: Mapping[str, Any]) -> tuple[Plan | None, list[Mi
     Examples
     --------
     >>> attributes = {"age": {"role": "confidential", "lowr": 0}, "name": "identifier"}
-    >>> plan, problems = plan_and_problems({"epsilon": -1.0, "attributes": attributes})
+    >>> from microveil import Plan
+    >>> plan, problems = plan_and_problems(Plan, {"epsilon": -1.0, "attributes": attributes})
     >>> [(problem.attribute, problem.setting) for problem in problems]
     [('age', 'lowr'), (None, 'epsilon')]
     >>> plan.names("confidential")
@@ -46,7 +51,7 @@ def plan_and_problems(settings: Mapping[str, Any]) -> tuple[Plan | None, list[Mi
     for _ in range(_MOST_ROUNDS):
         problems = Problems()
         with problems:
-            return Plan(**left), found
+            return make(**left), found
         some_wrong = any(problem.attribute is not None for problem in found)
         new = [p for p in problems.found if not (some_wrong and _is_of_none_left(p))]
         found += not_said(new, found, settings)
@@ -139,9 +144,9 @@ def _attribute_without(attribute: object, setting: str | None) -> object:
     return "confidential" if len(attribute) > 1 or setting == "role" else "kept"
 
 
-def plan_of(settings: Mapping[str, Any]) -> Plan:
+def plan_from(make: Callable[..., Made], settings: Mapping[str, Any]) -> Made:
     """Make a plan of settings, or raise everything that is wrong with them."""
-    plan, found = plan_and_problems(settings)
+    plan, found = plan_and_problems(make, settings)
     if plan is None or found:
         raise all_of(found)
     return plan

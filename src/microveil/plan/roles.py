@@ -1,167 +1,117 @@
-"""What becomes of an attribute: masked, dropped, kept or recomputed."""
+"""The roles of attributes: masked, dropped, kept or computed again."""
 
-import difflib
 import math
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from datetime import date, datetime, time
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, Self, TypedDict, Unpack
+from typing import TYPE_CHECKING, Annotated, Literal, Self
 
-import numpy as np
-from pydantic import (
-    AfterValidator,
-    BaseModel,
-    ConfigDict,
-    Field,
-    StrictBool,
-    StrictInt,
-    StrictStr,
-    ValidationError,
-    field_validator,
-    model_validator,
-)
+from pydantic import StrictBool, StrictInt, StrictStr, field_validator, model_validator
 
-from microveil.core.attribute import Category, Kind, NumericKind, Unit
+from microveil.core.attribute import AttributeKind, Category, NumericKind, TimeStep
 from microveil.core.choices import MethodName
 from microveil.core.methods import METHODS
-from microveil.errors import MicroveilError, PlanError, Problems, all_of
+from microveil.errors import PlanError, Problems
+from microveil.plan.parts import PlanPart
+from microveil.plan.settings import UNSET, Given, K, Setting
 from microveil.plan.taxonomy import Tree, groups_at, leaf_paths, read_taxonomy
 
 if TYPE_CHECKING:
     import polars as pl
-    from pydantic_core import ErrorDetails
 
 _PART_OF_EXPRESSION = re.compile(r"""\w+|"(?:[^"]|"")*"|'(?:[^']|'')*'|[^\w\s]""")
 _MOST_PARTS_OF_EXPRESSION = 500  # Polars takes minutes for some thousands, or ends the process
 
 _MOST_DAYS = 36_500
-K = int | Literal["auto"]
 Bound = float | datetime | date | time
+_Categories = tuple[StrictBool | StrictInt | StrictStr, ...] | None
 
 
-def _check_trim(trim: float) -> float:
-    if not 0 <= trim < 0.5:
+def check_trim(trim: float | None) -> None:
+    """Refuse a share that would leave nothing of a cluster."""
+    if trim is not None and not 0 <= trim < 0.5:
         raise PlanError(
-            "trim must be 0 or more and below 0.5, the share of a cluster to leave out at each "
-            f"end, got {trim:g}; use 0.1 to 0.25, or 0 for the paper's pre-processing",
+            f"trim must be 0 or more and below 0.5, got {trim:g}; use 0.1 to 0.25, or 0 for the "
+            "paper's pre-processing",
             setting="trim",
         )
-    return trim
 
 
-Trim = Annotated[float, AfterValidator(_check_trim)]
-
-
-class Part(BaseModel):
-    """A frozen, strict piece of a plan that reports all its problems as a `PlanError`."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
-    prefix: ClassVar[str] = ""
-
-    def __init__(self, **settings: object) -> None:
-        plain = {k: v.item() if isinstance(v, np.generic) else v for k, v in settings.items()}
-        try:
-            super().__init__(**plain)
-        except ValidationError as error:
-            raise all_of(_problems(type(self), error)) from None
-
-
-class ConfidentialSettings(TypedDict, total=False):
-    """What `Confidential` takes; what it holds is of narrower types."""
-
-    role: Literal["confidential"]
-    kind: Kind | None
-    lower: Bound | None
-    upper: Bound | None
-    categories: Sequence[Category] | None
-    taxonomy: Mapping[str, object] | str | Path | None
-    level: int | None
-    top: Bound | None
-    bottom: Bound | None
-    round_to: float | None
-    method: MethodName | None
-    k: K | None
-    trim: float | None
-    weight: float
-    decimals: int | None
-    resolution: float | Literal["data"] | None
-    unit: Unit | None
-    sampling_weight: bool
-    per_unit: bool
-
-
-class Confidential(Part):
-    """An attribute that is masked: numbers, dates and times, or categories.
-
-    Parameters
-    ----------
-    kind
-        ``"integer"`` or ``"real"``, by default what the column is, which in a CSV file its values
-        decide; or for categories ``"nominal"`` or ``"ordinal"``.
-    lower, upper
-        The domain: the values this attribute could take, known without looking at the data. For
-        dates and times they are dates and times; in TOML also text such as ``"1992-12-31"``.
-    categories
-        The domain of categories: text, whole numbers or true/false values; of an ordinal
-        attribute from the lowest to the highest.
-    taxonomy
-        For a nominal attribute: a tree of categories as nested tables, or the path of a CSV file
-        with the columns parent and child. Near categories then share clusters.
-    level
-        Recode categories before they are masked: those of a group at this level of the taxonomy
-        become that group, whose name is text. 1 is the level of the largest groups.
-    top, bottom
-        Ends of the domain to which values beyond them are moved before they are masked, instead of
-        being refused. They stand in the place of upper and lower.
-    round_to
-        Round numbers to a multiple of this before they are masked.
-    method, k, trim
-        This attribute's own, instead of the plan's.
-    weight
-        Share of ε in proportion to the other attributes' weights.
-    decimals
-        How many decimals a real attribute has. Masked values are rounded to as many. Whole numbers
-        have 0.
-    resolution
-        Grid step for an attribute without a domain, rounded down to a power of two; by default
-        2^−20 of a unit. ``"data"`` takes it from the last decimal and the largest value seen: it
-        warns, and the certificate says so.
-    unit
-        Of times: what masked values are rounded to; by default whole seconds, and days for dates.
-    sampling_weight
-        It is the sampling weight, masked: `evaluate` weighs estimates of the release by its masked
-        values. It needs a lower above 0, so that they stay positive.
-    per_unit
-        Whether all records of a unit, as the plan's `unit` says, have the same value. It is masked
-        once for each unit, and equal in all its records.
-    """
+class Confidential(PlanPart):
+    """An attribute that is masked: numbers, dates and times, or categories."""
 
     role: Literal["confidential"] = "confidential"
-    kind: Kind | None = None
-    lower: Bound | None = None
-    upper: Bound | None = None
-    categories: Annotated[
-        tuple[StrictBool | StrictInt | StrictStr, ...] | None, Field(strict=False)
-    ] = None
-    taxonomy: Tree | None = None
-    level: int | None = None
-    top: Bound | None = None
-    bottom: Bound | None = None
-    round_to: float | None = None
-    method: MethodName | None = None
-    k: K | None = None
-    trim: Trim | None = None
-    weight: float = 1.0
-    decimals: int | None = None
-    resolution: float | Literal["data"] | None = None
-    unit: Unit | None = None
-    sampling_weight: bool = False
-    per_unit: bool = False
-
-    def __init__(self, **settings: Unpack[ConfidentialSettings]) -> None:
-        super().__init__(**settings)
+    kind: Annotated[AttributeKind | None, Setting(
+        help="What the column holds, by default what its type says",
+        more="In a CSV file its values decide. Categories need ``\"nominal\"`` or "
+        "``\"ordinal\"``.",
+    )] = None  # fmt: skip
+    lower: Annotated[Bound | None, Setting(
+        help="Smallest value the attribute could have, known without looking at the data",
+        more="Dates and times have a date or a time, in TOML also as text such as "
+        "``\"1992-12-31\"``. lower and upper are the domain, and masked values stay within it.",
+    )] = None  # fmt: skip
+    upper: Annotated[Bound | None, Setting(
+        help="Largest value the attribute could have, known without looking at the data",
+    )] = None  # fmt: skip
+    categories: Annotated[Given[_Categories, Sequence[Category] | None], Setting(
+        help="Categories that are possible: text, whole numbers, or true and false",
+        more="Those of an ordinal attribute stand from the lowest to the highest.",
+    )] = UNSET  # fmt: skip
+    taxonomy: Annotated[Given[Tree | None, Mapping[str, object] | str | Path | None], Setting(
+        help="Tree of the categories of a nominal attribute, so that similar ones share clusters",
+        more="Nested tables, or the path of a CSV file with the columns parent and child.",
+    )] = UNSET  # fmt: skip
+    level: Annotated[int | None, Setting(
+        help="Level of the taxonomy to whose groups categories are recoded before they are masked",
+        more="1 is the level of the largest groups. The names of groups are text.",
+    )] = None  # fmt: skip
+    top: Annotated[Bound | None, Setting(
+        help="Upper end of the domain, to which larger values are moved before they are masked",
+        more="It replaces upper; values above upper are refused instead.",
+    )] = None  # fmt: skip
+    bottom: Annotated[Bound | None, Setting(
+        help="Lower end of the domain, to which smaller values are moved before they are masked",
+        more="It replaces lower.",
+    )] = None  # fmt: skip
+    round_to: Annotated[float | None, Setting(
+        help="Number to whose multiples values are rounded before they are masked",
+    )] = None  # fmt: skip
+    method: Annotated[MethodName | None, Setting(
+        help="Method for this attribute, by default the plan's",
+    )] = None  # fmt: skip
+    k: Annotated[K | None, Setting(
+        help="Minimum number of records in a cluster of this attribute, by default the plan's",
+    )] = None  # fmt: skip
+    trim: Annotated[float | None, Setting(
+        help="Share of a cluster of this attribute left out at each end, by default the plan's",
+    )] = None  # fmt: skip
+    budget_share: Annotated[float, Setting(
+        help="Share of epsilon, relative to the shares of the other confidential attributes",
+    )] = 1.0  # fmt: skip
+    decimals: Annotated[int | None, Setting(
+        help="Number of decimals of a real attribute, to which masked values are rounded",
+    )] = None  # fmt: skip
+    resolution: Annotated[float | Literal["data"] | None, Setting(
+        help="Grid step of an attribute without a domain, by default 2^−20",
+        more="It is rounded down to a power of two. ``\"data\"`` takes it from the last decimal "
+        "and the largest value in the column: it warns, and the certificate says so.",
+    )] = None  # fmt: skip
+    time_step: Annotated[TimeStep | None, Setting(
+        help="Time step to which masked dates and times are rounded, by default a day for dates "
+        "and a second for times",
+    )] = None  # fmt: skip
+    sampling_weight: Annotated[bool, Setting(
+        help="Whether this is the sampling weight, published masked",
+        more="`evaluate` weighs estimates of the release by its masked values. It needs a lower "
+        "above 0, so that they stay positive.",
+    )] = False  # fmt: skip
+    per_unit: Annotated[bool, Setting(
+        help="Whether all records of a unit have the same value, which is then masked once",
+        more="The plan's `unit` says which records belong to one unit.",
+    )] = False  # fmt: skip
 
     @property
     def has_domain(self) -> bool:
@@ -238,9 +188,11 @@ class Confidential(Part):
     @model_validator(mode="after")
     def _check(self) -> Self:
         problems = Problems()
-        for name in ("lower", "upper", "weight", "resolution", "top", "bottom", "round_to"):
+        for name in ("lower", "upper", "budget_share", "resolution", "top", "bottom", "round_to"):
             with problems:
                 self._check_number(name)
+        with problems:
+            check_trim(self.trim)
         for check in (
             self._check_ends,
             self._check_coded_ends,
@@ -262,7 +214,7 @@ class Confidential(Part):
             return
         if not math.isfinite(value):
             raise PlanError(f"{name} must be a finite number, got {value}", setting=name)
-        if name in ("weight", "resolution", "round_to") and value <= 0:
+        if name in ("budget_share", "resolution", "round_to") and value <= 0:
             raise PlanError(f"{name} must be above 0, got {value}", setting=name)
 
     def _check_ends(self) -> None:
@@ -273,7 +225,8 @@ class Confidential(Part):
             in_order = _moment(lower) < _moment(upper)  # type: ignore[operator]
         except TypeError:
             raise PlanError(
-                "lower and upper must both be numbers, dates or times", setting="lower"
+                "lower and upper must both be numbers, both dates or both times; change one",
+                setting="lower",
             ) from None
         if not in_order:
             raise PlanError(
@@ -302,7 +255,7 @@ class Confidential(Part):
     def _check_resolution(self) -> None:
         if self.resolution is not None and self.has_domain:
             raise PlanError(
-                "resolution has no effect beside lower and upper; remove one of them",
+                "resolution has no effect with lower and upper; remove it",
                 setting="resolution",
             )
         if self.resolution is not None and self.decimals is not None:
@@ -324,12 +277,13 @@ class Confidential(Part):
             for name in ("categories", "taxonomy", "level"):
                 if getattr(self, name) is not None:
                     raise PlanError(
-                        f'{name} are for kind = "nominal" or "ordinal"; set kind', setting="kind"
+                        f'{name} needs kind = "nominal" or "ordinal"; set kind', setting="kind"
                     )
             return
         problems = Problems()
         for name in (
-            "top", "bottom", "lower", "upper", "decimals", "resolution", "unit", "trim", "round_to"
+            "top", "bottom", "lower", "upper", "decimals", "resolution", "time_step", "trim",
+            "round_to",
         ):  # fmt: skip
             with problems:
                 if getattr(self, name) is not None:
@@ -363,7 +317,7 @@ class Confidential(Part):
     def _check_level(self) -> None:
         if self.level is not None and (self.taxonomy is None or self.level < 1):
             raise PlanError(
-                "level is that of a taxonomy's groups, 1 or more; declare a taxonomy, or remove it",
+                "level must be 1 or more and needs a taxonomy; declare a taxonomy, or remove level",
                 setting="level",
             )
 
@@ -389,60 +343,58 @@ class Confidential(Part):
         elif len({type(category) for category in categories}) > 1:
             problem = "must all be text, all whole numbers or all true and false"
         elif any(isinstance(c, int) and not -(2**63) <= c < 2**63 for c in categories):
-            problem = "that are whole numbers must have 64 bits at most"
+            problem = "that are whole numbers must fit into 64 bits"
         elif len(set(categories)) < len(categories):
-            problem = "must differ, found the same one twice; remove one"
+            problem = "must differ, found one twice; remove it"
         if problem:
             raise PlanError(f"categories {problem}", setting="categories")
 
 
-class Identifier(Part):
-    """An attribute that points at a person: dropped."""
+class Identifier(PlanPart):
+    """An attribute that identifies a person: dropped."""
 
     role: Literal["identifier"] = "identifier"
 
 
-class Kept(Part):
-    """An attribute published as it is. The certificate lists it as unprotected."""
+class Kept(PlanPart):
+    """An attribute that is published as it is; the certificate lists it as unprotected."""
 
     role: Literal["kept"] = "kept"
 
 
-class Weight(Part):
+class SamplingWeight(PlanPart):
     """The sampling weight: how many people each record stands for, published as it is.
 
-    `evaluate` weighs its estimates by it, and a plan has one at most. To mask it, make it
+    `evaluate` weights its estimates by it. A plan can have one. To mask it, make the attribute
     confidential with ``sampling_weight=True``.
     """
 
-    role: Literal["weight"] = "weight"
+    role: Literal["sampling_weight"] = "sampling_weight"
 
 
-class Pseudonym(Part):
-    """An identifier that survives as a random text, the same for the same person in every table.
+class Pseudonym(PlanPart):
+    """An identifier replaced by a random text, the same for the same person in every table.
 
-    It is made from the value, as text, with the key that `protect` is given. Records of a person
-    can be linked with each other by it, and the certificate says so.
+    It is computed from the value, as text, with the key file that `protect` is given. Records of a
+    person can be linked with each other by it, and the certificate says so.
     """
 
     role: Literal["pseudonym"] = "pseudonym"
 
 
-class Shifted(Part):
-    """Dates or times that move by one secret number of days per person; nothing else hides them.
+class Shifted(PlanPart):
+    """Dates or times that move by one secret number of days per person, and are not masked.
 
-    Whose dates they are the plan's only pseudonym says. Intervals between dates of a person stay
-    as they are, and ε covers none of it.
-
-    Parameters
-    ----------
-    days
-        Dates move by -days to days, each number as likely; by default half a year.
+    The plan's only pseudonym says whose dates they are. Intervals between the dates of a person
+    stay as they are, and ε does not cover them.
     """
 
     role: Literal["shifted"] = "shifted"
     shift: Literal["per-unit"] = "per-unit"
-    days: int = 182
+    days: Annotated[int, Setting(
+        help="Largest number of days by which dates move, either way; each number is as likely",
+        more="182, the default, is half a year.",
+    )] = 182  # fmt: skip
 
     @field_validator("days")
     @classmethod
@@ -455,18 +407,15 @@ class Shifted(Part):
         return days
 
 
-class Derived(Part):
-    """An attribute recomputed after masking, so that totals still add up.
-
-    Parameters
-    ----------
-    expression
-        SQL over attributes that are released, e.g. ``'wages + other'``. Polars parses it;
-        it is never run as Python. Names with spaces stand in double quotes.
-    """
+class Derived(PlanPart):
+    """An attribute computed again after masking, so that totals still add up."""
 
     role: Literal["derived"] = "derived"
-    expression: str
+    expression: Annotated[str, Setting(
+        help="SQL expression over released attributes, such as ``wages + other``",
+        more="Polars parses it; it is never run as Python. Names with spaces stand in double "
+        "quotes.",
+    )]  # fmt: skip
 
     @property
     def parsed(self) -> "pl.Expr":
@@ -531,19 +480,6 @@ def _moment(bound: Bound) -> Bound:
     return datetime.combine(bound, time()) if type(bound) is date else bound
 
 
-def close_name(name: str, known: Iterable[str]) -> str | None:
-    """Return the known name nearest to a wrong one, whatever its case; None if none is near."""
-    by_case = {other.casefold(): other for other in known}
-    close = difflib.get_close_matches(name.casefold(), list(by_case), n=1)
-    return by_case[close[0]] if close else None
-
-
-def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """Suggest the known name nearest to a wrong one."""
-    close = close_name(name, known)
-    return "" if close is None else f"; did you mean {close!r}?"
-
-
 def _moment_of_text(text: str) -> Bound | str:
     """Read a date or a time from ISO text such as "1992-12-31"; leave other text as it is."""
     readings: tuple[Callable[[str], Bound], ...] = (
@@ -555,59 +491,3 @@ def _moment_of_text(text: str) -> Bound | str:
         with suppress(ValueError):
             return read(text)
     return text
-
-
-def _problems(model: type[Part], error: ValidationError) -> list[MicroveilError]:
-    """Say the problems that pydantic found in the project's own form; unknown keys go first."""
-    details = error.errors(include_url=False)
-    details.sort(key=lambda detail: detail["type"] != "extra_forbidden")
-    meant = {
-        close_name(str(detail["loc"][0]), model.model_fields)
-        for detail in details
-        if detail["type"] == "extra_forbidden"
-    }
-    found: list[MicroveilError] = []
-    said: set[tuple[int | str, ...]] = set()
-    for detail in details:
-        place = detail["loc"][:2] if detail["loc"][:1] == ("attributes",) else detail["loc"][:1]
-        by_another_name = detail["type"] == "missing" and place[0] in meant
-        if detail["type"] == "value_error" or not (by_another_name or place in said):
-            found += _problems_in(model, detail)
-        said.add(place)  # a value of several types has a detail for each
-    return found
-
-
-def _problems_in(model: type[Part], detail: "ErrorDetails") -> Iterator[PlanError]:
-    place = [str(part) for part in detail["loc"]]
-    setting = place[0] if place else None
-    attribute = place[1] if setting == "attributes" and len(place) > 1 else None
-    own = detail["ctx"]["error"] if detail["type"] == "value_error" else None
-    if not isinstance(own, PlanError):
-        setting = "role" if attribute else setting
-        yield _problem(model, _in_words(model, detail, setting), attribute, setting)
-        return
-    for part in own.problems:  # raised by a validator, or by a part of this one
-        about = part.attribute or attribute
-        yield _problem(model, part.message, about, part.setting if about or not place else setting)
-
-
-def _problem(
-    model: type[Part], message: str, attribute: str | None, setting: str | None
-) -> PlanError:
-    text = message if attribute else model.prefix + message
-    return PlanError(text, attribute=attribute, setting=setting)
-
-
-def _in_words(model: type[Part], problem: "ErrorDetails", setting: str | None) -> str:
-    if problem["type"] == "value_error":
-        return str(problem["ctx"]["error"])
-    if problem["type"] == "extra_forbidden":
-        return f"unknown key {setting!r}{did_you_mean(str(setting), model.model_fields)}"
-    if problem["type"] == "missing":
-        return f"{setting} is missing; add it"
-    if problem["type"] in ("union_tag_invalid", "union_tag_not_found"):
-        return "role must be confidential, identifier, kept, derived, weight, pseudonym or shifted"
-    expected = problem["msg"].replace("Input should be", "must be")
-    if setting in ("lower", "upper"):
-        expected = "must be a number, or a date or time such as 1992-12-31"
-    return f"{setting} {expected}, got {problem['input']!r}"

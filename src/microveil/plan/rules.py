@@ -10,15 +10,12 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import date
-from typing import TYPE_CHECKING
 
 from microveil.core.linear_rules import Sign
 from microveil.errors import PlanError, Problems
-from microveil.plan.roles import did_you_mean
-
-if TYPE_CHECKING:
-    from microveil.plan.groups import Group
-    from microveil.plan.plan import Plan
+from microveil.plan.fields import PlanFields
+from microveil.plan.groups import Group
+from microveil.plan.parts import did_you_mean
 
 _TOKEN = re.compile(
     r"""\s*(?:(?P<number>\d+\.?\d*(?:[eE][+-]?\d+)?|\.\d+(?:[eE][+-]?\d+)?)
@@ -159,7 +156,7 @@ class _Reader:
             if mark == "*" and found.is_number:
                 found, other = other, found
             if not other.is_number or (mark == "/" and not other.number):
-                raise _unreadable(self._text, "a column is multiplied or divided by no number")
+                raise _unreadable(self._text, "a column can only be multiplied by a number")
             times = other.number if mark == "*" else 1 / other.number
             found = Linear().plus(found, times)
         return found
@@ -188,8 +185,8 @@ class _Reader:
             raise _unreadable(self._text, "a date is written as '2020-01-31'") from None
 
 
-def check_rules(plan: "Plan") -> None:
-    """Refuse rules that cannot be read, name what is not released, or could not be kept."""
+def check_rules(plan: PlanFields) -> None:
+    """Refuse rules that cannot be read or enforced, or name what is not released."""
     problems = Problems()
     for text in plan.rules:
         with problems:
@@ -197,34 +194,34 @@ def check_rules(plan: "Plan") -> None:
     problems.raise_found()
 
 
-def _check_rule(plan: "Plan", rule: Comparison) -> None:
+def _check_rule(plan: PlanFields, rule: Comparison) -> None:
     for name in rule.names:
         _check_column(plan, rule, name)
     if not rule.names:
-        raise _refused(rule, "it names no column")
+        raise _refused(rule, "it names no column; name one or more")
     masked = with_derived_computed(plan, rule)
     for name in masked.names:
         _check_column(plan, rule, name)
     if not masked.names and _holds_always(masked):
         return
     if not movable_in(plan, masked):
-        raise _refused(rule, "none of its columns is masked, so nothing could keep it")
+        raise _refused(rule, "none of its columns is masked, so it cannot be enforced; remove it")
     if any(_of_units(plan, name) for name in movable_in(plan, masked)) and not all(
         _of_units(plan, name) for name in masked.names
     ):
         raise _refused(
             rule,
-            "it ties values of units, which all records of a unit share, to those of records; "
-            "remove it, or compare values of one kind only",
+            "it compares attributes with per_unit = true with others; remove it, or compare "
+            "attributes of one kind",
         )
     _check_averaged(plan, masked)
 
 
-def _of_units(plan: "Plan", name: str) -> bool:
+def _of_units(plan: PlanFields, name: str) -> bool:
     return name in plan.per_unit
 
 
-def _check_column(plan: "Plan", rule: Comparison, name: str) -> None:
+def _check_column(plan: PlanFields, rule: Comparison, name: str) -> None:
     if name not in plan.attributes:
         raise _refused(rule, f"no attribute {name!r}{did_you_mean(name, plan.attributes)}")
     role = plan.attributes[name].role
@@ -241,7 +238,7 @@ def _holds_always(rule: Comparison) -> bool:
     return near if rule.sign == "==" else (left < 0 or (rule.sign == "<=" and near))
 
 
-def _check_averaged(plan: "Plan", rule: Comparison) -> None:
+def _check_averaged(plan: PlanFields, rule: Comparison) -> None:
     """Refuse to tie averaged attributes to others: records of a joint cluster would differ."""
     for group in plan.pooled_groups:
         outside = [name for name in rule.names if name not in group.attributes]
@@ -249,8 +246,8 @@ def _check_averaged(plan: "Plan", rule: Comparison) -> None:
         if group.pooling == "average" and inside and outside:
             raise _refused(
                 rule,
-                f"{', '.join(inside)} are averaged, which makes records of a joint cluster alike, "
-                f"and {', '.join(outside)} would make them differ again; put all of them into one "
+                f"{', '.join(inside)} are averaged, so records of a joint cluster are alike, and "
+                f"{', '.join(outside)} would make them differ again; put all of them into one "
                 'group, or use pooling = "exchange"',
             )
 
@@ -259,7 +256,7 @@ def _refused(rule: Comparison, problem: str) -> PlanError:
     return PlanError(f"rule {rule.text!r}: {problem}", setting="rules")
 
 
-def with_derived_computed(plan: "Plan", rule: Comparison) -> Comparison:
+def with_derived_computed(plan: PlanFields, rule: Comparison) -> Comparison:
     """Put what derived attributes are computed from in their place.
 
     A rule then is kept before they are computed, and one that says how they are needs nothing.
@@ -273,19 +270,19 @@ def with_derived_computed(plan: "Plan", rule: Comparison) -> Comparison:
         if computed is None:
             raise _refused(
                 rule,
-                f"{name!r} is derived by an expression that is no sum of multiples of columns, so "
-                "the rule could not be kept; name what it is computed from",
+                f"{name!r} is derived by an expression that is not a sum of multiples of columns; "
+                "compare the columns it is computed from",
             )
         difference = difference.plus(Linear({name: 1.0}), -factor).plus(computed, factor)
     return Comparison(rule.text, difference, rule.sign)
 
 
-def movable_in(plan: "Plan", rule: Comparison) -> list[str]:
+def movable_in(plan: PlanFields, rule: Comparison) -> list[str]:
     """Return the columns of a rule whose values may be changed: masked ones."""
     return [name for name in rule.names if name in plan.confidential]
 
 
-def pooled_together(plan: "Plan") -> tuple[tuple[str, ...], ...]:
+def pooled_together(plan: PlanFields) -> tuple[tuple[str, ...], ...]:
     """Return which attributes are exchanged together: as planned, and those that share a rule.
 
     Only attributes of one group can be.
@@ -303,5 +300,5 @@ def pooled_together(plan: "Plan") -> tuple[tuple[str, ...], ...]:
     return tuple(tuple(sorted(block, key=order.index)) for block in merged if len(block) > 1)
 
 
-def _exchanged(plan: "Plan") -> Iterator["Group"]:
+def _exchanged(plan: PlanFields) -> Iterator[Group]:
     return (group for group in plan.pooled_groups if group.pooling == "exchange")

@@ -5,7 +5,8 @@ from datetime import date
 import numpy as np
 import polars as pl
 
-from microveil.plan.plan import AttributesGiven, Plan
+from microveil.plan.fields import AttributesGiven
+from microveil.plan.plan import Plan
 from microveil.plan.roles import Confidential, Derived
 from microveil.plan.taxonomy import leaf_paths
 

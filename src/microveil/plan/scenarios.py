@@ -1,47 +1,32 @@
-"""Intruders to try a release on: what they know, and of how many people."""
+"""Attackers to test a release against: what they know, and about how many people."""
 
-from typing import TYPE_CHECKING, Annotated, TypedDict, Unpack
-
-from pydantic import Field
+from collections.abc import Mapping, Sequence
+from typing import Annotated
 
 from microveil.errors import PlanError, Problems
-from microveil.plan.roles import Part, did_you_mean
-
-if TYPE_CHECKING:
-    from microveil.plan.plan import Plan
+from microveil.plan.parts import PlanPart, did_you_mean
+from microveil.plan.settings import UNSET, Given, Names, Setting
 
 
-class ScenarioSettings(TypedDict, total=False):
-    """What `Scenario` takes."""
+class Scenario(PlanPart):
+    """What an attacker may know who looks for people in a release.
 
-    name: str
-    known: list[str] | tuple[str, ...] | None
-    people: float
-
-
-class Scenario(Part):
-    """What someone may know who looks for people in a release.
-
-    It says nothing about the release, changes nothing in it and is not on its certificate:
-    `evaluate` and `verdict` count how many of the people known are found.
-
-    Parameters
-    ----------
-    name
-        What to call it; by default what is known.
-    known
-        Attributes whose original values are known; by default all confidential ones. A kept
-        attribute, which is published as it is, rules out all records with another value.
-    people
-        Share of the people in the table whose values are known.
+    It changes nothing in the release, and the certificate does not mention it: `evaluate` and
+    `verdict` count how many of the known people the attacker finds.
     """
 
-    name: str = ""
-    known: Annotated[tuple[str, ...], Field(strict=False)] | None = None
-    people: float = 1.0
-
-    def __init__(self, **settings: Unpack[ScenarioSettings]) -> None:
-        super().__init__(**settings)
+    name: Annotated[str, Setting(
+        help="Name of the scenario, by default what is known",
+    )] = ""  # fmt: skip
+    known: Annotated[Given[tuple[str, ...] | None, Names | None], Setting(
+        help="Attributes whose original values the attacker knows, by default all confidential "
+        "ones",
+        more="A kept attribute, which is published as it is, rules out all records with another "
+        "value.",
+    )] = UNSET  # fmt: skip
+    people: Annotated[float, Setting(
+        help="Share of the people in the table whose values the attacker knows",
+    )] = 1.0  # fmt: skip
 
     @property
     def label(self) -> str:
@@ -62,53 +47,62 @@ class Scenario(Part):
         return what if self.people == 1 else f"{what} of {100 * self.people:.3g}% of the people"
 
 
-def check_scenarios(plan: "Plan") -> None:
-    """Refuse scenarios of what is not released, of nothing or of nobody."""
-    problems = Problems()
-    for number, scenario in enumerate(plan.scenarios):
+def check_scenarios(scenarios: Sequence[Scenario], roles: Mapping[str, str]) -> None:
+    """Refuse scenarios about nothing, about nobody, or about what is not released.
+
+    Parameters
+    ----------
+    scenarios
+        The scenarios of a plan.
+    roles
+        The role of each of its attributes.
+    """
+    problems, labels = Problems(), set[str]()
+    for scenario in scenarios:
         with problems:
-            _check_known(plan, scenario)
+            _check_known(scenario, roles)
         with problems:
-            _check_people(plan, number)
+            _check_people(scenario, labels)
+        labels.add(scenario.label)
     problems.raise_found()
 
 
-def _check_people(plan: "Plan", number: int) -> None:
-    scenario = plan.scenarios[number]
+def _check_people(scenario: Scenario, labels: set[str]) -> None:
     if not 0 < scenario.people <= 1:
         raise PlanError(
             f"scenarios: people must be a share above 0 and up to 1, got {scenario.people}",
             setting="scenarios",
         )
-    if scenario.label in [other.label for other in plan.scenarios[:number]]:
+    if scenario.label in labels:
         raise PlanError(
-            f"scenarios: two are called {scenario.label!r}; give each a name of its own",
+            f"scenarios: names must differ, found {scenario.label!r} twice; rename one of them",
             setting="scenarios",
         )
 
 
-def _check_known(plan: "Plan", scenario: Scenario) -> None:
+def _check_known(scenario: Scenario, roles: Mapping[str, str]) -> None:
     if scenario.known is None:
         return
     if not scenario.known:
         raise PlanError(
-            "scenarios: known must name attributes, got none; leave it out for all that are masked",
+            "scenarios: known must name attributes, got none; leave it out for all masked ones",
             setting="scenarios",
         )
     for name in scenario.known:
-        if name not in plan.attributes:
-            close = did_you_mean(name, plan.attributes)
+        if name not in roles:
+            close = did_you_mean(name, roles)
             raise PlanError(f"scenarios: no attribute {name!r}{close}", setting="scenarios")
-        if plan.attributes[name].role == "identifier":
+        if roles[name] == "identifier":
             raise PlanError(
-                "an identifier is not released, so knowing it finds nobody there; leave it out of "
+                "an identifier is not released, so knowing it finds nobody; remove it from "
                 "scenarios",
                 attribute=name,
                 setting="scenarios",
             )
-        if plan.attributes[name].role in ("pseudonym", "shifted"):
+        if roles[name] in ("pseudonym", "shifted"):
             raise PlanError(
-                "nobody knows what it is in the release without the key; leave it out of scenarios",
+                "an attacker cannot know its released value without the key file; remove it from "
+                "scenarios",
                 attribute=name,
                 setting="scenarios",
             )

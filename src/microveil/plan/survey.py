@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 from microveil.plan.plan import Plan
 from microveil.plan.roles import Confidential
 
-REGIONS = ("North", "East", "South", "West", "Capital")
+STRATA = ("North", "East", "South", "West", "Capital")
 DWELLINGS = ("flat", "house", "farm", "shared")
 WORK = ("child", "studies", "employed", "unemployed", "retired")
 MOST_MEMBERS = 8
@@ -34,8 +34,8 @@ def survey(households: int = 12_000) -> pl.DataFrame:
     """
     random = np.random.default_rng(18)
     size = _sizes(households, random)
-    region = random.choice(len(REGIONS), households, p=_SHARES)
-    urban = random.random(households) < np.where(region == len(REGIONS) - 1, 0.95, 0.55)
+    region = random.choice(len(STRATA), households, p=_SHARES)
+    urban = random.random(households) < np.where(region == len(STRATA) - 1, 0.95, 0.55)
     home = np.repeat(np.arange(households), size)
     order = np.arange(len(home)) - np.repeat(np.cumsum(size) - size, size)
     age, sex = _people(home, order, households, random)
@@ -49,7 +49,7 @@ def survey(households: int = 12_000) -> pl.DataFrame:
     return pl.DataFrame({
         "household_id": [f"H{number:05d}" for number in home + 1],
         "person_id": [f"H{n:05d}-{m}" for n, m in zip(home + 1, order + 1, strict=True)],
-        "region": np.array(REGIONS)[region[home]],
+        "region": np.array(STRATA)[region[home]],
         "area": np.where(urban, "urban", "rural")[home],
         "sampling_weight": (1 / np.array(_FRACTIONS)).round(1)[region[home]],
         "dwelling": np.array(DWELLINGS)[_dwelling(size, urban, random)][home],
@@ -81,20 +81,20 @@ def survey_plan(**settings: object) -> Plan:
     }  # fmt: skip
     return Plan(attributes={
         "household_id": "identifier", "person_id": "identifier",
-        "region": "kept", "sampling_weight": "weight",
+        "region": "kept", "sampling_weight": "sampling_weight",
         "area": Confidential(per_unit=True, kind="nominal", categories=["urban", "rural"]),
         "dwelling": Confidential(per_unit=True, kind="nominal", categories=DWELLINGS),
         "rooms": Confidential(per_unit=True, kind="integer", lower=1, upper=12),
         "household_income": Confidential(
-            per_unit=True, kind="integer", bottom=0, top=200_000, k=50, weight=2.0
+            per_unit=True, kind="integer", bottom=0, top=200_000, k=50, budget_share=2.0
         ),
-        "age": Confidential(kind="integer", lower=0, upper=100, k=300, weight=2.0),
-        "sex": Confidential(kind="nominal", categories=["female", "male"], weight=0.5),
+        "age": Confidential(kind="integer", lower=0, upper=100, k=300, budget_share=2.0),
+        "sex": Confidential(kind="nominal", categories=["female", "male"], budget_share=0.5),
         "education": Confidential(
             kind="ordinal", categories=["none", "primary", "secondary", "tertiary"]
         ),
         "work": Confidential(kind="nominal", categories=WORK),
-        "wage": Confidential(kind="integer", bottom=0, top=80_000, k=500, weight=3.0),
+        "wage": Confidential(kind="integer", bottom=0, top=80_000, k=500, budget_share=3.0),
     }, **{**chosen, **settings})  # type: ignore[arg-type] # fmt: skip
 
 

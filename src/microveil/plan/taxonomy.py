@@ -62,7 +62,7 @@ def _walk(node: object, path: tuple[str, ...], paths: dict[Category, tuple[str, 
         if not isinstance(leaf, Category):
             raise _wrong("a taxonomy's categories must be text or whole numbers")
         if leaf in paths:
-            raise _wrong("a category stands in the taxonomy twice; leave it in one place")
+            raise _wrong("a category is in the taxonomy twice; remove one")
         paths[leaf] = above
 
 
@@ -77,7 +77,7 @@ def _too_deep() -> PlanError:
 def read_taxonomy(path: str | Path) -> Tree:
     """Read a taxonomy from a CSV file with a header and two columns, parent and child.
 
-    A group that is nobody's child stands at the root; what is nobody's parent is a category.
+    A group without a parent is at the root; an entry without children is a category.
     """
     try:
         with Path(path).open(encoding="utf-8-sig", newline="") as file:
@@ -118,11 +118,11 @@ def _check_tree(path: str | Path, children: Mapping[str, Sequence[str]]) -> None
         graphlib.TopologicalSorter(children).prepare()
     except graphlib.CycleError as error:
         raise FileError(
-            f"taxonomy {path}: {len(error.args[1]) - 1} entries are above each other in a circle; "
-            "every category must lead up to a root"
+            f"taxonomy {path}: every category must lead up to a root, found "
+            f"{len(error.args[1]) - 1} entries in a circle; remove one of them"
         ) from None
     if len(set(everyone)) < len(everyone):
         raise FileError(
             f"taxonomy {path}: {len(everyone) - len(set(everyone))} entries have a second parent; "
-            "leave them in one place"
+            "keep one of them"
         )

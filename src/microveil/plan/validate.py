@@ -1,28 +1,27 @@
-"""What a plan may not ask for at once: contradictions, and claims that could not be kept."""
+"""Settings that contradict each other, and claims that a plan could not keep."""
 
 import graphlib
 import math
-from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING
+from collections.abc import Iterable
 
 from microveil.core.methods import GUARANTEES, METHODS, Method, methods_that
 from microveil.errors import PlanError, Problems
-from microveil.plan.roles import did_you_mean
-
-if TYPE_CHECKING:
-    from microveil.plan.plan import Plan
-
+from microveil.plan.fields import PlanFields
+from microveil.plan.parts import did_you_mean
+from microveil.plan.roles import check_trim
 
 _MOST_RECORDS = 1_000_000_000_000
 """More than any table has, and few enough to compute with."""
 
 
-def check_plan(plan: "Plan") -> None:
+def check_settings(plan: PlanFields) -> None:
     """Refuse a plan that is wrong in itself, with everything that is wrong."""
     problems = Problems()
     for setting in ("k", "cap", "anonymity", "records_per_person"):
         with problems:
             _check_records(getattr(plan, setting), setting)
+    with problems:
+        check_trim(plan.trim)
     for check in (
         _check_epsilon,
         _check_cap,
@@ -43,7 +42,7 @@ def check_plan(plan: "Plan") -> None:
     problems.raise_found()
 
 
-def _check_attribute(plan: "Plan", name: str, problems: Problems) -> None:
+def _check_attribute(plan: PlanFields, name: str, problems: Problems) -> None:
     with problems:
         _check_records(plan.confidential[name].k, "k", name)
     for check in (_check_clusters, _check_k, _check_trim, _check_persons, _check_domain):
@@ -51,22 +50,23 @@ def _check_attribute(plan: "Plan", name: str, problems: Problems) -> None:
             check(plan, name)
 
 
-def _check_epsilon(plan: "Plan") -> None:
+def _check_epsilon(plan: PlanFields) -> None:
     if not math.isfinite(plan.epsilon) or plan.epsilon <= 0:
         raise PlanError(
             f"epsilon must be a finite number above 0, got {plan.epsilon}", setting="epsilon"
         )
 
 
-def _check_cap(plan: "Plan") -> None:
+def _check_cap(plan: PlanFields) -> None:
     smallest = plan.k if isinstance(plan.k, int) else 3
     if plan.partition == "noise-optimal" and plan.cap < 2 * smallest - 1:
         raise PlanError(
-            f"cap must be 2k - 1 or more, got {plan.cap} for k = {plan.k}", setting="cap"
+            f"cap must be 2k - 1 or more, got {plan.cap} for k = {plan.k}; raise cap or lower k",
+            setting="cap",
         )
 
 
-def _check_records_per_person(plan: "Plan") -> None:
+def _check_records_per_person(plan: PlanFields) -> None:
     if plan.records_per_person < 1:
         raise PlanError(
             f"records_per_person must be 1 or more, got {plan.records_per_person}",
@@ -74,15 +74,15 @@ def _check_records_per_person(plan: "Plan") -> None:
         )
 
 
-def _check_some_confidential(plan: "Plan") -> None:
+def _check_some_confidential(plan: PlanFields) -> None:
     if not plan.confidential:
         raise PlanError(
-            "attributes must hold at least one of role confidential, got none",
+            "attributes must have at least one with role confidential, got none",
             setting="attributes",
         )
 
 
-def _check_plans_k(plan: "Plan") -> None:
+def _check_plans_k(plan: PlanFields) -> None:
     if plan.k != "auto" and plan.k < 1:
         raise PlanError(f"k must be 1 or more, got {plan.k}", setting="k")
 
@@ -96,25 +96,7 @@ def _check_records(records: object, setting: str, attribute: str | None = None) 
         )
 
 
-def refuse_former_settings(settings: Mapping[str, object]) -> None:
-    """Say what to write instead of settings that earlier versions had."""
-    if settings.get("partition") == "joint":
-        raise PlanError(
-            'partition = "joint" is gone; write anonymity = 10 (as many records as k had, or more) '
-            'and pooling = "average", which is k-anonymous with far less noise, or "exchange"',
-            setting="partition",
-        )
-    groups = settings.get("groups")
-    for group in groups if isinstance(groups, list | tuple) else ():
-        if isinstance(group, dict) and "k" in group:
-            raise PlanError(
-                "a group has anonymity instead of k; write anonymity, and pooling if it should "
-                "differ from the plan's",
-                setting="groups",
-            )
-
-
-def _check_groups(plan: "Plan") -> None:
+def _check_groups(plan: PlanFields) -> None:
     _check_anonymity(plan.anonymity, "anonymity")
     for group in plan.groups:
         if not group.attributes:
@@ -123,8 +105,8 @@ def _check_groups(plan: "Plan") -> None:
             _check_anonymity(group.anonymity, "groups")
         elif plan.anonymity == 0:
             raise PlanError(
-                "groups are pooled, which needs a number of records; set anonymity = 10, say, or "
-                "give each group its own",
+                "groups need anonymity, got 0; set anonymity = 10, for example, or give each group "
+                "its own",
                 setting="anonymity",
             )
     _check_names(plan, "groups", [group.attributes for group in plan.groups])
@@ -139,30 +121,32 @@ def _check_anonymity(anonymity: int, setting: str) -> None:
         )
 
 
-def _check_together(plan: "Plan") -> None:
+def _check_together(plan: PlanFields) -> None:
     _check_names(plan, "together", plan.together)
     group_of = {name: group for group in plan.pooled_groups for name in group.attributes}
     for names in plan.together:
         if len(names) < 2:
             raise PlanError(
-                "together must name two attributes or more in each list", setting="together"
+                f"together must name two attributes or more in each list, got {len(names)}; "
+                "remove the list",
+                setting="together",
             )
         groups = [group_of.get(name) for name in names]
         if groups[0] is None or any(group != groups[0] for group in groups):
             raise PlanError(
-                f"{', '.join(names)} must be in one group that is pooled; set anonymity, or change "
-                "groups",
+                f"attributes exchanged together must be in one group that is pooled, got "
+                f"{', '.join(names)}; set anonymity, or change groups",
                 setting="together",
             )
         if groups[0].pooling == "average":
             raise PlanError(
-                f'{", ".join(names)} are averaged one by one; use pooling = "exchange", or remove '
-                "together",
+                f'together needs pooling = "exchange", got "average" for {", ".join(names)}; '
+                "change pooling, or remove together",
                 setting="together",
             )
 
 
-def _check_names(plan: "Plan", setting: str, lists: Iterable[Iterable[str]]) -> None:
+def _check_names(plan: PlanFields, setting: str, lists: Iterable[Iterable[str]]) -> None:
     """Refuse names that are not those of confidential attributes, and names that come twice."""
     problems, seen = Problems(), set[str]()
     for name in (name for names in lists for name in names):
@@ -172,24 +156,22 @@ def _check_names(plan: "Plan", setting: str, lists: Iterable[Iterable[str]]) -> 
     problems.raise_found()
 
 
-def _check_name(plan: "Plan", setting: str, name: str, seen: set[str]) -> None:
+def _check_name(plan: PlanFields, setting: str, name: str, seen: set[str]) -> None:
     if name not in plan.attributes:
         close = did_you_mean(name, plan.confidential)
         raise PlanError(f"{setting}: no attribute {name!r}{close}", setting=setting)
     if name not in plan.confidential:
         raise PlanError(
-            f"only confidential attributes are pooled, but its role is "
-            f"{plan.attributes[name].role}; leave it out of {setting}",
+            f"only confidential attributes can be in {setting}, but its role is "
+            f"{plan.attributes[name].role}; remove it from {setting}",
             attribute=name,
             setting=setting,
         )
     if name in seen:
-        raise PlanError(
-            f"named twice in {setting}; leave it in one place", attribute=name, setting=setting
-        )
+        raise PlanError(f"named twice in {setting}; remove one", attribute=name, setting=setting)
 
 
-def _check_clusters(plan: "Plan", name: str) -> None:
+def _check_clusters(plan: PlanFields, name: str) -> None:
     """Refuse clusters that follow the data where a claim would not survive it."""
     method, partition = _method(plan, name), plan.partition_of(name)
     chosen: dict[str, str] = {"partition": partition} if partition != "fixed" else {}
@@ -199,8 +181,8 @@ def _check_clusters(plan: "Plan", name: str) -> None:
     setting, value = next(iter(chosen.items()))
     if plan.confidential[name].is_category:
         raise PlanError(
-            'k = "auto" weighs squared errors, which categories have none of; give it a k of its '
-            "own",
+            'k = "auto" is for numbers, dates and times, but it holds categories; give it a number '
+            "for k",
             attribute=name,
             setting="k",
         )
@@ -215,20 +197,21 @@ def _check_clusters(plan: "Plan", name: str) -> None:
         )
     if not GUARANTEES[plan.guarantee].allows_chosen_clusters:
         raise PlanError(
-            f'{setting} = "{value}" looks at the data, which re-clustering cannot cover; use a '
-            'fixed partition and k, or guarantee = "fixed-clusters"',
+            f'{setting} = "{value}" looks at the data, which guarantee = "re-clustered" does not '
+            'cover; use a fixed partition and k, or guarantee = "fixed-clusters"',
             attribute=name,
             setting=setting,
         )
     if len(chosen) == 2:
         raise PlanError(
-            f'{setting} = "{value}" chooses its own sizes; give the smallest as a number for k',
+            f'{setting} = "{value}" chooses the sizes of clusters, got k = "auto"; set k to the '
+            "smallest size",
             attribute=name,
             setting="k",
         )
 
 
-def _check_k(plan: "Plan", name: str) -> None:
+def _check_k(plan: PlanFields, name: str) -> None:
     method, k = _method(plan, name), plan.k_of(name)
     said = plan.confidential[name].k is None and plan.k != "auto" and plan.k < 1
     if k != "auto" and k < method.least_k and not said:
@@ -239,20 +222,20 @@ def _check_k(plan: "Plan", name: str) -> None:
         )
 
 
-def _check_trim(plan: "Plan", name: str) -> None:
+def _check_trim(plan: PlanFields, name: str) -> None:
     """Refuse to trim an attribute by a method that uses all values of a cluster as they are."""
     method = _method(plan, name)
     if plan.confidential[name].trim and not method.pulls_in:
         others = methods_that(lambda other: other.pulls_in)
         raise PlanError(
-            f"only {others} leaves out the ends of clusters, but its method is {method.name}; "
-            f"remove trim, or use {others}",
+            f"only {others} can trim, but its method is {method.name}; remove trim, or use "
+            f"{others}",
             attribute=name,
             setting="trim",
         )
 
 
-def _check_persons(plan: "Plan", name: str) -> None:
+def _check_persons(plan: PlanFields, name: str) -> None:
     method, records = _method(plan, name), plan.persons_of(name)
     if plan.guarantee == "fixed-clusters" or records == 1:
         return
@@ -266,7 +249,7 @@ def _check_persons(plan: "Plan", name: str) -> None:
         )
 
 
-def _check_domain(plan: "Plan", name: str) -> None:
+def _check_domain(plan: PlanFields, name: str) -> None:
     attribute, method = plan.confidential[name], _method(plan, name)
     marked = sorted(plan.read_from_data(name) & {"lower", "upper", "categories", "taxonomy"})
     known = attribute.has_domain and not marked
@@ -276,9 +259,9 @@ def _check_domain(plan: "Plan", name: str) -> None:
     voids = "(domain_from_data = true reads them from the data and voids the DP claim)"
     if marked:
         raise PlanError(
-            f"{method.name} needs what is known without the data, and from_data says that "
-            f"{' and '.join(marked)} were taken from it; check them and take the mark out of "
-            f"from_data, or choose {others} {voids}",
+            f"{method.name} needs settings that are known without the data, but from_data lists "
+            f"{' and '.join(marked)}; check them and remove them from from_data, or choose "
+            f"{others} {voids}",
             attribute=name,
             setting=marked[0],
         )
@@ -298,7 +281,7 @@ def _check_domain(plan: "Plan", name: str) -> None:
     )
 
 
-def _check_derived(plan: "Plan") -> None:
+def _check_derived(plan: PlanFields) -> None:
     problems = Problems()
     for name in plan.derived:
         with problems:
@@ -308,37 +291,37 @@ def _check_derived(plan: "Plan") -> None:
         _ = plan.derivation_order
     except graphlib.CycleError as error:
         raise PlanError(
-            "derived attributes must not be computed from each other in a circle; compute one of "
-            "them from others",
+            "derived attributes must not be computed from each other in a circle; change one of "
+            "their expressions",
             attribute=error.args[1][0],
             setting="expression",
         ) from None
 
 
-def _check_shifted(plan: "Plan") -> None:
+def _check_shifted(plan: PlanFields) -> None:
     people = plan.names("pseudonym")
     for name in plan.shifted:
         if len(people) != 1:
             raise PlanError(
-                "dates move by a number of days per person, so the plan needs one attribute of "
-                f'role = "pseudonym", got {len(people)}',
+                'shifted dates need one attribute with role = "pseudonym", which says whose they '
+                f"are, got {len(people)}; give one attribute this role",
                 attribute=name,
                 setting="role",
             )
 
 
-def _check_sampling_weights(plan: "Plan") -> None:
+def _check_sampling_weights(plan: PlanFields) -> None:
     _, *others = plan.sampling_weights or ("",)
     for name in others:
         raise PlanError(
-            f"a plan has one sampling weight, got {len(others) + 1}; publish the others as they "
-            'are with role = "kept", or drop them',
+            f"a plan can have one sampling weight, got {len(others) + 1}; give the others the role "
+            "kept or identifier",
             attribute=name,
             setting="sampling_weight" if name in plan.confidential else "role",
         )
 
 
-def _check_inputs(plan: "Plan", name: str) -> None:
+def _check_inputs(plan: PlanFields, name: str) -> None:
     hidden = ("identifier", "pseudonym")
     released = {name for name, a in plan.attributes.items() if a.role not in hidden}
     unknown = sorted(plan.derived[name].inputs - released)
@@ -354,5 +337,5 @@ def _check_inputs(plan: "Plan", name: str) -> None:
         )
 
 
-def _method(plan: "Plan", name: str) -> Method:
+def _method(plan: PlanFields, name: str) -> Method:
     return METHODS[plan.method_of(name)]

@@ -5,8 +5,8 @@ import math
 import numpy as np
 
 from microveil.core.attribute import NumericSettings
-from microveil.engines.base import Engine
-from microveil.engines.memory import MemoryEngine
+from microveil.engines.base import OpenTable
+from microveil.engines.local import LocalTable
 from microveil.errors import UsefulnessWarning, warn
 from microveil.release.resolve import ResolvedPlan
 
@@ -15,13 +15,13 @@ _SMALL = 0.1
 _TRIED = 3
 
 
-def warn_of_small_shares(resolved: ResolvedPlan, engine: Engine) -> None:
+def warn_of_small_shares(resolved: ResolvedPlan, table: OpenTable) -> None:
     """Warn where so many attributes share ε that little of each is left."""
     attributes = resolved.attributes
     share = float(np.median([attribute.epsilon for attribute in attributes]))
     if len(attributes) < _MANY or share >= _SMALL:
         return
-    errors = _expected_errors(resolved.numeric, engine)
+    errors = _expected_errors(resolved, table)
     off = (
         f": the expected error of a masked value is about {np.median(list(errors.values())):,.2g} "
         f"standard deviations ({', '.join(errors)})"
@@ -36,16 +36,17 @@ def warn_of_small_shares(resolved: ResolvedPlan, engine: Engine) -> None:
     )
 
 
-def _expected_errors(numeric: tuple[NumericSettings, ...], engine: Engine) -> dict[str, float]:
+def _expected_errors(resolved: ResolvedPlan, table: OpenTable) -> dict[str, float]:
     """Return the expected error of some attributes, in their standard deviations."""
-    if not isinstance(engine, MemoryEngine):  # on Spark it would take a job for each
+    if not isinstance(table, LocalTable):  # on Spark it would take a job for each
         return {}
+    numeric, prepared = resolved.numeric, table.prepared(resolved.preparation)
     tried = numeric[:: max(1, len(numeric) // _TRIED)][:_TRIED]
-    return {attribute.name: _error(attribute, engine) for attribute in tried}
+    return {attribute.name: _error(attribute, prepared) for attribute in tried}
 
 
-def _error(attribute: NumericSettings, engine: MemoryEngine) -> float:
+def _error(attribute: NumericSettings, table: LocalTable) -> float:
     """Return the root of the expected mean square of an attribute, in its standard deviations."""
-    squares, units = sum(engine.expected_squares(attribute, clamped=True)), engine.units(attribute)
-    spread = float(np.var(units, ddof=1)) * len(units)
+    squares, steps = sum(table.expected_squares(attribute, clamped=True)), table.steps(attribute)
+    spread = float(np.var(steps, ddof=1)) * len(steps)
     return math.sqrt(squares / spread) if spread else 0.0

@@ -22,12 +22,12 @@ from pydantic import (
 )
 
 from microveil.core.attribute import (
+    AttributeKind,
     AttributeSettings,
     CategorySettings,
     DomainSource,
     GridSource,
-    Kind,
-    Unit,
+    TimeStep,
 )
 from microveil.core.choices import GuaranteeName, MethodName, Missing, Partition, Pooling, Post
 from microveil.core.pooling import Pool
@@ -66,7 +66,7 @@ class MaskedAttribute(_Entry):
     """A confidential attribute and what was done to it."""
 
     name: str
-    kind: Kind
+    kind: AttributeKind
     method: MethodName
     k: Annotated[int | None, Field(description="records in a cluster; null where none are formed")]
     k_from_data: bool
@@ -99,7 +99,7 @@ class MaskedAttribute(_Entry):
     ] = False
     categories: Annotated[int | None, Field(description="how many are declared; null if none are")]
     time_step: Annotated[
-        Unit | None, Field(description="masked dates and times are multiples of it")
+        TimeStep | None, Field(description="masked dates and times are multiples of it")
     ]
     domain: DomainSource
     grid_step: Annotated[
@@ -379,7 +379,7 @@ def _entry(settings: AttributeSettings, plan: Plan) -> MaskedAttribute:
         **common,
         trim=settings.trim if method.pulls_in else None,
         categories=None,
-        time_step=settings.unit,
+        time_step=settings.time_step,
         grid=settings.grid_source,
         grid_step=None if settings.grid_source == "data" else settings.grid.step,
     )

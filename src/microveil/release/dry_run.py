@@ -4,14 +4,14 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from microveil.engines.base import Engine
-from microveil.engines.memory import MemoryEngine
+from microveil.engines.base import OpenTable
+from microveil.engines.memory import memory_table
 from microveil.errors import DataError, MicroveilError, PlanError, Problems, all_of, noted
 from microveil.formats import load_table
-from microveil.plan.plan import Plan, parse_settings, read_text
+from microveil.plan.plan import Plan, parse_settings, read_plan_text
 from microveil.plan.problems import located, not_said, plan_and_problems
 from microveil.release.budget_shares import warn_of_small_shares
-from microveil.release.protect import check_plan
+from microveil.release.protect import require_plan
 from microveil.release.resolve import resolve
 from microveil.types import UserTable
 
@@ -44,10 +44,10 @@ def check(data: UserTable, plan: Plan | str | Path) -> tuple[MicroveilError, ...
     """
     try:
         if isinstance(plan, str | Path):
-            with located(read_text(plan)):
-                fit(plan_with(parse_settings(read_text(plan), Path(plan).parent), data), data)
+            with located(read_plan_text(plan)):
+                fit(plan_with(parse_settings(read_plan_text(plan), Path(plan).parent), data), data)
         else:
-            check_plan(plan)
+            require_plan(plan)
             fit(plan, data)
     except (PlanError, DataError) as error:
         return error.problems
@@ -56,7 +56,7 @@ def check(data: UserTable, plan: Plan | str | Path) -> tuple[MicroveilError, ...
 
 def plan_with(settings: Mapping[str, Any], data: UserTable | None) -> Plan:
     """Make a plan of settings; if they are wrong, say also what does not fit the table."""
-    plan, found = plan_and_problems(settings)
+    plan, found = plan_and_problems(Plan, settings)
     if plan is not None and not found:
         return plan
     problems = Problems()
@@ -68,17 +68,17 @@ def plan_with(settings: Mapping[str, Any], data: UserTable | None) -> Plan:
 
 def fit(plan: Plan, data: UserTable) -> None:
     """Raise everything in which a plan does not fit a table."""
-    engine = _engine_of(plan, data)
+    table = _open(plan, data)
     try:
-        warn_of_small_shares(resolve(plan, engine), engine)
+        warn_of_small_shares(resolve(plan, table), table)
     finally:
-        engine.discard()
+        table.discard()
 
 
-def _engine_of(plan: Plan, data: UserTable) -> Engine:
+def _open(plan: Plan, data: UserTable) -> OpenTable:
     if type(data).__module__.startswith("pyspark."):
-        from microveil.engines.spark.spark_engine import SparkEngine
+        from microveil.engines.spark.spark_engine import SparkTable
 
-        return SparkEngine(data, plan, None)
-    table = load_table(data, **plan.reading)
-    return MemoryEngine(table.data, inferred=table.meta.inferred)
+        return SparkTable.open(data, plan, None)
+    read = load_table(data, **plan.reading)
+    return memory_table(read.data, inferred=read.meta.inferred)

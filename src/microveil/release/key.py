@@ -115,8 +115,8 @@ def key_of(plan: Plan, path: str | Path | None, seed: int | None) -> Key:
         return Key.read(path)
     if names and seed is None:
         raise PlanError(
-            "pseudonyms need a key file, got none; pass one with key= (--key people.key); create "
-            "it once with: microveil key people.key",
+            "pseudonyms need a key file, got none; pass one with key= (--key-file people.key); "
+            "create it once with: microveil key people.key",
             attribute=names[0],
             setting="key",
         )

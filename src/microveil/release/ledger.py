@@ -248,7 +248,7 @@ def _ledger_of(plan: Plan, ledger: str | Path | None, seed: int | None) -> Path 
 
 
 def _reserve(path: Path, plan: Plan) -> Spending:
-    shares = budget_shares(plan.epsilon, [a.weight for a in plan.confidential.values()])
+    shares = budget_shares(plan.epsilon, [a.budget_share for a in plan.confidential.values()])
     entry = Spent(
         id=secrets.token_hex(4),
         began=_now(),

@@ -114,8 +114,8 @@ def notes_of_plan(
         *_on("exact-categories", (m for m in attributes if _publishes_agreement(m, plan))),
         *_on("clusters-from-data", (m for m in attributes if m.chosen_from_data)),
     ]
-    if plan.names("weight"):
-        notes.append(Note(kind="exact-weights", attributes=plan.names("weight")))
+    if plan.names("sampling_weight"):
+        notes.append(Note(kind="exact-weights", attributes=plan.names("sampling_weight")))
     if plan.from_data:
         notes.append(Note(kind="settings-from-data", settings=tuple(plan.from_data)))
     if keeps_rules:

@@ -1,4 +1,4 @@
-"""The straight line: resolve → mask every attribute → pool → keep rules → derive → finish."""
+"""The straight line: resolve → prepare → mask attributes → pool → keep rules → finish."""
 
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -6,8 +6,8 @@ from pathlib import Path
 
 import polars as pl
 
-from microveil.engines.base import Engine, Pooled
-from microveil.engines.memory import MemoryEngine
+from microveil.engines.base import MaskingEngine, OpenTable, Pooled, Shift
+from microveil.engines.memory import memory_table
 from microveil.errors import DataError, FileWarning, PlanError, warn
 from microveil.formats import load_table
 from microveil.plan.plan import Plan
@@ -19,7 +19,7 @@ from microveil.release.key import Key, key_of
 from microveil.release.ledger import reserved
 from microveil.release.release import Release
 from microveil.release.resolve import ResolvedPlan
-from microveil.release.rule_outcomes import as_table, enforce_rules
+from microveil.release.rule_outcomes import as_table, outcomes_of
 from microveil.release.store import LocalStore, Store
 from microveil.types import Progress, UserTable
 
@@ -47,8 +47,8 @@ def protect(
     ----------
     data
         A Polars or pandas DataFrame, a Polars LazyFrame, a PyArrow Table, a Spark DataFrame, the
-        path of a file, or a `Source` that says how to read one. A pandas index is left behind, with
-        a warning unless it only numbers the rows.
+        path of a file, or a `Source` that says how to read one. A pandas index is dropped, with a
+        warning unless it only numbers the rows.
     plan
         What to do with each attribute.
     shuffle
@@ -79,7 +79,7 @@ def protect(
     >>> release.certificate.attributes[0].epsilon
     1.0
     """
-    check_plan(plan)
+    require_plan(plan)
     secret = key_of(plan, key, seed)
     with reserved(plan, ledger, seed) as spending:
         release = _protect(data, plan, secret, seed, progress).entered(spending)
@@ -91,24 +91,23 @@ def _protect(
 ) -> Release:
     """Walk the line on the engine that suits the table."""
     if type(data).__module__.startswith("pyspark."):
-        from microveil.engines.spark.spark_engine import SparkEngine
+        from microveil.engines.spark.spark_engine import SparkTable
         from microveil.release.spark_store import SparkStore
 
         if plan.na:
-            raise PlanError("na is for files; make the values missing in Spark", setting="na")
+            raise PlanError("na applies to files; set these values to null in Spark", setting="na")
         spark = SparkStore(data.sparkSession)
         spark.remove_leftovers()
-        engine: Engine = SparkEngine(data, plan, seed)
-        return run(plan, engine, spark, seed=seed, progress=progress, key=key)
+        opened: OpenTable = SparkTable.open(data, plan, seed)
+        return run_plan(plan, opened, spark, seed=seed, progress=progress, key=key)
     _tell_of_index(data)
-    table = load_table(data, **plan.reading)
-    store = LocalStore(table.meta)
-    engine = MemoryEngine(table.data, inferred=table.meta.inferred)
-    return run(plan, engine, store, seed=seed, progress=progress, key=key)
+    read = load_table(data, **plan.reading)
+    opened = memory_table(read.data, inferred=read.meta.inferred)
+    return run_plan(plan, opened, LocalStore(read.meta), seed=seed, progress=progress, key=key)
 
 
 def _tell_of_index(data: UserTable) -> None:
-    """Warn of an index of pandas that is left behind, unless it only numbers the rows."""
+    """Warn of a pandas index that is dropped, unless it only numbers the rows."""
     if not type(data).__module__.startswith("pandas"):
         return
     named = [str(name) for name in data.index.names if name is not None]
@@ -117,12 +116,12 @@ def _tell_of_index(data: UserTable) -> None:
             f"the index {', '.join(map(repr, named))}" if named else "the index, which has no name,"
         )
         warn(
-            f"{which} is left behind; to give it a role, make it a column with reset_index()",
+            f"{which} is dropped; to give it a role, make it a column with reset_index()",
             FileWarning,
         )
 
 
-def check_plan(plan: Plan) -> None:
+def require_plan(plan: Plan) -> None:
     """Refuse what is not a plan."""
     if not isinstance(plan, Plan):
         raise PlanError(
@@ -131,47 +130,48 @@ def check_plan(plan: Plan) -> None:
         )
 
 
-def run(
+def run_plan(
     plan: Plan,
-    engine: Engine,
+    table: OpenTable,
     store: Store,
     *,
     seed: int | None,
     progress: Progress | None,
     key: Key | None = None,
 ) -> Release:
-    """Walk the line on an engine; what the engine stored on the way goes if it fails."""
+    """Walk the line on a table; what was stored on the way goes if it fails."""
     try:
-        resolved = resolve_and_choose(plan, engine)
-        warn_of_small_shares(resolved, engine)
-        return run_resolved(resolved, engine, store, seed=seed, progress=progress, key=key)
+        resolved = resolve_and_choose(plan, table)
+        warn_of_small_shares(resolved, table)
+        return run_resolved(resolved, table, store, seed=seed, progress=progress, key=key)
     except BaseException:
-        engine.discard()
+        table.discard()
         raise
 
 
 def run_resolved(
     resolved: ResolvedPlan,
-    engine: Engine,
+    table: OpenTable,
     store: Store,
     *,
     seed: int | None,
     progress: Progress | None = None,
     key: Key | None = None,
 ) -> Release:
-    """Mask what was resolved against the table of the same engine; pseudonyms without a key differ.
+    """Mask the table that the plan was resolved against.
 
-    They are made with one that is thrown away.
+    Without a key, pseudonyms are made with one that is thrown away.
     """
     plan, key = resolved.plan, key or Key.throwaway()
-    broken = engine.count_broken(resolved.rules)
+    table = table.prepared(resolved.preparation)
+    engine = table.engine()
     _hide_people(engine, plan, key)
     losses = _mask(engine, resolved, seed, progress)
     pooled = _pool(engine, resolved, seed, progress)
-    rules = enforce_rules(engine, resolved, broken)
-    engine.derive({name: plan.derived[name] for name in plan.derivation_order})
-    rows = engine.finish(resolved.columns)
-    certificate = certify(resolved, pooled, records=engine.records, seeded=seed is not None)
+    rules = outcomes_of(resolved, table, *engine.keep_rules(resolved.rules, resolved.systems))
+    derived = {name: plan.derived[name] for name in plan.derivation_order}
+    rows = engine.finish(resolved.columns, derived)
+    certificate = certify(resolved, pooled, records=table.records, seeded=seed is not None)
     return Release(
         rows=rows,
         certificate=certificate.arranged(rows.row_order),
@@ -180,7 +180,7 @@ def run_resolved(
             losses,
             rows.positions,
             plan,
-            joint=dict(engine.joint_clusters),
+            joint={names: label for one in pooled for names, label in one.joint.items()},
             rules=as_table(rules) if rules else None,
         ),
         rules=rules,
@@ -191,24 +191,26 @@ def run_resolved(
     )
 
 
-def _hide_people(engine: Engine, plan: Plan, key: Key) -> None:
+def _hide_people(engine: MaskingEngine, plan: Plan, key: Key) -> None:
     """Put pseudonyms in the place of identifiers, and move dates with their people."""
     people = plan.names("pseudonym")
-    for name in people:
-        most = engine.pseudonymise(name, key.pseudonym)
+    shifts = {
+        name: Shift(people[0], partial(key.shift, days=attribute.days))
+        for name, attribute in plan.shifted.items()
+    }
+    for name, most in engine.hide(dict.fromkeys(people, key.pseudonym), shifts).items():
         if len(people) == 1 and plan.unit is None and most > plan.records_per_person:
             raise DataError(
-                f"epsilon is that of a person, who has up to {most:,} records by these pseudonyms, "
-                f"got records_per_person = {plan.records_per_person:,}; set it to {most:,} or more",
+                f"epsilon protects a whole person, who has up to {most:,} records by these "
+                f"pseudonyms, got records_per_person = {plan.records_per_person:,}; set it to "
+                f"{most:,} or more",
                 attribute=name,
                 setting="records_per_person",
             )
-    for name, attribute in plan.shifted.items():
-        engine.shift(name, people[0], partial(key.shift, days=attribute.days))
 
 
 def _mask(
-    engine: Engine, resolved: ResolvedPlan, seed: int | None, progress: Progress | None
+    engine: MaskingEngine, resolved: ResolvedPlan, seed: int | None, progress: Progress | None
 ) -> pl.DataFrame:
     """Mask every attribute; return what a record can lose in each."""
     losses, attributes, steps = [], resolved.attributes, _steps(resolved)
@@ -222,7 +224,7 @@ def _mask(
 
 
 def _pool(
-    engine: Engine, resolved: ResolvedPlan, seed: int | None, progress: Progress | None
+    engine: MaskingEngine, resolved: ResolvedPlan, seed: int | None, progress: Progress | None
 ) -> list[Pooled]:
     """Pool masked values, one group after the other."""
     pooled = []

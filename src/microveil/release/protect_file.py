@@ -6,8 +6,8 @@ from pathlib import Path
 
 import polars as pl
 
-from microveil.core.noise import open_words
-from microveil.engines.columnwise import ColumnwiseEngine
+from microveil.core.random_words import open_words
+from microveil.engines.columnwise import Workspace, columnwise_table
 from microveil.errors import FileError
 from microveil.formats import Source, TableMeta, scratch_directory
 from microveil.formats.atomic import check_readable
@@ -18,7 +18,7 @@ from microveil.machine import available_memory
 from microveil.plan.plan import Plan
 from microveil.release.key import key_of
 from microveil.release.ledger import reserved
-from microveil.release.protect import check_plan, run
+from microveil.release.protect import require_plan, run_plan
 from microveil.release.release import Release, Written
 from microveil.release.store import LocalStore
 from microveil.types import Progress
@@ -26,7 +26,7 @@ from microveil.types import Progress
 COLUMNWISE = (".parquet", ".csv")
 _SHARE_OF_MEMORY = 8
 
-Look = Callable[[pl.LazyFrame, Release], None]
+InspectRelease = Callable[[pl.LazyFrame, Release], None]
 """Looks at an original and its release before that is written."""
 
 
@@ -74,7 +74,7 @@ def protect_file(
     key: str | Path | None = None,
     seed: int | None = None,
     progress: Progress | None = None,
-    look: Look | None = None,
+    look: InspectRelease | None = None,
 ) -> Written:
     """Protect a Parquet or CSV file a column at a time; memory holds a few columns, not the table.
 
@@ -92,14 +92,14 @@ def protect_file(
         Called with the original and the release before anything is written; the tables of both are
         lazy and are gone afterwards.
     """
-    check_plan(plan)
+    require_plan(plan)
     check_threads()
     source = source if isinstance(source, Source) else Source(source)
     store = LocalStore(TableMeta(source.path))
     places = store.places(output, detail=detail)
     store.check(places, overwrite=overwrite)
     if source.path is None or not all(map(_is_parquet_or_csv, (source.path, places.protected))):
-        raise FileError("what is larger than memory must be Parquet or CSV, and is written as such")
+        raise FileError("files larger than memory must be Parquet or CSV, for input and output")
     check_readable(source.path)
     secret = key_of(plan, key, seed)
     secret.check_apart(places.protected)
@@ -110,11 +110,9 @@ def protect_file(
     ):
         files, meta = _columns(source, Path(source.location), plan.verbatim, scratch)
         shuffle = None if keep_order else open_words(seed, "row order")
-        described = detail or look is not None
-        engine = ColumnwiseEngine(
-            files, scratch, shuffle, described=described, inferred=meta.inferred
-        )
-        release = run(plan, engine, LocalStore(meta), seed=seed, progress=progress, key=secret)
+        workspace = Workspace(scratch, shuffle, described=detail or look is not None)
+        table = columnwise_table(files, workspace, inferred=meta.inferred)
+        release = run_plan(plan, table, LocalStore(meta), seed=seed, progress=progress, key=secret)
         release = release.entered(spending)
         if look is not None:
             look(_side_by_side(files), release)

@@ -1,7 +1,7 @@
 """The plan meets the table: everything is checked here, before any work is done."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from microveil.core.accounting import budget_shares
@@ -14,35 +14,37 @@ from microveil.core.attribute import (
 from microveil.core.linear_rules import Rule, System
 from microveil.core.methods import METHODS
 from microveil.core.pooling import Pool
-from microveil.engines.base import Facts, Table
+from microveil.engines.base import Facts, OpenTable, Preparation
 from microveil.errors import DataError, Problems, few
 from microveil.plan.groups import Group
+from microveil.plan.parts import did_you_mean
 from microveil.plan.plan import Plan
-from microveil.plan.roles import did_you_mean
 from microveil.plan.rules import parse, pooled_together
 from microveil.release.notes import Note, notes_of_plan, warn_of
 from microveil.release.resolve_categories import resolve_categories
 from microveil.release.resolve_numbers import (
     check_numeric,
-    coding_of,
+    coding_for,
+    converted_to,
     declared_domain,
     resolve_numbers,
 )
 from microveil.release.resolve_rules import resolve_rules, typed
 from microveil.release.resolve_weight import check_sampling_weight
-from microveil.release.unit_checks import check_anonymity, check_strata, check_units
+from microveil.release.unit_checks import check_anonymity, check_strata, check_table_units
 
 _MOST_NAMES = 30
 
 
 @dataclass(frozen=True)
 class ResolvedPlan:
-    """A plan that fits its table."""
+    """A plan that fits its table, and what becomes of the table before it is masked."""
 
     plan: Plan
     attributes: tuple[AttributeSettings, ...]
     columns: tuple[str, ...]
     notes: tuple[Note, ...]
+    preparation: Preparation
     rules: tuple[Rule, ...] = ()
     systems: tuple[System, ...] = ()
 
@@ -63,8 +65,8 @@ class ResolvedPlan:
         return tuple(_pool(self.plan, group, by_name) for group in self.plan.pooled_groups)
 
 
-def resolve(plan: Plan, engine: Table) -> ResolvedPlan:
-    """Check the plan against the table and decide what it leaves open.
+def resolve(plan: Plan, table: OpenTable) -> ResolvedPlan:
+    """Check the plan against the table and decide what it leaves open; nothing is changed.
 
     Raises
     ------
@@ -73,78 +75,96 @@ def resolve(plan: Plan, engine: Table) -> ResolvedPlan:
     """
     problems = Problems()
     with problems:
-        _check_columns(plan, engine)
+        _check_columns(plan, table)
     with problems:
-        _check_records(engine)
-    if engine.records < 2:
+        _check_records(table)
+    if table.records < 2:
         problems.raise_found()
-    names = _usable(plan, engine, problems)
-    _check_people(plan, engine, problems)
+    coded, names = _coded(plan, table, problems)
+    _check_people(plan, table, problems)
     with problems:
-        check_sampling_weight(plan, engine)
-    if plan.missing == "drop":
-        engine.drop_missing([name for name in plan.confidential if name in engine.columns])
-        _check_records(engine, dropped=True)
+        check_sampling_weight(plan, table.prepared(coded))
+    preparation = _laid_out(plan, table, coded)
+    table = table.prepared(preparation)
+    if preparation.complete:
+        _check_records(table, dropped=True)
     with problems:
-        check_units(plan, engine)
+        check_table_units(plan, table)
     shares = _shares(plan)
-    facts = engine.facts(_domains(plan, engine, names))
+    facts = table.facts(_domains(plan, table, names))
     attributes = []
     for name in names:
         with problems:
-            settings = _resolve_attribute(plan, name, shares[name], engine, facts.get(name))
-            check_strata(plan, settings, engine)
+            settings = _resolve_attribute(plan, name, shares[name], table, facts.get(name))
+            check_strata(plan, settings, table)
             attributes.append(settings)
     with problems:
-        check_anonymity(plan, engine)
+        check_anonymity(plan, table)
     problems.raise_found()
-    return _resolved(plan, tuple(attributes), engine)
+    return _resolved(plan, tuple(attributes), table, preparation)
 
 
-def _resolved(plan: Plan, attributes: tuple[AttributeSettings, ...], engine: Table) -> ResolvedPlan:
+def _resolved(
+    plan: Plan,
+    attributes: tuple[AttributeSettings, ...],
+    table: OpenTable,
+    preparation: Preparation,
+) -> ResolvedPlan:
     """Warn of what weakens the guarantee, and note it for the certificate."""
     numeric = [settings for settings in attributes if isinstance(settings, NumericSettings)]
-    systems = resolve_rules(plan, numeric, engine.columns)
+    systems = resolve_rules(plan, numeric, table.columns)
     notes = notes_of_plan(plan, attributes, keeps_rules=bool(systems))
     warn_of(notes)
-    released = tuple(n for n in engine.columns if plan.attributes[n].role != "identifier")
-    rules = tuple(typed(parse(text), engine.columns) for text in plan.rules)
-    return ResolvedPlan(plan, attributes, released, notes, rules, systems)
+    released = tuple(n for n in table.columns if plan.attributes[n].role != "identifier")
+    rules = tuple(typed(parse(text), table.columns) for text in plan.rules)
+    return ResolvedPlan(plan, attributes, released, notes, preparation, rules, systems)
 
 
-def _usable(plan: Plan, engine: Table, problems: Problems) -> list[str]:
-    """Convert columns to what the plan says; return attributes whose columns can be masked."""
-    present = {n: a for n, a in plan.confidential.items() if n in engine.columns}
-    kinds = {name: attribute.numeric_kind for name, attribute in present.items()}
-    engine.convert({name: kind for name, kind in kinds.items() if kind is not None})
+def _coded(plan: Plan, table: OpenTable, problems: Problems) -> tuple[Preparation, list[str]]:
+    """Decide on conversions and codings; return also the attributes whose columns can be masked."""
+    present = {n: a for n, a in plan.confidential.items() if n in table.columns}
+    kinds = {name: kind for name, a in present.items() if (kind := converted_to(name, a, table))}
+    groups = {name: a.recoded for name, a in present.items() if a.recoded}
+    preparation = Preparation(kinds, groups)
+    table = table.prepared(preparation)
     usable, codings = [], {}
     for name, attribute in present.items():
         with problems:
-            if attribute.recoded:
-                engine.recode(name, attribute.recoded)
             if not attribute.is_category:
-                check_numeric(name, attribute, engine)
-                codings[name] = coding_of(name, attribute, engine.columns[name])
-                declared_domain(name, attribute, engine.columns[name])
+                check_numeric(name, attribute, table)
+                coding = coding_for(name, attribute, table.columns[name])
+                declared_domain(name, attribute, table.columns[name])
+                if coding is not None:
+                    codings[name] = coding
             usable.append(name)
-    engine.code({name: coding for name, coding in codings.items() if coding is not None})
-    return usable
+    return replace(preparation, codings=codings), usable
 
 
-def _check_people(plan: Plan, engine: Table, problems: Problems) -> None:
+def _laid_out(plan: Plan, table: OpenTable, coded: Preparation) -> Preparation:
+    """Add which records are left out, and which are of one unit and of one stratum."""
+    complete = tuple(name for name in plan.confidential if name in table.columns)
+    prepared = replace(coded, complete=complete if plan.missing == "drop" else ())
+    if not {*plan.within, *([plan.unit] if plan.unit else [])} <= set(table.columns):
+        return prepared  # the missing columns were reported already
+    return replace(
+        prepared, unit=plan.unit, per_unit=tuple(plan.per_unit), strata=tuple(plan.within)
+    )
+
+
+def _check_people(plan: Plan, table: OpenTable, problems: Problems) -> None:
     """Refuse pseudonyms of what has no one way to be written, and to move what is no date."""
     for name in plan.shifted:
-        column = engine.columns.get(name)
+        column = table.columns.get(name)
         with problems:
             if column is not None and column.clock not in ("date", "datetime"):
                 raise DataError(
-                    f"only dates and times with a date move by days, found {column.type_name}; "
-                    "convert it, or give it another role",
+                    f"only dates and times with a date can be shifted, found {column.type_name}; "
+                    "convert the column, or give it another role",
                     attribute=name,
                     setting="role",
                 )
     for name in plan.names("pseudonym"):
-        column = engine.columns.get(name)
+        column = table.columns.get(name)
         with problems:
             if (
                 column is not None
@@ -152,8 +172,8 @@ def _check_people(plan: Plan, engine: Table, problems: Problems) -> None:
                 and not (column.type_name == "text")
             ):
                 raise DataError(
-                    f"a pseudonym is of text or whole numbers, found {column.type_name}; convert "
-                    "it to text first, the same in all tables",
+                    f"pseudonyms replace text or whole numbers, found {column.type_name}; convert "
+                    "the column to text first, the same way in all tables",
                     attribute=name,
                     setting="role",
                 )
@@ -161,7 +181,7 @@ def _check_people(plan: Plan, engine: Table, problems: Problems) -> None:
 
 def _shares(plan: Plan) -> dict[str, float]:
     """Return each attribute's share of the budget."""
-    weights = [attribute.weight for attribute in plan.confidential.values()]
+    weights = [attribute.budget_share for attribute in plan.confidential.values()]
     return dict(zip(plan.confidential, budget_shares(plan.epsilon, weights), strict=True))
 
 
@@ -176,14 +196,14 @@ def _pool(plan: Plan, group: Group, by_name: Mapping[str, AttributeSettings]) ->
     )
 
 
-def _check_columns(plan: Plan, engine: Table) -> None:
-    if not engine.columns:
+def _check_columns(plan: Plan, table: OpenTable) -> None:
+    if not table.columns:
         raise DataError("the table has no columns")
     problems = Problems()
     for name in plan.attributes:
         with problems:
-            _check_present(name, engine)
-    unlisted = [name for name in engine.columns if name not in plan.attributes]
+            _check_present(name, table)
+    unlisted = [name for name in table.columns if name not in plan.attributes]
     with problems:
         if unlisted:
             raise DataError(
@@ -195,11 +215,11 @@ def _check_columns(plan: Plan, engine: Table) -> None:
     problems.raise_found()
 
 
-def _check_present(name: str, engine: Table) -> None:
-    if name not in engine.columns:
+def _check_present(name: str, table: OpenTable) -> None:
+    if name not in table.columns:
         raise DataError(
-            f"in the plan, but not in the data (columns: {_named(engine.columns)})"
-            f"{did_you_mean(name, engine.columns)}; correct the name, or remove it from the plan",
+            f"in the plan, but not in the data (columns: {_named(table.columns)})"
+            f"{did_you_mean(name, table.columns)}; correct the name, or remove it from the plan",
             attribute=name,
         )
 
@@ -208,16 +228,16 @@ def _named(names: Iterable[str]) -> str:
     return few([repr(name) for name in names], _MOST_NAMES)
 
 
-def _check_records(engine: Table, *, dropped: bool = False) -> None:
+def _check_records(table: OpenTable, *, dropped: bool = False) -> None:
     when = " after records with missing values were dropped" if dropped else ""
-    if engine.records < 2:
-        raise DataError(f"a table needs at least 2 records, found {engine.records}{when}")
+    if table.records < 2:
+        raise DataError(f"a table needs at least 2 records, found {table.records}{when}")
 
 
-def _domains(plan: Plan, engine: Table, names: list[str]) -> dict[str, tuple[float, float]]:
+def _domains(plan: Plan, table: OpenTable, names: list[str]) -> dict[str, tuple[float, float]]:
     """Return the declared domain of every attribute of numbers, dates or times."""
     return {
-        name: declared_domain(name, attribute, engine.columns[name])
+        name: declared_domain(name, attribute, table.columns[name])
         for name, attribute in plan.confidential.items()
         if name in names and not attribute.is_category
     }
@@ -227,7 +247,7 @@ def _resolve_attribute(
     plan: Plan,
     name: str,
     share: float,
-    engine: Table,
+    table: OpenTable,
     facts: Facts | None,
 ) -> AttributeSettings:
     method, wanted = METHODS[plan.method_of(name)], plan.k_of(name)
@@ -245,5 +265,5 @@ def _resolve_attribute(
         "per_unit": plan.confidential[name].per_unit,
     }
     if facts is None:
-        return resolve_categories(plan, name, common, engine)
-    return resolve_numbers(plan, name, common, engine, facts)
+        return resolve_categories(plan, name, common, table)
+    return resolve_numbers(plan, name, common, table, facts)

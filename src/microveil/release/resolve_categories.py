@@ -1,7 +1,7 @@
 """Resolve an attribute of categories."""
 
 from microveil.core.attribute import Category, CategorySettings, CommonSettings
-from microveil.engines.base import CategoryFacts, Holds, Table
+from microveil.engines.base import CategoryFacts, Holds, OpenTable
 from microveil.errors import DataError, Problems
 from microveil.plan.plan import Plan
 from microveil.release.missing import all_missing, check_missing
@@ -10,29 +10,29 @@ _HOLDS: dict[type, str] = {str: "text", int: "whole numbers", bool: "true/false 
 
 
 def resolve_categories(
-    plan: Plan, name: str, common: CommonSettings, engine: Table
+    plan: Plan, name: str, common: CommonSettings, table: OpenTable
 ) -> CategorySettings:
     """Check the declared categories against the column, or read them from it."""
     attribute = plan.confidential[name]
     declared = attribute.declared_categories or None
-    facts = engine.category_facts(name, declared)
-    if facts.nulls == engine.counted(name):
+    facts = table.category_facts(name, declared)
+    if facts.nulls == facts.counted:
         raise all_missing(name)
     categories = declared or _from_data(name, facts)
     if declared and facts.holds != _HOLDS[type(declared[0])]:
         categories = _as_held(declared, facts.holds)
-        facts = engine.category_facts(name, categories)
+        facts = table.category_facts(name, categories)
     problems = Problems()
     with problems:
-        _check_categories(name, categories, facts, engine.counted(name))
+        _check_categories(name, categories, facts, facts.counted)
     with problems:
-        check_missing(plan, name, nulls=facts.nulls, records=engine.counted(name), k=common["k"])
+        check_missing(plan, name, nulls=facts.nulls, records=facts.counted, k=common["k"])
     problems.raise_found()
     from_type = facts.holds == "true/false values"  # which nobody needs the data to know
     marked = bool(plan.read_from_data(name) & {"categories", "taxonomy"})
     known = from_type or (declared is not None and not marked)
     return CategorySettings(
-        **common, kind=attribute.kind or "nominal", records=engine.counted(name) - facts.nulls,
+        **common, kind=attribute.kind or "nominal", records=facts.counted - facts.nulls,
         post="none", domain_source="declared" if known else "data",
         categories=categories, paths=attribute.category_paths,
     )  # fmt: skip

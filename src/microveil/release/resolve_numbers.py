@@ -22,12 +22,12 @@ from microveil.core.grid import (
     power_of_two_below,
 )
 from microveil.core.methods import Method
-from microveil.engines.base import Column, Facts, Table
+from microveil.engines.base import Column, Facts, OpenTable
 from microveil.errors import DataError, PlanError, Problems
 from microveil.plan.plan import Plan
 from microveil.plan.roles import Confidential
 from microveil.release.missing import all_missing, check_missing
-from microveil.release.temporal import number_of, quantum, unit_of
+from microveil.release.temporal import number_of, quantum, time_step_of
 
 _FEWEST_STEPS = 4_096
 """What the default grid must leave of the range of values, so that rounding to it does no harm."""
@@ -36,12 +36,26 @@ _NARROWEST_DOMAIN = 1e-290
 """Steps of a narrower one would be smaller than the smallest numbers there are."""
 
 
-def check_numeric(name: str, attribute: Confidential, engine: Table) -> None:
+def converted_to(name: str, attribute: Confidential, table: OpenTable) -> NumericKind | None:
+    """Return what a column must be converted to so that it is as the plan says; None if it is.
+
+    Whole numbers become real, and real numbers whole if all are and values decided on their type.
+    """
+    kind, column = attribute.numeric_kind, table.columns[name]
+    if (kind, column.kind, column.clock) == ("real", "integer", None):
+        return "real"
+    if (kind, column.kind) == ("integer", "real") and column.inferred:
+        facts = table.facts({name: (-math.inf, math.inf)})[name]
+        return None if facts.fractional or facts.not_finite else "integer"
+    return None
+
+
+def check_numeric(name: str, attribute: Confidential, table: OpenTable) -> None:
     """Refuse a column whose type does not hold the numbers, dates or times it should."""
-    column = engine.columns[name]
+    column = table.columns[name]
     if column.kind is None:
-        text = engine.text_facts(name)
-        if text.nulls == engine.records:
+        text = table.facts({name: (-math.inf, math.inf)})[name]
+        if text.nulls == text.counted:
             raise all_missing(name)
         if not text.not_numbers:
             raise DataError(
@@ -51,7 +65,7 @@ def check_numeric(name: str, attribute: Confidential, engine: Table) -> None:
                 attribute=name,
                 setting="kind",
             )
-        count = f"{text.not_numbers:,} of {engine.records:,} records are not numbers"
+        count = f"{text.not_numbers:,} of {table.records:,} records are not numbers"
         raise DataError(
             f"a confidential attribute must be numeric, found {column.type_name} ({count}); set "
             'kind = "nominal" or "ordinal" for categories, correct the data (leave missing values '
@@ -67,7 +81,7 @@ def check_numeric(name: str, attribute: Confidential, engine: Table) -> None:
         )
     if attribute.round_to is not None and column.clock is not None:
         raise DataError(
-            f"round_to is for numbers, found {column.type_name}; use unit",
+            f"round_to is for numbers, found {column.type_name}; use time_step",
             attribute=name,
             setting="round_to",
         )
@@ -89,33 +103,33 @@ def resolve_numbers(
     plan: Plan,
     name: str,
     common: CommonSettings,
-    engine: Table,
+    table: OpenTable,
     facts: Facts,
 ) -> NumericSettings:
     """Check the values against the plan, and decide on domain, noise grid and published range."""
-    attribute, method, column = plan.confidential[name], common["method"], engine.columns[name]
+    attribute, method, column = plan.confidential[name], common["method"], table.columns[name]
     kind: NumericKind = attribute.kind or column.kind or "real"  # type: ignore[assignment]
-    unit = unit_of(name, attribute.unit, column)
+    time_step = time_step_of(name, attribute.time_step, column)
     if attribute.decimals is None and attribute.resolution is None and column.decimals is not None:
         attribute = attribute.model_copy(update={"decimals": min(column.decimals, MOST_DECIMALS)})
     marks = plan.read_from_data(name)
     lower, upper = declared_domain(name, attribute, column)
     known_domain = attribute.has_domain and not marks & {"lower", "upper"}
-    records = engine.counted(name) - facts.nulls
+    records = facts.counted - facts.nulls
     if records == 0:
         raise all_missing(name)
     problems = Problems()
     with problems:
         _check_values(name, attribute, kind, facts, records)
     with problems:
-        check_missing(plan, name, nulls=facts.nulls, records=engine.counted(name), k=common["k"])
+        check_missing(plan, name, nulls=facts.nulls, records=facts.counted, k=common["k"])
     problems.raise_found()
     domain_source: DomainSource = "declared" if known_domain else "none"
     if method.needs_domain and domain_source == "none":
         domain_source = "data"
         lower, upper = _domain_from_data(name, method, lower, upper, facts)
-    step = quantum(unit, column)
-    grid, grid_source = _grid(name, attribute, step, (lower, upper), engine)
+    step = quantum(time_step, column)
+    grid, grid_source = _grid(name, attribute, step, (lower, upper), table)
     marked = marks & {"decimals", "resolution", "lower", "upper"}
     if domain_source == "data" or (marked and not known_domain):
         grid_source = "data"
@@ -132,7 +146,7 @@ def resolve_numbers(
         post=_post(plan, method, partition=common["partition"], chosen=common["k_chosen"]),
         lower=lower, upper=upper, domain_source=domain_source,
         published_lower=published[0], published_upper=published[1], decimals=attribute.decimals,
-        quantum=step, unit=unit, grid=grid, grid_source=grid_source,
+        quantum=step, time_step=time_step, grid=grid, grid_source=grid_source,
         type_from_data=type_from_data,
     )  # fmt: skip
 
@@ -146,7 +160,7 @@ def declared_domain(name: str, attribute: Confidential, column: Column) -> tuple
     )
 
 
-def coding_of(name: str, attribute: Confidential, column: Column) -> Coding | None:
+def coding_for(name: str, attribute: Confidential, column: Column) -> Coding | None:
     """Return what becomes of numbers before they are masked; None if they stay as they are."""
     if attribute.top is None and attribute.bottom is None and attribute.round_to is None:
         return None
@@ -168,7 +182,7 @@ def _check_grid(
         )
     if facts.smallest == facts.largest:
         return
-    ends = grid.to_units(np.array([facts.smallest, facts.largest]))
+    ends = grid.to_steps(np.array([facts.smallest, facts.largest]))
     steps = int(ends[1] - ends[0])
     if source == "default" and steps < _FEWEST_STEPS:
         raise DataError(
@@ -231,14 +245,14 @@ def _grid(
     attribute: Confidential,
     quantum: float,
     domain: tuple[float, float],
-    engine: Table,
+    table: OpenTable,
 ) -> tuple[Grid, GridSource]:
     lower, upper = domain
     if math.isfinite(lower) and math.isfinite(upper):
         if upper - lower < _NARROWEST_DOMAIN:
             raise DataError(
-                f"its domain must be {_NARROWEST_DOMAIN:g} wide or wider for its noise grid, found "
-                "a narrower one; give its values in another unit",
+                f"its domain must be at least {_NARROWEST_DOMAIN:g} wide, found a narrower one; "
+                "rescale its values",
                 attribute=name,
                 setting="lower",
             )
@@ -248,7 +262,7 @@ def _grid(
             )
         return grid_of_domain(lower, upper), "declared"
     if attribute.resolution == "data":
-        return engine.observed_grid(name), "data"
+        return table.observed_grid(name), "data"
     if attribute.resolution is not None:
         return Grid(power_of_two_below(attribute.resolution)), "declared"
     if attribute.decimals is not None:

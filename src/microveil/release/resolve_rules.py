@@ -25,8 +25,8 @@ def typed(rule: Comparison, columns: Mapping[str, Column]) -> Rule:
     for name, column in own.items():
         if column.kind is None:
             raise DataError(
-                f"rule {rule.text!r}: compares numbers, dates and times, found {column.type_name}; "
-                "convert the column, or leave it out of the rule",
+                f"rule {rule.text!r}: rules compare numbers, dates and times, found "
+                f"{column.type_name}; convert the column, or leave it out of the rule",
                 attribute=name,
                 setting="rules",
             )

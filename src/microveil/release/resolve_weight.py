@@ -2,17 +2,17 @@
 
 import math
 
-from microveil.engines.base import Facts, Table
+from microveil.engines.base import Facts, OpenTable
 from microveil.errors import DataError
 from microveil.plan.plan import Plan
 
 _SMALLEST = math.ulp(0.0)
 
 
-def check_sampling_weight(plan: Plan, engine: Table) -> None:
+def check_sampling_weight(plan: Plan, table: OpenTable) -> None:
     """Refuse weights by which nothing can be weighed; masked ones are checked as attributes are."""
     for name in plan.sampling_weights:
-        column = engine.columns.get(name)
+        column = table.columns.get(name)
         if column is None:
             continue
         if column.kind is None or column.clock is not None:
@@ -22,7 +22,7 @@ def check_sampling_weight(plan: Plan, engine: Table) -> None:
                 attribute=name,
                 setting="role",
             )
-        _check_values(name, engine.facts({name: (_SMALLEST, math.inf)})[name])
+        _check_values(name, table.facts({name: (_SMALLEST, math.inf)})[name])
 
 
 def _check_values(name: str, facts: Facts) -> None:

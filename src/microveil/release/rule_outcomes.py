@@ -1,11 +1,12 @@
-"""Keep the rules of a plan in its release, and count what that took."""
+"""What became of the rules of a plan in its release."""
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 
 import polars as pl
 
-from microveil.engines.base import Engine
+from microveil.core.linear_rules import KeptRule
+from microveil.engines.base import OpenTable
 from microveil.release.resolve import ResolvedPlan
 
 _SCHEMA = {
@@ -47,21 +48,24 @@ def as_table(outcomes: Sequence[RuleOutcome]) -> pl.DataFrame:
     return pl.DataFrame([asdict(outcome) for outcome in outcomes], schema=_SCHEMA)
 
 
-def enforce_rules(
-    engine: Engine, resolved: ResolvedPlan, original: Sequence[int | None]
+def outcomes_of(
+    resolved: ResolvedPlan,
+    table: OpenTable,
+    original: Sequence[int | None],
+    kept: Sequence[KeptRule],
 ) -> tuple[RuleOutcome, ...]:
-    """Change masked values so that every record keeps the rules; return what that took.
+    """Return what became of every rule, given how many records broke it and what keeping it took.
 
     Rules among what derived attributes are computed from are kept by construction, and those of no
     system are.
     """
-    kept = {one.text: one for system in resolved.systems for one in engine.keep_rules(system) or ()}
+    by_text = {one.text: one for one in kept}
     told = {rule.text for system in resolved.systems for rule in system.rules}
     outcomes = []
     for rule, before in zip(resolved.rules, original, strict=True):
-        days = any(engine.columns[name].clock for name in rule.factors)
-        outcome = RuleOutcome(rule.text, engine.records, before, in_days=days)
-        one = kept.get(rule.text)
+        days = any(table.columns[name].clock for name in rule.factors)
+        outcome = RuleOutcome(rule.text, table.records, before, in_days=days)
+        one = by_text.get(rule.text)
         if one is not None:
             outcome = replace(outcome, masked=one.before, released=one.after, moved=one.moved)
         elif rule.text not in told:

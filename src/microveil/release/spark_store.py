@@ -14,10 +14,10 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own custom
 
 from microveil.engines.spark.scratch_files import (
-    Files,
+    FileSystem,
     check_shared,
-    files_of,
-    locked,
+    file_system_of,
+    locked_place,
     place,
     place_of_scratch,
 )
@@ -45,9 +45,9 @@ class SparkStore:
 
     def check(self, places: Places, *, overwrite: bool) -> None:
         """Refuse places that should not be written, before any work is done."""
-        files = files_of(self.spark, places.protected)
+        files = file_system_of(self.spark, places.protected)
         if self.source is not None:
-            source = files_of(self.spark, self.source).whole(self.source)
+            source = file_system_of(self.spark, self.source).whole(self.source)
             if source == files.whole(places.protected):
                 raise FileError(
                     f"{places.protected}: the output would replace the input; choose another path"
@@ -60,14 +60,14 @@ class SparkStore:
     def remove_leftovers(self) -> None:
         """Remove what killed runs of this user left, where that is on this machine."""
         base = place_of_scratch(self.spark)
-        here = files_of(self.spark, base).on_this_machine(base)
+        here = file_system_of(self.spark, base).on_this_machine(base)
         if here is not None:
             remove_scratch(here)
 
     @contextmanager
     def moved_into_place(self, places: Sequence[str]) -> Iterator[list[str]]:
         """Give a temporary place for each; move all into place at the end, in turn, or none."""
-        files, token = files_of(self.spark, places[0]), secrets.token_hex(4)
+        files, token = file_system_of(self.spark, places[0]), secrets.token_hex(4)
         temporary = [_hidden(path, token) for path in places]
         try:
             yield temporary
@@ -83,11 +83,11 @@ class SparkStore:
 
     def write_text(self, text: str, place: str) -> None:
         """Write text in UTF-8."""
-        files_of(self.spark, place).write_text(place, text)
+        file_system_of(self.spark, place).write_text(place, text)
 
     def write_detail(self, detail: Detail, place: str) -> None:
         """Write a directory, readable by its owner only."""
-        files, clusters, rows = files_of(self.spark, place), detail.clusters, detail.positions
+        files, clusters, rows = file_system_of(self.spark, place), detail.clusters, detail.positions
         files.make_private(place)
         clusters.write.parquet(f"{place}/clusters")
         if rows is not None:
@@ -108,7 +108,7 @@ class SparkStore:
 def read_detail(spark: SparkSession, path: str | Path) -> Detail:
     """Read the directory of a private detail; its tables stay on the cluster."""
     at = place(spark, path)
-    if not files_of(spark, f"{at}/about.json").exists(f"{at}/about.json"):
+    if not file_system_of(spark, f"{at}/about.json").exists(f"{at}/about.json"):
         raise FileError(f"{path}: not a detail that Spark wrote; give the directory .detail")
 
     def text(name: str) -> str:
@@ -130,13 +130,13 @@ def _hidden(path: str, mark: str) -> str:
     return f"{directory}{slash}.{mark}.{name}"
 
 
-def _alone(files: Files, path: str) -> AbstractContextManager[None]:
+def _alone(files: FileSystem, path: str) -> AbstractContextManager[None]:
     """Keep others waiting who write the same release."""
     local = files.on_this_machine(path)
-    return locked(files, _hidden(path, "lock")) if local is None else exclusive(local.parent)
+    return locked_place(files, _hidden(path, "lock")) if local is None else exclusive(local.parent)
 
 
-def _move(files: Files, sources: Sequence[str], targets: Sequence[str]) -> None:
+def _move(files: FileSystem, sources: Sequence[str], targets: Sequence[str]) -> None:
     """Move all into place in turn, what was there aside; put it back if one cannot be moved.
 
     A directory cannot be replaced at once: for a moment the old one has another name.

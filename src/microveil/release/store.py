@@ -10,7 +10,7 @@ from microveil.formats import TableMeta, check_output, moved_into_place, sha256_
 from microveil.release.detail import Detail
 from microveil.types import UserTable
 
-Place = Any
+AnyPlace = Any
 """A `Path` on this machine; on Spark the address of a file or directory, as text."""
 
 
@@ -18,12 +18,12 @@ Place = Any
 class Places:
     """Where the parts of a release go."""
 
-    protected: Place
-    certificate: Place
-    detail: Place | None
+    protected: AnyPlace
+    certificate: AnyPlace
+    detail: AnyPlace | None
 
     @property
-    def all(self) -> list[Place]:
+    def all(self) -> list[AnyPlace]:
         """Those that are written, the certificate last: it vouches for what lies beside it."""
         return [p for p in (self.protected, self.detail, self.certificate) if p is not None]
 
@@ -41,19 +41,21 @@ class Store(Protocol):
     def check(self, places: Places, *, overwrite: bool) -> None:
         """Refuse places that could not, or should not, be written, before any work is done."""
 
-    def moved_into_place(self, places: Sequence[Place]) -> AbstractContextManager[list[Place]]:
+    def moved_into_place(
+        self, places: Sequence[AnyPlace]
+    ) -> AbstractContextManager[list[AnyPlace]]:
         """Give a temporary place for each; move all into place at the end, in turn, or none."""
 
-    def write_table(self, data: UserTable, place: Place, meta: TableMeta) -> None:
+    def write_table(self, data: UserTable, place: AnyPlace, meta: TableMeta) -> None:
         """Write the protected table."""
 
-    def write_text(self, text: str, place: Place) -> None:
+    def write_text(self, text: str, place: AnyPlace) -> None:
         """Write text."""
 
-    def write_detail(self, detail: Detail, place: Place) -> None:
+    def write_detail(self, detail: Detail, place: AnyPlace) -> None:
         """Write the private detail, readable by its owner only."""
 
-    def digest(self, place: Place) -> str:
+    def digest(self, place: AnyPlace) -> str:
         """SHA-256 of what was written."""
 
 

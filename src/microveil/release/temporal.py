@@ -1,14 +1,14 @@
-"""Dates and times as numbers: days or microseconds, and the units they are published in."""
+"""Dates and times as numbers: days or microseconds, and the time steps they are published in."""
 
 from datetime import UTC, date, datetime, time, timedelta
 from zoneinfo import ZoneInfo
 
-from microveil.core.attribute import Unit
+from microveil.core.attribute import TimeStep
 from microveil.engines.base import Column
 from microveil.errors import DataError, PlanError
 from microveil.plan.roles import Bound
 
-_MICROSECONDS: dict[Unit, float] = {
+_MICROSECONDS: dict[TimeStep, float] = {
     "day": 86_400e6, "hour": 3_600e6, "minute": 60e6, "second": 1e6, "microsecond": 1.0,
 }  # fmt: skip
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -18,28 +18,30 @@ _EXPECTED = {
 }  # fmt: skip
 
 
-def unit_of(name: str, unit: Unit | None, column: Column) -> Unit | None:
+def time_step_of(name: str, step: TimeStep | None, column: Column) -> TimeStep | None:
     """Return what an attribute's masked values are rounded to; None for numbers."""
     if column.clock is None:
-        if unit is not None:
+        if step is not None:
             raise DataError(
-                f"unit is for dates and times, found {column.type_name}",
+                f"time_step is for dates and times, found {column.type_name}; remove it",
                 attribute=name,
-                setting="unit",
+                setting="time_step",
             )
         return None
-    if column.clock == "date" and unit not in (None, "day"):
+    if column.clock == "date" and step not in (None, "day"):
         raise DataError(
-            f"dates have the unit day, the plan says {unit}", attribute=name, setting="unit"
+            f'time_step must be "day" for dates, got {step!r}; remove it',
+            attribute=name,
+            setting="time_step",
         )
-    return unit or ("day" if column.clock == "date" else "second")
+    return step or ("day" if column.clock == "date" else "second")
 
 
-def quantum(unit: Unit | None, column: Column) -> float:
-    """Return a unit in what the column counts: days for dates, microseconds for times."""
-    if unit is None or column.clock == "date":
+def quantum(step: TimeStep | None, column: Column) -> float:
+    """Return a time step in what the column counts: days for dates, microseconds for times."""
+    if step is None or column.clock == "date":
         return 1.0
-    return _MICROSECONDS[unit]
+    return _MICROSECONDS[step]
 
 
 def number_of(name: str, bound: Bound, column: Column) -> float:

@@ -1,21 +1,21 @@
 """Units and strata of a plan against those of the table."""
 
 from microveil.core.attribute import AttributeSettings
-from microveil.engines.base import Table
+from microveil.engines.base import OpenTable
 from microveil.errors import DataError, Problems
 from microveil.plan.plan import Plan
 from microveil.types import Integers
 
 
-def check_units(plan: Plan, engine: Table) -> None:
-    """Tell the engine of units and strata, and refuse units that are not as the plan says."""
-    if not set(plan.within).union([plan.unit] if plan.unit else []) <= set(engine.columns):
-        return  # which is said already
-    facts, problems = engine.arrange(plan), Problems()
+def check_table_units(plan: Plan, table: OpenTable) -> None:
+    """Refuse units that are not as the plan says."""
+    same = (*plan.per_unit, *(plan.within if plan.per_unit or plan.pooled_groups else ()))
+    facts = table.unit_facts([name for name in same if name in table.columns])
+    problems = Problems()
     if facts.missing:
         raise DataError(
-            f"{facts.missing:,} of {engine.records:,} records are of no unit, since it is missing; "
-            "fill it in, or leave these records out",
+            f"the unit is missing in {facts.missing:,} of {table.records:,} records; fill it in, "
+            "or remove these records",
             attribute=plan.unit,
         )
     with problems:
@@ -30,9 +30,9 @@ def _check_largest(plan: Plan, most: int) -> None:
     """Refuse units of more records than the budget is divided by."""
     if len(plan.per_unit) < len(plan.confidential) and most > plan.records_per_person:
         raise DataError(
-            f"epsilon is that of a unit, which has up to {most:,} records, got records_per_person "
-            f"= {plan.records_per_person:,}; set it to {most:,} or more, as many as a unit can "
-            "have by what is known without the data",
+            f"epsilon protects a whole unit, and units have up to {most:,} records, got "
+            f"records_per_person = {plan.records_per_person:,}; set it to {most:,} or more, the "
+            "most that a unit can have as far as is known without the data",
             setting="records_per_person",
         )
 
@@ -42,39 +42,40 @@ def _check_same(plan: Plan, name: str, units: int) -> None:
         return
     if name in plan.within:
         raise DataError(
-            f"{units:,} units have records in several strata, and what is masked once per unit, or "
-            "pooled by unit, needs units of one; take it out of within, or correct the data",
+            f"{units:,} units have records in several strata, but attributes that are masked once "
+            "per unit, or pooled by unit, need every unit in one stratum; remove it from within, "
+            "or correct the data",
             attribute=name,
             setting="within",
         )
     raise DataError(
-        f"per_unit = true, but {units:,} units have records with different values, or have it in "
-        "some records only; correct the data, or remove per_unit",
+        f"per_unit = true, but {units:,} units have records with different values, or with a value "
+        "in some records only; correct the data, or remove per_unit",
         attribute=name,
         setting="per_unit",
     )
 
 
-def check_strata(plan: Plan, settings: AttributeSettings, engine: Table) -> None:
+def check_strata(plan: Plan, settings: AttributeSettings, table: OpenTable) -> None:
     """Refuse strata in which an attribute has some values, but too few for a cluster."""
     if not plan.within or not settings.method.clustered:
         return
-    sizes = engine.stratum_sizes(settings.name)
+    sizes = table.stratum_sizes(settings.name)
     few = _too_few(sizes[sizes > 0], settings.k)
     if few:
         raise DataError(
             f"{few} with fewer than k = {settings.k:,} {_counted(per_unit=settings.per_unit)} with "
-            f"a value; every stratum needs {settings.k:,} or more: put strata together, or choose "
+            f"a value; every stratum needs {settings.k:,} or more: merge strata, or choose "
             "a smaller k",
             attribute=settings.name,
             setting="within",
         )
 
 
-def check_anonymity(plan: Plan, engine: Table) -> None:
+def check_anonymity(plan: Plan, table: OpenTable) -> None:
     """Refuse an anonymity that the table, or a stratum, has too few records or units for."""
     most = max((group.anonymity or 0 for group in plan.pooled_groups), default=0)
-    sizes, counted = engine.pooled_sizes, _counted(per_unit=plan.unit is not None)
+    sizes, counted = table.stratum_sizes(), _counted(per_unit=plan.unit is not None)
     if most > sizes.sum():
         raise DataError(
             f"anonymity must be at most the number of {counted}, found {sizes.sum():,} {counted} "
@@ -85,7 +86,7 @@ def check_anonymity(plan: Plan, engine: Table) -> None:
     if few:
         raise DataError(
             f"{few} with fewer than anonymity = {most:,} {counted}; every stratum needs {most:,} "
-            "or more: put strata together, or choose a smaller anonymity",
+            "or more: merge strata, or choose a smaller anonymity",
             setting="anonymity",
         )
 

@@ -11,9 +11,10 @@ from rich.text import Text
 
 from microveil.release.certificate import Certificate
 from microveil.release.release import Release
-from microveil.show.screens import MOST_BARS, Summary
+from microveil.show.screens import MOST_BARS, ResultScreen
 from microveil.show.words.certificate_words import (
     ATTRIBUTE_COLUMNS,
+    NUMBER_COLUMNS,
     SEEDED,
     attribute_rows,
     certificate_sections,
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
     import altair as alt
 
 _TITLE = "Certificate of a release protected with microveil"
-_FIGURES = ("epsilon", "level 2 bound")
 
 
 def show_certificate(certificate: Certificate) -> RenderableType:
@@ -44,19 +44,19 @@ def show_certificate(certificate: Certificate) -> RenderableType:
     return Group(*parts)
 
 
-def certificate_screen(certificate: Certificate) -> Summary:
+def certificate_screen(certificate: Certificate) -> ResultScreen:
     """Summarise a certificate; its whole is every sentence of it."""
     return _screen(certificate, _TITLE)
 
 
-def release_screen(release: Release) -> Summary:
+def release_screen(release: Release) -> ResultScreen:
     """Summarise what was released."""
     library = type(release.data).__module__.partition(".")[0]
     title = f"Release: a {library} table of {len(release.data.columns):,} columns"
     return _screen(release.certificate, title)
 
 
-def _screen(certificate: Certificate, title: str) -> Summary:
+def _screen(certificate: Certificate, title: str) -> ResultScreen:
     """Summarise what was masked and what ε covers."""
     seeded = [SEEDED] if is_seeded(certificate) else []
     roles = {
@@ -68,7 +68,7 @@ def _screen(certificate: Certificate, title: str) -> Summary:
     }
     others = [f"{role}: {', '.join(names)}." for role, names in roles.items() if names]
     order = f"Row order: {certificate.row_order}."
-    return Summary(
+    return ResultScreen(
         title,
         [*seeded, release_statement(certificate), *others, order],
         ATTRIBUTE_COLUMNS,
@@ -114,7 +114,7 @@ def _facts(certificate: Certificate) -> RenderableType:
 def _masked(certificate: Certificate) -> RenderableType:
     grid = Table(header_style="bold", box=SIMPLE)
     for name in ATTRIBUTE_COLUMNS:
-        grid.add_column(name, justify="right" if name in _FIGURES else "left")
+        grid.add_column(name, justify="right" if name in NUMBER_COLUMNS else "left")
     for row in attribute_rows(certificate):
         grid.add_row(*map(escape, row))
     return grid

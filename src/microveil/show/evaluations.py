@@ -11,12 +11,12 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from microveil.attacks.registry import LINKAGE
+from microveil.attacks.attack_rows import LINKAGE
 from microveil.compare.figures import Figure, Topic
 from microveil.compare.reasons import why_not
 from microveil.judge.evaluated import Evaluation
 from microveil.judge.registry import MEASURES
-from microveil.show.screens import MOST_BARS, Summary
+from microveil.show.screens import MOST_BARS, ResultScreen
 from microveil.show.words.grading import notes_on, risk_card, usefulness_card
 from microveil.show.words.numbers import percent
 from microveil.show.words.readings import label_of, label_of_missing, reading
@@ -30,7 +30,7 @@ _DRAWN = {
 }
 
 
-def evaluation_screen(evaluation: Evaluation) -> Summary:
+def evaluation_screen(evaluation: Evaluation) -> ResultScreen:
     """Say how risky and how useful a release is, with the worst figures of each measure."""
     title = (
         f"Evaluation of {evaluation.released:,} released of {evaluation.records:,} records, "
@@ -49,7 +49,7 @@ def evaluation_screen(evaluation: Evaluation) -> Summary:
         for figure, chosen in figures_to_show(part, figures):
             about = f"{figure.attribute or ''}{f' ({chosen})' if chosen else ''}"
             rows.append((label_of(figure), f"{figure.value:.3g}", about))
-    return Summary(
+    return ResultScreen(
         title,
         lines,
         ("measure", "value", "about"),
@@ -82,7 +82,7 @@ def _laid_out(evaluation: Evaluation) -> RenderableType:
         _table(part, list(figures))
         for part, figures in groupby(evaluation.figures, lambda f: MEASURES[f.measure].topic)
     ]
-    scenarios = scenarios_side_by_side(evaluation.figures)
+    scenarios = scenario_rows(evaluation.figures)
     if scenarios:
         shown.append(_scenarios(scenarios))
     lines = [f"{label_of_missing(x)}: {why_not(x)}" for x in evaluation.not_computed]
@@ -106,24 +106,36 @@ def _table(part: Topic, figures: list[Figure]) -> Table:
     return table
 
 
-def scenarios_side_by_side(figures: Iterable[Figure]) -> list[tuple[str, dict[str, Figure]]]:
-    """Return what each attack found by scenario, the worst first; nothing if there is only one."""
+def scenario_rows(figures: Iterable[Figure]) -> list[list[str]]:
+    """Say what each attack found by scenario, under a row of names; the worst comes first.
+
+    Empty where there is only one scenario.
+    """
     found: dict[str | None, dict[str, Figure]] = {}
     for figure in figures:
         if figure.measure in LINKAGE:
             found.setdefault(figure.attribute, {})[figure.measure] = figure
-    rows = [(label or "knows all masked attributes", each) for label, each in found.items()]
-    rows.sort(key=lambda row: max(figure.at_most for figure in row[1].values()), reverse=True)
-    return rows if len(rows) > 1 else []
+    if len(found) < 2:
+        return []
+    rows = sorted(found.items(), key=lambda row: -max(f.at_most for f in row[1].values()))
+    return [
+        ["the attacker ...", *(MEASURES[measure].label for measure in LINKAGE)],
+        *(
+            [
+                label or "knows all masked attributes",
+                *(percent(each[measure].value) for measure in LINKAGE),
+            ]
+            for label, each in rows
+        ),
+    ]
 
 
-def _scenarios(rows: list[tuple[str, dict[str, Figure]]]) -> Table:
+def _scenarios(rows: list[list[str]]) -> Table:
     table = Table(title="Scenarios", title_justify="left", header_style="bold", box=SIMPLE)
-    table.add_column("someone who ...")
-    for measure in LINKAGE:
-        table.add_column(MEASURES[measure].label, justify="right")
-    for label, found in rows:
-        table.add_row(escape(label), *(percent(found[measure].value) for measure in LINKAGE))
+    for number, name in enumerate(rows[0]):
+        table.add_column(name, justify="right" if number else "left")
+    for cells in rows[1:]:
+        table.add_row(*map(escape, cells))
     return table
 
 

@@ -11,10 +11,14 @@ from rich.text import Text
 
 from microveil.core.choices import DEFAULT_METHOD
 from microveil.judge.explore.exploration import Exploration, Measured, Point
-from microveil.show.charts.exploration_chart import exploration_chart
 from microveil.show.charts.points import EXPECTED, curves, map_of
-from microveil.show.charts.text_charts import frontier, risk_map
-from microveil.show.screens import Summary
+from microveil.show.charts.text_charts import frontier_text, risk_map_text
+from microveil.show.screens import ResultScreen
+from microveil.show.words.exploration_words import (
+    recommendation_heading,
+    recommendation_headline,
+    recommendation_text,
+)
 from microveil.show.words.numbers import percent
 
 if TYPE_CHECKING:
@@ -24,54 +28,51 @@ if TYPE_CHECKING:
 def _laid_out(exploration: Exploration) -> RenderableType:
     """Lay out the table, the charts and the recommendation."""
     places, recommended = map_of(exploration)
-    heading = "Recommended" if exploration.plan else "Nothing recommended"
     return Group(
         Padding(_table(exploration), (0, 0, 1, 0)),
-        frontier(
+        frontier_text(
             curves(exploration.points),
             across="k (expected)",
-            up=f"Mean SSE of {DEFAULT_METHOD} by k, the records in a cluster",
+            up=f"Mean SSE of {DEFAULT_METHOD} by k, the number of records in a cluster",
         ),
         Text(""),
-        risk_map(places, limit=exploration.limits.max_linkage, chosen=recommended),
-        Text(f"\n{heading}", style="bold"),
-        Padding(Text(exploration.recommendation), (0, 0, 0, 2)),
+        risk_map_text(places, limit=exploration.limits.max_linkage, chosen=recommended),
+        Text(f"\n{recommendation_heading(exploration)}", style="bold"),
+        Padding(Text(recommendation_text(exploration)), (0, 0, 0, 2)),
     )
 
 
-def exploration_screen(exploration: Exploration) -> Summary:
+def exploration_screen(exploration: Exploration) -> ResultScreen:
     """Say what is recommended, with the best point of each kind and the map."""
-    title = f"Exploration of {len(exploration.points):,} plans; private: it depends on the data"
-    heading = "Recommended" if exploration.plan else "Nothing recommended"
+    title = f"Exploration of {len(exploration.points):,} plans (private: computed from the data)"
     also = _also_measured(exploration)
     rows = [
         (f"{point.epsilon:g}", *_cells(point, also))
         for point in sorted(_best(exploration), key=lambda p: (p.found is None, p.epsilon))
     ]
     head = ("ε", "method", "clusters", "pooled", "expected", "measured", "linked", *also)
-    lines = [f"{heading}: {exploration.headline}."]
-    return Summary(
+    said = f"{recommendation_heading(exploration)}: {recommendation_headline(exploration)}."
+    return ResultScreen(
         title,
-        lines,
+        [said],
         head,
         rows,
         lambda: _map(exploration),
         lambda: _laid_out(exploration),
-        lambda: exploration_chart(exploration),
+        lambda: _chart(exploration),
     )
 
 
 def _map(exploration: Exploration) -> "alt.LayerChart":
-    from microveil.show.charts.risk_map import risk_map as drawn_map
+    from microveil.show.charts.exploration_chart import exploration_map
 
-    places, recommended = map_of(exploration)
-    return drawn_map(
-        places,
-        limit=exploration.limits.max_linkage,
-        description="Error and worst linkage of what was measured",
-        chosen=recommended,
-        named=False,
-    )
+    return exploration_map(exploration)
+
+
+def _chart(exploration: Exploration) -> "alt.TopLevelMixin":
+    from microveil.show.charts.exploration_chart import exploration_chart
+
+    return exploration_chart(exploration)
 
 
 def _best(exploration: Exploration) -> list[Point]:

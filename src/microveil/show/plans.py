@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from microveil.core.accounting import budget_shares
-from microveil.plan.differences import in_words, settings_of, settings_of_plan
-from microveil.show.screens import MOST_BARS, Summary
+from microveil.plan.differences import setting_in_words, settings_of, settings_of_plan
+from microveil.show.screens import MOST_BARS, ResultScreen
 
 if TYPE_CHECKING:
     import altair as alt
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from microveil.plan.plan import Plan
 
 
-def plan_screen(plan: "Plan") -> Summary:
+def plan_screen(plan: "Plan") -> ResultScreen:
     """Say what a plan does."""
     masked = len(plan.confidential)
     title = (
@@ -25,17 +25,17 @@ def plan_screen(plan: "Plan") -> Summary:
         for name, attribute in plan.attributes.items()
     ]
     lines = [_written(settings_of_plan(plan))]
-    return Summary(title, lines, ("attribute", "role", "settings"), rows, lambda: _chart(plan))
+    return ResultScreen(title, lines, ("attribute", "role", "settings"), rows, lambda: _chart(plan))
 
 
 def _written(settings: Mapping[str, object]) -> str:
-    return ", ".join(in_words(name, value) for name, value in settings.items())
+    return ", ".join(setting_in_words(name, value) for name, value in settings.items())
 
 
 def _chart(plan: "Plan") -> "alt.LayerChart":
     from microveil.show.charts.overviews import amounts
 
-    weights = [attribute.weight for attribute in plan.confidential.values()]
+    weights = [attribute.budget_share for attribute in plan.confidential.values()]
     shares = budget_shares(plan.epsilon, weights)[:MOST_BARS]
     names = list(plan.confidential)[:MOST_BARS]
     return amounts(names, shares, title="share of ε", description="How ε is shared by attributes")

@@ -27,14 +27,14 @@ _SIDE_BY_SIDE = "display:flex;flex-wrap:wrap;gap:8px 24px;align-items:flex-start
 _TABLE = "border-collapse:collapse;font-size:inherit;margin:0"
 _CELL = "text-align:left;padding:1px 12px 1px 0;vertical-align:top"
 MOST_BARS = 12
-"""Names that the chart of a summary has room for."""
+"""Names that the chart of a screen has room for."""
 
-Row = tuple[str, ...]
+_Row = tuple[str, ...]
 
 
 @dataclass(frozen=True)
-class Summary:
-    """A line that says what it is, further lines, a table and a chart.
+class ResultScreen:
+    """What people see of a result: a title, sentences, a table and a chart.
 
     Attributes
     ----------
@@ -56,8 +56,8 @@ class Summary:
 
     title: str
     lines: Sequence[str] = ()
-    head: Row = ()
-    rows: Sequence[Row] = ()
+    head: _Row = ()
+    rows: Sequence[_Row] = ()
     drawn: "Callable[[], alt.LayerChart | str] | None" = None
     laid_out: Callable[[], RenderableType] | None = None
     picture: "Callable[[], alt.TopLevelMixin] | None" = None
@@ -86,11 +86,11 @@ class Summary:
 
     @property
     def text(self) -> str:
-        """The summary as a screen of text: 25 lines of 100 characters at most.
+        """A screen of text: 25 lines of 100 characters at most.
 
         Examples
         --------
-        >>> print(Summary("Two people", head=("name", "age"), rows=[("Ann", "31")]).text)
+        >>> print(ResultScreen("Two people", head=("name", "age"), rows=[("Ann", "31")]).text)
         Two people
           name  age
           Ann   31
@@ -118,11 +118,11 @@ class Summary:
 
     @property
     def html(self) -> str:
-        """The summary as a piece of HTML for notebooks; without microveil[report] it has no chart.
+        """A piece of HTML for notebooks; without microveil[report] it has no chart.
 
         Examples
         --------
-        >>> "&lt;b&gt;" in Summary("Two people", head=("name",), rows=[("<b>",)]).html
+        >>> "&lt;b&gt;" in ResultScreen("Two people", head=("name",), rows=[("<b>",)]).html
         True
         """
         told = "".join(f"<div>{escape(line)}</div>" for line in self.lines)
@@ -167,7 +167,7 @@ def printed(what: RenderableType) -> str:
     return visible(text.getvalue().rstrip("\n"))
 
 
-def _line(row: Row, widths: Sequence[int]) -> str:
+def _line(row: _Row, widths: Sequence[int]) -> str:
     cells = [_cut(cell, width) for cell, width in zip(row, widths, strict=True)]
     return _cut(f"  {'  '.join(cells)}", WIDTH).rstrip()
 
@@ -179,5 +179,5 @@ def _cut(text: str, width: int) -> str:
     return text + " " * (width - cell_len(text))
 
 
-def _cells(tag: str, row: Row) -> str:
+def _cells(tag: str, row: _Row) -> str:
     return "".join(f'<{tag} style="{_CELL}">{escape(cell)}</{tag}>' for cell in row)

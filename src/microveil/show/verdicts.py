@@ -8,7 +8,7 @@ from rich.text import Text
 
 from microveil.judge.grades import kept_point_to_people, worst
 from microveil.judge.verdict import Verdict
-from microveil.show.screens import Summary
+from microveil.show.screens import ResultScreen
 from microveil.show.words.grading import PASS_RULE, change_in_words, risk_answer, usefulness_card
 from microveil.show.words.numbers import percent
 from microveil.show.words.readings import how_far, read_aloud
@@ -25,10 +25,10 @@ _MOVED = (
 )
 
 
-def verdict_screen(verdict: Verdict) -> Summary:
+def verdict_screen(verdict: Verdict) -> ResultScreen:
     """Say everything in a few lines."""
     said = [f"{about}: {line}" for about, line in verdict_lines(verdict) if about != "Rule"]
-    return Summary(_TITLE, said, laid_out=lambda: _laid_out(verdict))
+    return ResultScreen(_TITLE, said, laid_out=lambda: _laid_out(verdict))
 
 
 def _laid_out(verdict: Verdict) -> RenderableType:

@@ -1,6 +1,5 @@
 """A real browser on the real page: `microveil app` on a free port, Chromium without a window."""
 
-import shutil
 import socket
 import subprocess
 import sys
@@ -16,11 +15,6 @@ Element = Any
 """Selenium's own, which is imported only where there is a browser."""
 
 HOST = "127.0.0.1"
-FLAGS = (
-    "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
-    "--disable-background-networking", "--disable-component-update", "--disable-sync",
-    "--disable-dev-shm-usage", "--window-size=1280,1000",
-)  # fmt: skip
 SECONDS = 60.0
 T = TypeVar("T")
 
@@ -62,26 +56,6 @@ def address() -> Iterator[str]:
         process.wait(timeout=30)
 
 
-@pytest.fixture(scope="session")
-def driver(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    """Chromium, driven by Selenium, with a profile of its own."""
-    chromium, chromedriver = shutil.which("chromium"), shutil.which("chromedriver")
-    if not chromium or not chromedriver:
-        pytest.skip("no Chromium; on Debian: apt-get install chromium chromium-driver")
-    from selenium import webdriver
-    from selenium.webdriver.chrome.service import Service
-
-    options = webdriver.ChromeOptions()
-    options.binary_location = chromium
-    for flag in (*FLAGS, f"--user-data-dir={tmp_path_factory.mktemp('profile')}"):
-        options.add_argument(flag)
-    chrome = webdriver.Chrome(options=options, service=Service(chromedriver))
-    try:
-        yield chrome
-    finally:
-        chrome.quit()
-
-
 class Page:
     """The page as a person sees it."""
 
@@ -116,8 +90,11 @@ class Page:
     def upload(self, name: str, content: bytes) -> None:
         path = self.folder / name
         path.write_bytes(content)
-        field = self.driver.find_element("css selector", "input[type=file]")
-        field.send_keys(str(path))
+        fields = wait_for(
+            "where to upload",
+            lambda: self.driver.find_elements("css selector", "input[type=file]"),
+        )
+        fields[0].send_keys(str(path))
         wait_for("the file to be read", lambda: self.errors() or len(self.all("h2")) > 1)
         self.resolve()
 

@@ -13,7 +13,7 @@ from microveil import Certificate, Plan
 from microveil.formats import sha256_of
 from microveil.plan.sample import people
 
-pytestmark = pytest.mark.xdist_group("browser")
+pytestmark = pytest.mark.xdist_group("browser")  # also what needs the page alone
 
 Page = Any
 Run = Callable[[str], tuple[int, str, str]]
@@ -28,9 +28,9 @@ def csv(table: pl.DataFrame) -> bytes:
 def test_from_upload_to_a_verified_release(page: Page, run: Run) -> None:
     original = people()
     page.upload("people.csv", csv(original))
-    page.find("h2", "2. Say what becomes")
+    page.find("h2", "2. Choose how to treat")
     page.press("Protect")
-    page.find("h2", "6. Take it home")
+    page.find("h2", "6. Download the files")
     assert page.errors() == []
     page.picture("release-1280.png")
     protected = page.downloaded("Protected file", ".csv")
@@ -117,7 +117,7 @@ def test_with_the_keyboard_alone(page: Page) -> None:
     page.find("h2", "4. Protect")
     tab_to(page, lambda: page.script("return document.activeElement.innerText") == "Protect")
     page.keys(ENTER)
-    page.find("h2", "6. Take it home")
+    page.find("h2", "6. Download the files")
     tab_to(page, lambda: page.script("return document.activeElement.innerText") == "Certificate")
     page.keys(ENTER)
     page.downloaded("Certificate", ".certificate.json")
@@ -125,10 +125,10 @@ def test_with_the_keyboard_alone(page: Page) -> None:
 
 def test_on_a_narrow_screen_nothing_scrolls_sideways(page: Page) -> None:
     page.resize(390, 844)
-    page.find("label", "A sample of made-up people").click()
+    page.find("label", "A sample of fictitious people").click()
     page.resolve()
     page.press("Protect")
-    page.find("h2", "6. Take it home")
+    page.find("h2", "6. Download the files")
     page.picture("release-390.png")
     widest = "return document.querySelector('[data-testid=stMain]').scrollWidth"
     assert page.script(widest) <= 390
@@ -146,7 +146,7 @@ def test_names_that_look_like_markup_stay_text(page: Page) -> None:
     )
     page.upload("hostile.csv", csv(table))
     page.press("Protect")
-    page.find("h2", "6. Take it home")
+    page.find("h2", "6. Download the files")
     for tab in ("More on risk", "Certificate", "More on utility", "Before and after"):
         page.find("[role=tab]", tab).click()
         page.resolve()

@@ -38,8 +38,8 @@ ATTRIBUTES: dict[str, Any] = {
     "smokes": Confidential(kind="nominal", method="DP-UM"),
     "code": Confidential(kind="nominal", categories=[4, 3, 2, 1], method="DP-UM"),
     "born": Confidential(lower=date(1900, 1, 1), upper=date(2020, 12, 31), method="DP-UM"),
-    "seen": Confidential(lower=date(2000, 1, 1), upper=date(2030, 1, 1), unit="minute"),
-    "zoned": Confidential(unit="day"),
+    "seen": Confidential(lower=date(2000, 1, 1), upper=date(2030, 1, 1), time_step="minute"),
+    "zoned": Confidential(time_step="day"),
 }
 
 

@@ -24,7 +24,7 @@ from microveil import (
 )
 from microveil.engines.spark import connection as session
 from microveil.engines.spark import scratch_files as spark_files
-from microveil.engines.spark.connection import read_parquet
+from microveil.engines.spark.connection import read_with_spark
 from microveil.engines.spark.scratch_files import SCRATCH, Scratch
 from microveil.engines.spark.shared_files import SharedFiles
 from microveil.formats import sha256_of
@@ -112,7 +112,7 @@ def test_errors_are_those_of_any_session(connected: SparkSession, tmp_path: Path
         with pytest.raises(DataError, match=r"attribute 'y': .*outside"):
             protect(connected.createDataFrame(TABLE.to_arrow()), PLAIN.replace(attributes=narrow))
         with pytest.raises(FileError, match=r"none\.parquet: no such file"):
-            read_parquet(connected, f"{tmp_path}/none.parquet")
+            read_with_spark(connected, f"{tmp_path}/none.parquet")
     finally:
         connected.conf.unset(SCRATCH)
     assert not list(tmp_path.iterdir())
@@ -169,7 +169,7 @@ def test_the_command_needs_an_address_and_no_java(address: str, tmp_path: Path) 
 def test_a_server_that_does_not_answer_is_not_waited_for(
     run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(session, "PATIENCE", 0.2)
+    monkeypatch.setattr(session, "CONNECT_PATIENCE", 0.2)
     TABLE.write_parquet("in.parquet")
     where = "--engine spark --master 'sc://127.0.0.1:1/;token=secret'"
     code, _, err = run(f"protect in.parquet {where} --epsilon 1 -o out.parquet")

@@ -9,7 +9,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own custom
 
 from microveil import Confidential, Plan, protect
-from microveil.engines.spark import spark_engine as line
+from microveil.engines.spark import spark_table as line
 from microveil.engines.spark.scratch_files import Scratch
 from tests.engines.parity.conftest import Outcome, run_in_memory
 from tests.engines.parity.test_parity import assert_same

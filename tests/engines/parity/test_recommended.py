@@ -9,7 +9,7 @@ from pyspark.sql import SparkSession
 
 from microveil import Confidential, Plan, protect, verdict
 from microveil.core.choices import Pooling
-from microveil.engines.spark import spark_engine as line
+from microveil.engines.spark import spark_table as line
 from tests.engines.parity.conftest import Outcome, RunOn, run_in_memory
 from tests.engines.parity.test_parity import assert_same
 

@@ -27,10 +27,10 @@ from microveil import (
 )
 from microveil.core.kernels.keys import hashed
 from microveil.engines.spark import scratch_files as spark_files
-from microveil.engines.spark import spark_engine as line
+from microveil.engines.spark import spark_table as line
 from microveil.engines.spark.arrow import Batches
 from microveil.engines.spark.hadoop import HadoopFiles
-from microveil.engines.spark.scratch_files import SCRATCH, Scratch, files_of, locked
+from microveil.engines.spark.scratch_files import SCRATCH, Scratch, file_system_of, locked_place
 from microveil.engines.spark.tasks import map_batches
 from microveil.engines.spark.workers import unpacked_clusters
 from microveil.formats import sha256_of
@@ -221,12 +221,12 @@ def test_one_writer_at_a_time_where_files_are_not_on_this_machine(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(spark_files, "_PATIENCE", 0.0)
-    files, lock = files_of(spark, str(tmp_path)), f"{tmp_path}/.lock.out.parquet"
-    with locked(files, lock):
-        with pytest.raises(FileError, match="another process"), locked(files, lock):
+    files, lock = file_system_of(spark, str(tmp_path)), f"{tmp_path}/.lock.out.parquet"
+    with locked_place(files, lock):
+        with pytest.raises(FileError, match="another process"), locked_place(files, lock):
             pass
         assert Path(lock).exists()
-    with locked(files, lock):
+    with locked_place(files, lock):
         pass
     assert not list(tmp_path.iterdir())
 

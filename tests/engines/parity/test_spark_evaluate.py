@@ -86,5 +86,5 @@ def test_people_have_the_same_pseudonyms_and_shifts(run_on_spark: RunOn, tmp_pat
     with pytest.raises(DataError, match="up to 2 records by these pseudonyms"):
         run_on_spark(table, plan.replace(records_per_person=1), key=key)
     late = table.with_columns(born=pl.lit(date(9999, 12, 31)))
-    with pytest.raises(DataError, match="would leave the calendar"):
+    with pytest.raises(DataError, match="would fall outside the calendar"):
         run_on_spark(late.drop_nulls("person"), plan, key=key)

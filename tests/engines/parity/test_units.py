@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 from microveil import Confidential, Plan, PlanError
-from microveil.engines.spark.spark_engine import _check as check_on_spark
+from microveil.engines.spark.spark_table import refuse_units
 from tests.engines.parity.conftest import RunOn, run_in_memory
 
 RANDOM = np.random.default_rng(9)
@@ -45,5 +45,5 @@ def test_units_and_strata(run_elsewhere: RunOn) -> None:
 def test_spark_refuses_them_before_any_work(setting: str) -> None:
     roles = {"home": "identifier", "age": "confidential"}
     value: Any = "home" if setting == "unit" else ["home"]
-    with pytest.raises(PlanError, match="units and strata are not for Spark yet"):
-        check_on_spark(Plan(epsilon=1, attributes=roles, **{setting: value}))
+    with pytest.raises(PlanError, match="units and strata are not supported on Spark"):
+        refuse_units(Plan(epsilon=1, attributes=roles, **{setting: value}))

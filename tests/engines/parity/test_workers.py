@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from microveil.core.clusters import cluster_sizes, summarise
 from microveil.engines.spark.arrow import longs, unpack
-from microveil.engines.spark.ranking import Bounds, deal_ranges, rank
+from microveil.engines.spark.ranking import Bounds, deal_ranges, rank_range
 from microveil.engines.spark.workers import (
     Cut,
     join_pieces,
@@ -29,19 +29,19 @@ def test_ranges_are_cut_and_joined_into_the_clusters_of_the_whole(
     values: list[int], cuts: list[int], k: int, trim: float
 ) -> None:
     k = min(k, len(values))
-    units = np.sort(np.array(values))
-    keys = np.random.default_rng(0).permutation(len(units))
+    steps = np.sort(np.array(values))
+    keys = np.random.default_rng(0).permutation(len(steps))
     ranked = ranked_in_ranges(
-        units, keys, np.minimum(np.array(cuts, dtype=np.int64), len(units) - 1), k
+        steps, keys, np.minimum(np.array(cuts, dtype=np.int64), len(steps) - 1), k
     )
     lengths = np.zeros(len(cuts) + 1, dtype=np.int64)
     for one in ranked:
         lengths[one["part"][0].as_py()] = one["records"][0].as_py()
-    cut = Cut(np.cumsum(lengths) - lengths, k, len(units) // k - 1, trim)
+    cut = Cut(np.cumsum(lengths) - lengths, k, len(steps) // k - 1, trim)
     found = [*whole_clusters(ranked, cut), *join_pieces(pieces_of_clusters(ranked, cut), trim)]
     table = pa.Table.from_batches(found).sort_by("cluster").combine_chunks().to_batches()[0]
-    sizes = cluster_sizes(len(units), k)
-    expected = summarise(units, sizes, trim)
+    sizes = cluster_sizes(len(steps), k)
+    expected = summarise(steps, sizes, trim)
     assert longs(table["cluster"]).tolist() == list(range(len(sizes)))
     summary = numbers_of(table, trim)
     for field, values_there in vars(expected).items():
@@ -50,16 +50,16 @@ def test_ranges_are_cut_and_joined_into_the_clusters_of_the_whole(
     assert longs(table["after"])[:-1].tolist() == expected.smallest[1:].tolist()
     members, size = unpack(table["members"])
     assert size.tolist() == sizes.tolist()
-    assert np.sort(members).tolist() == list(range(len(units)))
+    assert np.sort(members).tolist() == list(range(len(steps)))
 
 
-def ranked_in_ranges(units: Integers, keys: Integers, at: Integers, k: int) -> list[pa.RecordBatch]:
+def ranked_in_ranges(steps: Integers, keys: Integers, at: Integers, k: int) -> list[pa.RecordBatch]:
     """Deal records into ranges that begin at some of them, and rank each range."""
-    bounds = Bounds(units[at], keys[at], secret=7)
-    order = np.lexsort((bounds.ties(bounds.keys), bounds.units))
-    bounds = Bounds(bounds.units[order], bounds.keys[order], bounds.secret)
-    shuffled = np.random.default_rng(1).permutation(len(units))
-    records = pa.record_batch({"units": units[shuffled], "key": keys[shuffled]})
+    bounds = Bounds(steps[at], keys[at], secret=7)
+    order = np.lexsort((bounds.ties(bounds.keys), bounds.steps))
+    bounds = Bounds(bounds.steps[order], bounds.keys[order], bounds.secret)
+    shuffled = np.random.default_rng(1).permutation(len(steps))
+    records = pa.record_batch({"steps": steps[shuffled], "key": keys[shuffled]})
     dealt = pa.Table.from_batches(deal_ranges([records[:7], records[7:]], bounds))
     parts = (dealt.filter(pc.equal(dealt["part"], part)) for part in range(len(at) + 1))
-    return [batch for part in parts for batch in rank(part.to_batches(), bounds, 2 * k)]
+    return [batch for part in parts for batch in rank_range(part.to_batches(), bounds, 2 * k)]

@@ -21,7 +21,7 @@ import pyspark
 from pyspark.sql import DataFrame, SparkSession
 
 from microveil import Confidential, Plan, protect
-from microveil.engines.spark import spark_engine as line
+from microveil.engines.spark import spark_table as line
 from microveil.engines.spark.scratch_files import SCRATCH, Scratch
 
 RECORDS = 180

@@ -22,6 +22,7 @@ from microveil import (
     explore,
     protect,
 )
+from microveil.show.words.exploration_words import recommendation_headline, recommendation_text
 
 RECORDS = 120
 _RANDOM = np.random.default_rng(2)
@@ -159,8 +160,8 @@ def test_a_class_must_not_be_a_confidential_category() -> None:
 
 
 def test_words_and_table_tell_of_categories(found: Exploration) -> None:
-    assert "of categories unchanged, " in found.headline
-    assert "Someone who takes a released category for the true one" in found.recommendation
+    assert "of categories unchanged, " in recommendation_headline(found)
+    assert "An attacker who takes a released category for" in recommendation_text(found)
     console = Console(file=StringIO(), width=80, color_system=None)
     console.print(found)
     lines = str(console.file.getvalue()).splitlines()  # type: ignore[attr-defined]

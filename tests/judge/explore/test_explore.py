@@ -1,7 +1,5 @@
 """The frontier over method, partition, k, ε and pooling, and the point that is recommended."""
 
-import subprocess
-import sys
 from collections.abc import Callable
 from dataclasses import replace
 from io import StringIO
@@ -29,7 +27,9 @@ from microveil.judge.explore import trials as measure
 from microveil.judge.explore.advice import advise
 from microveil.judge.explore.exploration import Limits, Measured, Point
 from microveil.show.charts.points import curves
+from microveil.show.words.exploration_words import recommendation_headline, recommendation_text
 from microveil.types import Reals
+from tests.conftest import Run, without_library
 
 RECORDS = 120
 _RANDOM = np.random.default_rng(3)
@@ -154,53 +154,57 @@ def test_the_rule_with_a_target() -> None:
         point(1.0, 0.3, 0.8, k=50),
         point(10.0, 0.001, 0.9),
     ]
-    found = advise(PLAN, points, Limits(), "'class'")
+    found = advise(PLAN, points, Limits(), "learning", "class")
     assert found.recommended is points[2]
-    assert found.headline == (
-        "iDP-CBLS, k = 25, not pooled, ε = 1: F-measure of 'class' 0.90 of 0.90, mean SSE 0.4, 5% "
-        "linked by the strongest attack"
+    assert recommendation_headline(found) == (
+        "iDP-CBLS, k = 25, not pooled, ε = 1: F-measure of 'class' 0.90 (original 0.90), mean "
+        "SSE 0.4, 5% of records linked by the strongest attack"
     )
-    assert "the smallest ε tried whose F-measure is within 2% of the original's" in (
-        found.recommendation
+    assert "the smallest ε tried that gives an F-measure within 2% of the original's" in (
+        recommendation_text(found)
     )
-    assert "the certificate gives a bound for this k" in found.recommendation
-    assert "hardly learned" not in found.recommendation
+    assert "the certificate gives a bound for this k" in recommendation_text(found)
+    assert "hardly learned" not in recommendation_text(found)
 
 
 def test_a_target_that_is_not_learned_from_the_original_is_called_so() -> None:
     found = replace(point(1.0, 0.1).found, f_measure=0.3, f_original=0.3)  # type: ignore[type-var]
     points = [replace(point(1.0, 0.1), found=found)]
-    recommendation = advise(PLAN, points, Limits(), "'class'").recommendation
-    assert "these classes are hardly learned from the original itself" in recommendation
+    recommendation = recommendation_text(advise(PLAN, points, Limits(), "learning", "class"))
+    assert "These classes are hardly learned even from the original" in recommendation
 
 
 def test_the_rule_without_a_target() -> None:
     # publishing only means has a mean SSE of 1/2 for two attributes, and a tenth of it is 0.05
     points = [point(0.1, 0.051), point(1.0, 0.05), point(1.0, 0.04, **OPTIMAL), point(10.0, 0.01)]
-    found = advise(PLAN, points, Limits(), None)
+    found = advise(PLAN, points, Limits(), "spread")
     assert found.recommended is points[2]
-    assert found.headline.startswith("iDP-CBLS, noise-optimal, not pooled, ε = 1: mean SSE 0.04")
-    assert "loses at most 10% of what publishing only the mean of each" in found.recommendation
-    assert "these have the least error. " in found.recommendation
-    assert "(level 1)" in found.recommendation
-    assert "(level 2), there is no bound" in found.recommendation
-    assert "as small as k = 3 records" in found.recommendation
+    assert recommendation_headline(found).startswith(
+        "iDP-CBLS, noise-optimal, not pooled, ε = 1: mean SSE 0.04"
+    )
+    assert "loses at most 10% of what publishing only the mean of each" in recommendation_text(
+        found
+    )
+    assert "these have the smallest error.\n" in recommendation_text(found)
+    assert "(level 1)" in recommendation_text(found)
+    assert "(level 2), there is no bound" in recommendation_text(found)
+    assert "as small as k = 3 records" in recommendation_text(found)
 
 
 def test_the_largest_epsilon_is_shown_if_none_is_good_enough() -> None:
     points = [point(10.0, 0.4), point(10.0, 0.3, k=25), point(0.1, 0.06)]
-    found = advise(PLAN, points, Limits(), None)
+    found = advise(PLAN, points, Limits(), "spread")
     assert found.recommended is points[1]
-    assert "No ε was tried at which masking loses at most 10%" in found.recommendation
+    assert "No ε tried loses at most 10%" in recommendation_text(found)
 
 
 def test_what_epsilon_covers_is_not_overstated_for_several_records_of_a_person() -> None:
     fixed: dict[str, Any] = {"k": 5}
     for settings in (fixed, OPTIMAL):
         points = [point(1.0, 0.01, records_per_person=2, **settings)]
-        found = advise(PLAN, points, Limits(), None)
-        assert "no two records of a person share a cluster (level 1)" in found.recommendation
-        assert "(level 2), there is no bound" in found.recommendation
+        found = advise(PLAN, points, Limits(), "spread")
+        assert "no two records of a person share a cluster (level 1)" in recommendation_text(found)
+        assert "(level 2), there is no bound" in recommendation_text(found)
 
 
 def test_the_plan_goes_through_toml_and_protects_the_table(learned: Exploration) -> None:
@@ -241,7 +245,7 @@ def test_re_clustering_leaves_no_partition_that_follows_the_data() -> None:
     assert set(found.to_frame()["trim"]) == {0.0, 0.1}
     assert found.plan is not None
     assert found.plan.guarantee == "re-clustered"
-    assert "re-clustered for the same k (level 2)" in found.recommendation
+    assert "re-clustered for the same k (level 2)" in recommendation_text(found)
     (curve,) = curves(found.points)
     assert curve.points == {
         k: min(p.expected for p in found.points if p.k == k and p.method == "iDP-CBLS" and
@@ -262,7 +266,7 @@ def test_without_a_plan_roles_are_proposed_and_the_target_is_dropped() -> None:
     assert found.plan.names("identifier") == ("name", "number")
     array = explore(TABLE.drop("class"), epsilons=[1.0], target=_CLASS, runs=1)
     assert array.to_frame().equals(found.to_frame())
-    assert "F-measure of the classes" in array.headline
+    assert "F-measure of the classes" in recommendation_headline(array)
 
 
 def test_missing_values(tmp_path: Path) -> None:
@@ -306,7 +310,7 @@ NEVER_BOTH = pl.DataFrame(
         (TABLE, {"target": ["x"] * RECORDS}, DataError, r"from 2 to 50 classes, found 1;"),
         (TABLE, {"target": "name"}, DataError, r"from 2 to 50 classes, found 120;"),
         (TABLE, {"target": [0, 1]}, DataError, r"one class for each of the 120"),
-        (TABLE.select("name"), {}, DataError, r"the table: no column holds what could"),
+        (TABLE.select("name"), {}, DataError, r"the table: no column can be protected"),
         (
             TABLE.select("name"),
             {"plan": PLAN},
@@ -343,7 +347,7 @@ def test_the_terminal_shows_the_best_points_the_charts_and_the_recommendation(
     learned: Exploration,
 ) -> None:
     text = printed(learned)
-    assert learned.headline.split(":")[0] in text
+    assert recommendation_headline(learned).split(":")[0] in text
     frontier, risk_map = text.split("Rows linked by the most successful attack")
     assert "● ε = 0.01  ▲ ε = 10" in frontier
     (line,) = (line for line in frontier.splitlines() if "noise-    noise-" in line)
@@ -373,10 +377,10 @@ def test_the_curves_hold_the_errors(learned: Exploration) -> None:
 
 
 def test_points_without_error_are_left_out_of_the_charts() -> None:
-    found = advise(PLAN, [replace(point(1.0, 0.0), expected=0.0)], Limits(), None)
+    found = advise(PLAN, [replace(point(1.0, 0.0), expected=0.0)], Limits(), "spread")
     assert found.recommended is not None
-    assert printed(found).count("nothing has any error") == 2
-    assert found.to_svg().count("Nothing has any error") == 2
+    assert printed(found).count("no plan has any error") == 2
+    assert found.to_svg().count("No plan has any error") == 2
 
 
 def test_the_svg_shows_every_point_and_the_recommendation(learned: Exploration) -> None:
@@ -386,30 +390,24 @@ def test_the_svg_shows_every_point_and_the_recommendation(learned: Exploration) 
     assert drawn.count("point") == 2 * (5 + 3) + 2 * (2 + 6) + 1  # and a ring
     assert "limit 10%" in ["".join(text.itertext()) for text in root.iter(f"{SVG}text")]
     letters = "".join("".join(text.itertext()) for text in root.iter(f"{SVG}text"))
-    recommended = f"Recommended: {learned.headline}"  # in lines, so without its spaces
-    assert "".join(recommended.split()) in "".join(letters.split())
-    assert learned.headline in root.attrib["aria-label"]
-
-
-def test_without_the_extra_the_svg_says_what_to_install(tmp_path: Path) -> None:
-    TABLE.write_csv(tmp_path / "in.csv")
-    script = (
-        "import sys; sys.modules['vl_convert'] = None\n"
-        "from microveil.cli.commands import main; main()"
+    recommended = (
+        f"Recommended: {recommendation_headline(learned)}"  # in lines, so without its spaces
     )
-    command = ["explore", "in.csv", "--runs", "1", "--epsilon", "1"]
+    assert "".join(recommended.split()) in "".join(letters.split())
+    assert recommendation_headline(learned) in root.attrib["aria-label"]
 
-    def explored(*more: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(  # noqa: S603
-            [sys.executable, "-c", script, *command, *more],
-            cwd=tmp_path, capture_output=True, text=True, check=False,
-        )  # fmt: skip
 
-    refused = explored("--svg", "chart.svg")
-    assert refused.returncode == 1
-    assert "this needs vl_convert" in refused.stderr
-    assert 'pip install "microveil[report]"' in refused.stderr
-    assert "Recommended" in explored().stdout
+def test_without_the_extra_the_svg_says_what_to_install(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    TABLE.write_csv("in.csv")
+    for library in ("vl_convert", "altair"):
+        without_library(library, monkeypatch)
+        code, _, err = run("explore in.csv --runs 1 --epsilon 1 --svg chart.svg")
+        assert code == 1
+        assert f"this needs {library}" in err
+        assert 'pip install "microveil[report]"' in err
+    assert "Recommended" in run("explore in.csv --runs 1 --epsilon 1")[1]
 
 
 @pytest.mark.usefixtures("quick")

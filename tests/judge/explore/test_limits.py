@@ -14,6 +14,7 @@ from rich.console import Console
 from microveil import Exploration, Group, Plan, explore, protect
 from microveil.judge.explore.advice import advise
 from microveil.judge.explore.exploration import Limits, Measured, Point
+from microveil.show.words.exploration_words import recommendation_headline, recommendation_text
 
 RECORDS = 150
 _RANDOM = np.random.default_rng(7)
@@ -59,15 +60,15 @@ def test_by_default_a_tenth_of_the_rows_is_linked_at_most_and_values_are_exchang
     alone = found.to_frame().filter(anonymity=0).group_by("epsilon").agg(pl.min("measured"))
     lost = {epsilon: 3 * error for epsilon, error in alone.iter_rows()}  # of three attributes
     assert lost[2.0] <= 0.1 < lost[0.1]
-    assert f"than 1 in {point.anonymity} (level 3)" in found.recommendation
-    assert "leaving aside pooling by average, which the plan does not ask" in found.recommendation
+    assert f"probability at most 1/{point.anonymity} (level 3)" in recommendation_text(found)
+    assert "leaving aside pooling by average, which the plan" in recommendation_text(found)
 
 
 def test_averages_of_less_error_are_recommended_where_the_plan_averages() -> None:
     averaged = explored(PLAN.replace(anonymity=10, pooling="average"))
     assert averaged.plan is not None
     assert averaged.plan.pooling == "average"
-    assert "leaving aside pooling by exchange" in averaged.recommendation
+    assert "leaving aside pooling by exchange" in recommendation_text(averaged)
 
 
 def test_a_lower_limit_of_linkage_leads_to_a_larger_anonymity(found: Exploration) -> None:
@@ -75,7 +76,7 @@ def test_a_lower_limit_of_linkage_leads_to_a_larger_anonymity(found: Exploration
     assert set(less.to_frame()["anonymity"]) == {0, 5, 10, 25, 34, 68}  # 1/34 is below 0.03
     assert recommended(less)[1].linkage <= 0.03
     assert recommended(less)[0].anonymity > recommended(found)[0].anonymity
-    assert "at most 3% was asked for" in less.recommendation
+    assert "the limit is 3%" in recommendation_text(less)
 
 
 def test_a_least_anonymity_is_tried_and_kept_to() -> None:
@@ -89,10 +90,10 @@ def test_the_plan_s_own_anonymity_is_tried_too() -> None:
 
 
 def test_without_limits_what_links_every_row_may_be_recommended(found: Exploration) -> None:
-    free = advise(PLAN, found.points, Limits(max_linkage=1.0), None)
+    free = advise(PLAN, found.points, Limits(max_linkage=1.0), "spread")
     assert recommended(free)[1].linkage > 0.5
-    assert "not pooled" in free.headline
-    assert "level 3" not in free.recommendation
+    assert "not pooled" in recommendation_headline(free)
+    assert "level 3" not in recommendation_text(free)
 
 
 def test_where_nothing_keeps_to_the_limits_nothing_is_recommended() -> None:
@@ -101,19 +102,19 @@ def test_where_nothing_keeps_to_the_limits_nothing_is_recommended() -> None:
     assert nothing.plan is None
     pooled = [p for p in nothing.points if p.found and p.found.linkage <= 0.1]
     nearest = min(pooled, key=lambda p: p.found.mean_sse if p.found else 0.0)
-    assert nothing.headline == "Nothing that was measured keeps to the limits"
-    assert f"Nearest is iDP-CBLS, noise-optimal, {nearest.pooled}, ε = 2: " in (
-        nothing.recommendation
+    assert recommendation_headline(nothing) == "No measured plan keeps to the limits"
+    assert f"The nearest is iDP-CBLS, noise-optimal, {nearest.pooled}, ε = 2: " in (
+        recommendation_text(nothing)
     )
     assert nearest.found is not None
-    error = f"mean SSE {nearest.found.mean_sse:.2g}"
-    assert f"it breaks them by {error} above 1e-09. Loosen a limit" in nothing.recommendation
+    error = f"max_error ({nearest.found.mean_sse:.2g}, limit 1e-09)"
+    assert f"it breaks {error}. Loosen a limit" in recommendation_text(nothing)
     console = Console(file=StringIO(), width=80, color_system=None)
     console.print(nothing)
     printed = str(console.file.getvalue())  # type: ignore[attr-defined]
     assert "Nothing recommended\n" in printed
     assert not re.search(r"\[[●▲■]\]", printed)
-    assert "Nothing that was measured keeps to the limits" in nothing.to_svg()
+    assert "No measured plan keeps to the limits" in nothing.to_svg()
 
 
 def test_what_breaks_fewer_limits_by_less_is_nearest() -> None:
@@ -127,19 +128,20 @@ def test_what_breaks_fewer_limits_by_less_is_nearest() -> None:
         measured(0.04, 0.05, 20),  # error by 4
         measured(0.03, 0.09, 15),  # error by 3
     ]
-    said = advise(PLAN, points, Limits(max_error=0.01, min_anonymity=5), None).recommendation
+    limits = Limits(max_error=0.01, min_anonymity=5)
+    said = recommendation_text(advise(PLAN, points, limits, "spread"))
     assert "exchange 15" in said
-    assert "it breaks them by mean SSE 0.03 above 0.01." in said
-    two = advise(PLAN, points[:2], Limits(max_error=0.01, min_anonymity=5), None).recommendation
-    assert "breaks them by linkage 11.0% above 10.0% and mean SSE 0.02 above 0.01." in two
-    three = advise(PLAN, points[:1], Limits(max_error=0.01, min_anonymity=5), None).recommendation
-    assert "mean SSE 0.02 above 0.01 and anonymity 0 below 5." in three
+    assert "it breaks max_error (0.03, limit 0.01)." in said
+    two = recommendation_text(advise(PLAN, points[:2], limits, "spread"))
+    assert "it breaks max_linkage (11.0%, limit 10.0%) and max_error (0.02, limit 0.01)." in two
+    three = recommendation_text(advise(PLAN, points[:1], limits, "spread"))
+    assert "max_error (0.02, limit 0.01) and min_anonymity (0, limit 5)." in three
 
 
 def test_more_anonymity_than_records_is_met_by_nothing() -> None:
     nothing = explored(min_anonymity=RECORDS + 1)
     assert nothing.plan is None
-    assert f"anonymity 0 below {RECORDS + 1}" in nothing.recommendation
+    assert f"min_anonymity (0, limit {RECORDS + 1})" in recommendation_text(nothing)
 
 
 def test_the_groups_of_the_plan_stay() -> None:
@@ -151,8 +153,9 @@ def test_the_groups_of_the_plan_stay() -> None:
     assert recommended(grouped)[0].anonymity == 10
     labels = {point.pooled for point in grouped.points if point.pooled}
     assert labels == {f"{kind} {n}" for kind in ("exchange", "average") for n in ("10–12", "12–25")}
-    assert "by the attributes of one group with a better chance than 1 in 10" in (
-        grouped.recommendation
+    assert (
+        "knows the attributes of one group picks a person's row with probability at most 1/10"
+        in (recommendation_text(grouped))
     )
     release = protect(TABLE, Plan.from_toml(grouped.plan.to_toml()), seed=1)
     assert release.certificate.levels[2].has("groups-apart")
@@ -199,10 +202,10 @@ def test_the_command_writes_no_plan_that_breaks_a_limit(
     command = "explore in.csv --epsilon 2 --runs 1 --max-error 1e-9"
     code, out, err = run(f"{command} -o plan.toml --svg map.svg")
     assert code == 1
-    assert err == (
-        "error: Nothing that was measured keeps to the limits, so plan.toml was not written\n"
+    assert err.startswith(
+        "error: no measured plan keeps to the limits, so plan.toml was not written; loosen"
     )
-    assert "Nearest is iDP-CBLS" in " ".join(out.split())
+    assert "The nearest is iDP-CBLS" in " ".join(out.split())
     assert sorted(path.name for path in Path().iterdir()) == ["in.csv"]
     assert run(f"{command} --quiet --svg map.svg")[0] == 0  # a map of what was tried is wanted
     assert Path("map.svg").exists()

@@ -10,10 +10,10 @@ import pytest
 
 from microveil import Confidential, Plan, explore, protect
 from microveil.core.choices import Missing
-from microveil.engines import memory
+from microveil.engines import local
 from microveil.formats import TableMeta
 from microveil.judge.explore import trials as measure
-from microveil.judge.explore.repeated import RepeatedEngine
+from microveil.judge.explore.repeated import repeated_table
 from microveil.release import choose_k
 from microveil.release.choose_k import resolve_and_choose
 from microveil.release.protect import run_resolved
@@ -54,16 +54,16 @@ def test_plans_are_resolved_and_columns_sorted_looked_at_and_clustered_jointly_o
 ) -> None:
     calls, count = counted
     count(choose_k, "resolve")
-    count(memory, "_rank")
-    count(memory.MemoryEngine, "_look")
-    count(memory, "cluster_points")
+    count(local, "_rank")
+    count(local.LocalTable, "look")
+    count(local, "cluster_points")
     found = explore(TABLE, PLAN, epsilons=[0.1, 1.0], runs=2)
     of_one = 3 * 5 + 3 + 1 + 2 * 3  # clusters of k, noise-optimal, without clusters, pooled
     assert len(found.points) == 2 * of_one
     assert calls == {
         "resolve": 2 * of_one,
         "_rank": 2,
-        "_look": 2,
+        "look": 2,
         "cluster_points": 3 * 2,  # three numbers of records, two runs
     }
 
@@ -87,11 +87,11 @@ def test_an_engine_for_many_plans_releases_what_protect_does(missing: Missing) -
     plan = Plan(epsilon=1.0, missing=missing, attributes=attributes)
     plans = [plan.replace(epsilon=e, k=k) for e in (0.5, 5.0) for k in (3, 20)]
     plans.append(Plan.recommended(epsilon=1.0, missing=missing, attributes=attributes))
-    engine, store = RepeatedEngine(table), LocalStore(TableMeta())
-    resolved = [resolve_and_choose(one, engine) for one in plans]
+    opened, store = repeated_table(table), LocalStore(TableMeta())
+    resolved = [resolve_and_choose(one, opened) for one in plans]
     for seed in (1, 2):
         for one in (*resolved, resolved[0]):
-            again = run_resolved(one, engine, store, seed=seed)
+            again = run_resolved(one, opened, store, seed=seed)
             expected = protect(table, one.plan, seed=seed)
             assert again.data.equals(expected.data)
             assert again.detail.clusters.equals(expected.detail.clusters)

@@ -14,8 +14,9 @@ from microveil.core.choices import GuaranteeName, MethodName
 from microveil.core.clusters import ClusterSummary
 from microveil.core.mask import publish_centroids
 from microveil.core.methods import METHODS
-from microveil.core.noise import WordSource, add_discrete_laplace
-from microveil.engines.memory import MemoryEngine
+from microveil.core.noise import add_discrete_laplace
+from microveil.core.random_words import WordSource
+from microveil.engines.memory import memory_table
 from microveil.lab.audit.distinguishers import _clopper_pearson
 from microveil.lab.audit.number_targets import Mechanism, NumericTarget
 from microveil.lab.audit.released import pinned
@@ -166,8 +167,8 @@ def test_the_informed_attacker_by_hand() -> None:
     # pinned to [4, 20]; the first one's to [0, 5] and the last one's to [11, 40], by the domain.
     values = [1.0, 2, 4, 5, 7, 11, 20, 21, 30]
     plan = Plan(epsilon=1, k=3, attributes={"x": Confidential(lower=0, upper=40)})
-    engine = MemoryEngine(pl.DataFrame({"x": values}))
-    (target,) = open_targets(engine, resolve(plan, engine))
+    table = memory_table(pl.DataFrame({"x": values}))
+    (target,) = open_targets(table, resolve(plan, table))
     assert isinstance(target, NumericTarget)
     result = pinned(target, np.array([2.0, 8.0, 25.0]))
     deviation = np.std(values)

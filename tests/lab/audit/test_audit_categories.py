@@ -17,8 +17,8 @@ from microveil.core.attribute import CategoryKind, CategorySettings
 from microveil.core.categories import CategorySummary, leaders, representatives
 from microveil.core.choices import GuaranteeName, MethodName
 from microveil.core.methods import GUARANTEES
-from microveil.core.noise import WordSource
-from microveil.engines.memory import MemoryEngine
+from microveil.core.random_words import WordSource
+from microveil.engines.memory import memory_table
 from microveil.lab.audit.audit_words import audit_in_words
 from microveil.lab.audit.category_targets import (
     _MOST_CATEGORIES,
@@ -40,8 +40,8 @@ Probabilities = list[float]
 
 
 def open_case(table: pl.DataFrame, plan: Plan) -> tuple[AnyTarget, ...]:
-    engine = MemoryEngine(table)
-    return open_targets(engine, resolve(plan, engine))
+    opened = memory_table(table)
+    return open_targets(opened, resolve(plan, opened))
 
 
 def open_letters(codes: list[int], plan: Plan) -> CategoryTarget:

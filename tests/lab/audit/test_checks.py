@@ -11,8 +11,8 @@ from scipy import stats
 
 from microveil import Confidential, Plan
 from microveil.core.mask import publish_centroids
-from microveil.core.noise import SeededWords
-from microveil.engines.memory import MemoryEngine
+from microveil.core.random_words import SeededWords
+from microveil.engines.memory import memory_table
 from microveil.lab.audit.checks import CHECKS, Flaw, Observed, check_releases
 from microveil.lab.audit.distinguishers import lower_bound, most_provable
 from microveil.lab.audit.models import CategoryModel, NumericModel, fingerprints
@@ -28,10 +28,10 @@ RANDOM = np.random.default_rng(7)
 
 
 def open_any(values: list[float] | list[str], **settings: Any) -> AnyTarget:  # noqa: ANN401
-    engine = MemoryEngine(pl.DataFrame({"x": values}))
+    table = memory_table(pl.DataFrame({"x": values}))
     given: dict[str, Any] = {"epsilon": 1.0, "attributes": {"x": DOMAIN}, **settings}
     plan = Plan(**given)
-    return open_targets(engine, resolve(plan, engine))[0]
+    return open_targets(table, resolve(plan, table))[0]
 
 
 def open_target(values: list[float], **settings: Any) -> NumericTarget:  # noqa: ANN401
@@ -100,7 +100,7 @@ def test_probabilities_of_published_values_add_up_and_are_those_drawn(
     attribute = Confidential(lower=ends[0], upper=ends[1])
     target = open_target([48, 50, 50, 51], k=3, method="DP-UM", attributes={"x": attribute})
     units = 2**40 // 128 if ends == (0, 100) else 2**40 // 8
-    centroid = target.settings.grid.to_units(np.array([50.3]))
+    centroid = target.settings.grid.to_steps(np.array([50.3]))
     model = NumericModel(target.settings, centroid, np.array([scale * units]), (0, 1), False)
     only, values = np.array([0]), np.arange(ends[0], ends[1] + 1.0)
     probabilities = np.exp(model.log_likelihood(values[:, np.newaxis], only)[:, 0])

@@ -17,9 +17,10 @@ from microveil.core.attribute import AttributeSettings, CategorySettings, Numeri
 from microveil.core.categories import CategorySummary
 from microveil.core.clusters import ClusterSummary
 from microveil.core.mask import Masked, mask_clusters
-from microveil.core.noise import SeededWords, Words, WordSource, add_discrete_laplace
+from microveil.core.noise import add_discrete_laplace
 from microveil.core.partition import cut
-from microveil.engines import memory, strata
+from microveil.core.random_words import SeededWords, Words, WordSource
+from microveil.engines import local, strata
 from microveil.lab.audit.audit_words import FLAWS, audit_in_words
 from microveil.lab.audit.checks import Flaw
 from microveil.release import protect
@@ -65,11 +66,11 @@ Plant = Callable[[Patch], None]
 
 
 def fixed_seed(patch: Patch) -> None:
-    patch.setattr(memory, "open_words", lambda _, purpose: SeededWords(1, purpose))
+    patch.setattr(local, "open_words", lambda _, purpose: SeededWords(1, purpose))
 
 
 def one_stream_for_all(patch: Patch) -> None:
-    patch.setattr(memory, "open_words", lambda seed, _: SeededWords(seed, "all attributes"))
+    patch.setattr(local, "open_words", lambda seed, _: SeededWords(seed, "all attributes"))
 
 
 def constant_words(patch: Patch) -> None:
@@ -77,11 +78,11 @@ def constant_words(patch: Patch) -> None:
         def words(self, count: int) -> Words:
             return np.full(count, 0x9E3779B97F4A7C15, dtype=np.uint64)
 
-    patch.setattr(memory, "open_words", lambda *_: Constant())
+    patch.setattr(local, "open_words", lambda *_: Constant())
 
 
 def entropy_of_16_bits(patch: Patch) -> None:
-    patch.setattr(memory, "open_words", lambda seed, purpose: SeededWords(seed % 2**16, purpose))
+    patch.setattr(local, "open_words", lambda seed, purpose: SeededWords(seed % 2**16, purpose))
 
 
 def no_noise(patch: Patch) -> None:

@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 from microveil import Confidential, DataError, Plan, PlanError, benchmark
-from microveil.attacks.registry import ATTACKS
+from microveil.attacks.attack_rows import ATTACKS
 from microveil.lab.benchmark import run_candidates
 from microveil.lab.benchmark.benchmark_data import Data, open_data
 from microveil.lab.benchmark.jobs import BENCHMARK_COLUMNS, BenchmarkJob, subject_of

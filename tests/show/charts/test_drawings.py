@@ -13,7 +13,7 @@ from microveil.plan.sample import people, people_plan
 from microveil.show.charts.distributions import bars, histogram
 from microveil.show.charts.overviews import amounts, heat_map, spans
 from microveil.show.charts.render import to_svg
-from microveil.show.report.shapes import correlations, shapes, widths
+from microveil.show.shapes import correlation_matrices, shapes, widths
 from tests.show.report.hostile import KINDS, NAMES
 
 
@@ -103,7 +103,7 @@ def test_correlations_and_widths_agree_with_the_evaluation() -> None:
     release = protect(table, people_plan(), seed=1)
     found = evaluate(table, release)
     pair = pair_tables(table, release.data, release.detail, release.plan)
-    names, before, after = correlations(pair)
+    names, before, after = correlation_matrices(pair)
     i, j = names.index("age"), names.index("hours")
     change = found.value("utility.pearson", "age × hours")
     assert after[i, j] - before[i, j] == pytest.approx(change)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from rich.console import Console
 
 from microveil.show.charts import text_charts as terminal
-from microveil.show.charts.frontier_chart import frontier, frontier_and_beside
+from microveil.show.charts.frontier_chart import draw_frontier, frontier_and_beside
 from microveil.show.charts.palette import CURVES
 from microveil.show.charts.render import to_svg
 from microveil.show.charts.series import Curve, names_beside, places, ticks
@@ -28,13 +28,13 @@ WORDS: dict[str, Any] = {"across": "k", "up": "mean SSE"}
 
 
 def drawn(curves: list[Curve], **given: Any) -> dict[str, Any]:  # noqa: ANN401
-    spec: dict[str, Any] = frontier(curves, **WORDS, description="Errors", **given).to_dict()
+    spec: dict[str, Any] = draw_frontier(curves, **WORDS, description="Errors", **given).to_dict()
     return spec
 
 
 def printed(curves: list[Curve]) -> str:
     console = Console(file=StringIO(), width=100, color_system=None)
-    console.print(terminal.frontier(curves, **WORDS))
+    console.print(terminal.frontier_text(curves, **WORDS))
     return str(console.file.getvalue())  # type: ignore[attr-defined]
 
 
@@ -95,11 +95,11 @@ def test_curves_may_have_nothing_but_what_stands_beside() -> None:
 
 def test_without_any_error_the_chart_says_so() -> None:
     nothing = [Curve("ε = 1", {})]
-    assert "Nothing has any error." in str(drawn(nothing))
-    assert "Nothing has any error." in to_svg(
+    assert "No plan has any error." in str(drawn(nothing))
+    assert "No plan has any error." in to_svg(
         frontier_and_beside(nothing, **WORDS, description="Errors")
     )
-    assert "nothing has any error" in printed(nothing)
+    assert "no plan has any error" in printed(nothing)
 
 
 @pytest.mark.parametrize("curves", [ALONE, BESIDE])

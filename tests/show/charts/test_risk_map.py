@@ -10,21 +10,21 @@ from rich.console import Console
 
 from microveil.show.charts import text_charts as terminal
 from microveil.show.charts.render import to_svg
-from microveil.show.charts.risk_map import risk_map
-from microveil.show.charts.series import Place
+from microveil.show.charts.risk_map import draw_risk_map
+from microveil.show.charts.series import PlacedRelease
 
 SVG = "{http://www.w3.org/2000/svg}"
-ALONE = Place("noise-optimal, ε = 1", "not pooled", 0.002, 1.0, "ε = 1")
+ALONE = PlacedRelease("noise-optimal, ε = 1", "not pooled", 0.002, 1.0, "ε = 1")
 POOLED = [
-    Place(f"exchange {k}, ε = 1", "exchange", error, linkage, "ε = 1", joined=True)
+    PlacedRelease(f"exchange {k}, ε = 1", "exchange", error, linkage, "ε = 1", joined=True)
     for k, error, linkage in ((5, 0.04, 0.15), (10, 0.06, 0.07), (25, 0.09, 0.02))
 ]
-OTHER = Place("exchange 5, ε = 0.1", "exchange", 0.05, 0.08, "ε = 0.1", joined=True)
+OTHER = PlacedRelease("exchange 5, ε = 0.1", "exchange", 0.05, 0.08, "ε = 0.1", joined=True)
 PLACES = [ALONE, *POOLED, OTHER]
 
 
-def svg_of(places: list[Place], **settings: Any) -> ElementTree.Element:  # noqa: ANN401
-    chart = risk_map(places, limit=0.1, description="A map", **settings)
+def svg_of(places: list[PlacedRelease], **settings: Any) -> ElementTree.Element:  # noqa: ANN401
+    chart = draw_risk_map(places, limit=0.1, description="A map", **settings)
     return ElementTree.fromstring(to_svg(chart.properties(width=500)))  # noqa: S314 - our own
 
 
@@ -36,9 +36,11 @@ def roles(root: ElementTree.Element) -> list[str | None]:
     return [element.attrib.get("aria-roledescription") for element in root.iter()]
 
 
-def printed(places: list[Place], *, limit: float = 0.1, chosen: Place | None = None) -> list[str]:
+def printed(
+    places: list[PlacedRelease], *, limit: float = 0.1, chosen: PlacedRelease | None = None
+) -> list[str]:
     console = Console(file=StringIO(), width=80, color_system=None)
-    console.print(terminal.risk_map(places, limit=limit, chosen=chosen))
+    console.print(terminal.risk_map_text(places, limit=limit, chosen=chosen))
     return str(console.file.getvalue()).splitlines()  # type: ignore[attr-defined]
 
 
@@ -51,7 +53,7 @@ def test_every_release_is_a_point_and_the_limit_a_line_that_says_what_it_is() ->
 
 
 def test_without_series_a_family_has_one_entry_in_the_legend() -> None:
-    places = [Place("a", "exchange", 0.1, 0.1), Place("b", "average", 0.2, 0.1)]
+    places = [PlacedRelease("a", "exchange", 0.1, 0.1), PlacedRelease("b", "average", 0.2, 0.1)]
     assert texts(svg_of(places)).count("exchange") == 1
     assert printed(places)[1] == "● exchange  ▲ average  "
 
@@ -72,15 +74,15 @@ def test_all_names_are_written_or_only_that_of_the_one_chosen() -> None:
 
 @pytest.mark.parametrize("linkage", [0.0, 1.0])
 def test_one_release_at_the_ends_of_the_axis(linkage: float) -> None:
-    only = Place("only", "exchange", 0.1, linkage)
+    only = PlacedRelease("only", "exchange", 0.1, linkage)
     assert roles(svg_of([only, only], chosen=only)).count("point") == 3
     marked = [line for line in printed([only, only], chosen=only) if "[●]" in line]
     assert marked == [f"{linkage:6.0%} ┤ [●]●"]  # and the other one is beside it
 
 
 def test_nothing_to_draw() -> None:
-    assert "Nothing has any error." in texts(svg_of([]))
-    assert printed([]) == ["No map: nothing has any error."]
+    assert "No plan has any error." in texts(svg_of([]))
+    assert printed([]) == ["No map: no plan has any error."]
 
 
 def test_the_terminal_marks_every_release_the_chosen_one_and_the_limit() -> None:
@@ -103,15 +105,15 @@ def test_the_line_of_a_limit_is_between_the_shares_around_it() -> None:
 
 
 def test_releases_that_share_a_place_are_all_seen() -> None:
-    same = [Place(f"{i}", "exchange", 0.5, 0.05) for i in range(8)]
-    other = Place("far", "exchange", 0.01, 0.05)
+    same = [PlacedRelease(f"{i}", "exchange", 0.5, 0.05) for i in range(8)]
+    other = PlacedRelease("far", "exchange", 0.01, 0.05)
     lines = printed([other, *same], chosen=same[3])
     assert "".join(lines[3:]).count("●") == 9
     assert "".join(lines).count("[●]●●●●●●●") == 1
 
 
 def test_labels_of_the_axis_do_not_run_into_each_other() -> None:
-    lines = printed([Place("a", "x", 0.0051, 0.5), Place("b", "x", 0.0149, 0.5)])
+    lines = printed([PlacedRelease("a", "x", 0.0051, 0.5), PlacedRelease("b", "x", 0.0149, 0.5)])
     labels = lines[-1].split()
     assert labels[0] == "0.005"
     assert all(label in {"0.005", "0.006", "0.007", "0.008", "0.009", "0.01", "0.02"}
@@ -120,10 +122,10 @@ def test_labels_of_the_axis_do_not_run_into_each_other() -> None:
 
 def test_hostile_names() -> None:
     name = '</text><script>alert("&")</script>[bold]{datum.error}'
-    hostile = Place(name, name, 0.1, 0.1, f"{name}!")
+    hostile = PlacedRelease(name, name, 0.1, 0.1, f"{name}!")
     root = svg_of([hostile, ALONE], chosen=hostile)
     assert not list(root.iter(f"{SVG}script"))
     assert "[bold]" in "".join(printed([hostile], chosen=hostile))
-    spec = risk_map([hostile], limit=0.1, description="A map").to_dict()
+    spec = draw_risk_map([hostile], limit=0.1, description="A map").to_dict()
     fields = json.dumps([layer["encoding"] for layer in spec["layer"]])
     assert "script" not in fields.replace(json.dumps(name), "").replace(json.dumps(f"{name}!"), "")

@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from microveil.show.charts.histograms import (
-    MOST_BARS,
     MOST_BINS,
+    MOST_DRAWN,
     Shares,
     bin_edges,
     shares_of_categories,
@@ -88,6 +88,6 @@ def test_rare_categories_are_put_together(ordered: bool) -> None:
     shares = shares_of_categories("a", labels, codes, codes[:1], ordered=ordered)
     assert shares.labels[0] == "kind 49"
     assert shares.labels[-1] == "… 30 more categories"
-    assert len(shares.labels) == MOST_BARS + 1
+    assert len(shares.labels) == MOST_DRAWN + 1
     assert sum(shares.before) == pytest.approx(1)
     assert shares.after[-1] == 1

@@ -13,12 +13,12 @@ from numpy.typing import NDArray
 from microveil.core.kernels.compiled import compiled
 from microveil.types import Integers, Reals
 
-Weights = NDArray[np.float32]
+Odds = NDArray[np.float32]
 
 
 @compiled()
 def score(
-    odds: Weights, places: Integers, labels: Integers, candidates: NDArray[Any], out: Weights
+    odds: Odds, places: Integers, labels: Integers, candidates: NDArray[Any], out: Odds
 ) -> None:
     """Add the log-odds of one attribute to the score of every person and candidate row."""
     for i in range(len(candidates)):
@@ -29,7 +29,7 @@ def score(
 
 @compiled()
 def match_softly(
-    scores: Weights, candidates: NDArray[Any], rows: int, rounds: int, everybody: bool
+    scores: Odds, candidates: NDArray[Any], rows: int, rounds: int, everybody: bool
 ) -> None:
     """Turn scores into chances of matches: a person has one row, a row one person at most."""
     people, width = candidates.shape
@@ -56,7 +56,7 @@ def match_softly(
 
 
 @compiled(fastmath={"reassoc", "contract"})
-def match_all_softly(scores: Weights, rounds: int, everybody: bool) -> None:
+def match_all_softly(scores: Odds, rounds: int, everybody: bool) -> None:
     """Do as `match_softly` does where every person may be given any row, in this order."""
     people, rows = scores.shape
     for i in range(people):
@@ -84,7 +84,7 @@ def match_all_softly(scores: Weights, rounds: int, everybody: bool) -> None:
 
 @compiled()
 def learn(
-    chances: Weights, places: Integers, labels: Integers, candidates: NDArray[Any], counts: Reals
+    chances: Odds, places: Integers, labels: Integers, candidates: NDArray[Any], counts: Reals
 ) -> None:
     """Count by place and masked value of one attribute who has been matched with what."""
     for i in range(len(candidates)):
@@ -94,9 +94,7 @@ def learn(
 
 
 @compiled()
-def assign(
-    candidates: Integers, values: Weights, rows: int, step: float, outside: float
-) -> Integers:
+def assign(candidates: Integers, values: Odds, rows: int, step: float, outside: float) -> Integers:
     """Give people rows one to one by auction; −1 to those who give up.
 
     Everybody bids for the best of their candidate rows at current prices (Bertsekas 1979), and

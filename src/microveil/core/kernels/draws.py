@@ -8,7 +8,7 @@ ones behind: the outcome does not depend on how the words were cut into arrays.
 import numpy as np
 
 from microveil.core.kernels.compiled import compiled
-from microveil.core.noise import Words
+from microveil.core.random_words import Words
 from microveil.types import Integers
 
 OUT_OF_WORDS = -1
@@ -75,7 +75,7 @@ def _magnitude(scale, words, at):  # type: ignore[no-untyped-def]  # noqa: ANN00
 
 
 @compiled()
-def add_discrete_laplace(
+def draw_laplace(
     centroids: Integers,
     scales: Integers,
     masked: Integers,
@@ -146,7 +146,7 @@ def _flip_in_random_order(scores, numerator, denominator, options, words, at):  
 
 
 @compiled()
-def permute_and_flip(
+def draw_choices(
     scores: Integers, numerator: int, denominator: int, chosen: Integers, words: Words, first: int
 ) -> tuple[int, int]:
     """Choose for clusters from position `first` on; return the next position and words used."""
@@ -175,7 +175,7 @@ def _keep_or_replace(code, categories, numerator, denominator, words, at):  # ty
 
 
 @compiled()
-def randomised_response(
+def draw_responses(
     codes: Integers,
     categories: int,
     numerator: int,

@@ -114,7 +114,7 @@ def _take_cluster(columns, record, distance, place, count, total, heap):  # type
 
 
 @_compiled
-def mdav(columns: Reals, k: int) -> Integers:
+def label_by_mdav(columns: Reals, k: int) -> Integers:
     """Label the records, k or more of them, by cluster; the columns are used up.
 
     The total of the remaining records is kept by subtraction and added up afresh each time their

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from microveil.core.kernels.compiled import compiled
 from microveil.core.kernels.draws import OUT_OF_WORDS, below
-from microveil.core.noise import Words
+from microveil.core.random_words import Words
 from microveil.types import Integers, Reals
 
 _compiled = compiled()
@@ -44,7 +44,9 @@ def shuffle(order: Integers, ends: Integers, words: Words, first: int) -> tuple[
 
 
 @_compiled
-def means(values: Reals, present: NDArray[np.bool_], order: Integers, ends: Integers) -> Reals:
+def means_of_clusters(
+    values: Reals, present: NDArray[np.bool_], order: Integers, ends: Integers
+) -> Reals:
     """Mean of the values present in each cluster, NaN where most are missing.
 
     Values are added in ascending order, so that how a mean is rounded tells nothing of theirs.
@@ -94,7 +96,7 @@ def _most_frequent(codes, words, at):  # type: ignore[no-untyped-def]  # noqa: A
 
 
 @_compiled
-def choose(
+def choose_codes(
     codes: Integers,
     present: NDArray[np.bool_],
     order: Integers,

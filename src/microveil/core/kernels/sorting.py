@@ -11,14 +11,14 @@ from numpy.typing import NDArray
 
 from microveil.core.kernels.compiled import compiled
 from microveil.core.kernels.draws import OUT_OF_WORDS, below
-from microveil.core.noise import Words
+from microveil.core.random_words import Words
 from microveil.types import Integers, Reals
 
 _DIGIT_BITS = 11  # 2,048 places to write to in turn: about what caches and page tables hold
 
 
 @compiled()
-def look(values: Reals, lower: float, upper: float) -> tuple[int, int, int, float, float]:
+def look_through(values: Reals, lower: float, upper: float) -> tuple[int, int, int, float, float]:
     """Count values that are not finite, not whole, outside; find the smallest and largest."""
     not_finite = fractional = outside = 0
     smallest, largest = np.inf, -np.inf
@@ -33,20 +33,20 @@ def look(values: Reals, lower: float, upper: float) -> tuple[int, int, int, floa
 
 
 @compiled()
-def to_units(values: Reals, step: float, origin: float) -> Integers:
+def to_steps(values: Reals, step: float, origin: float) -> Integers:
     """Round values to multiples of a power of two."""
-    units = np.empty(len(values), np.int64)
+    steps = np.empty(len(values), np.int64)
     for i in range(len(values)):
-        units[i] = np.int64(np.rint((values[i] - origin) / step))
-    return units
+        steps[i] = np.int64(np.rint((values[i] - origin) / step))
+    return steps
 
 
 @compiled()
-def _width(units, low):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
+def _width(steps, low):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
     """Return how many trailing bits all distances from the lowest lack, and how many they need."""
     seen = np.int64(0)
-    for unit in units:
-        seen |= unit - low
+    for position in steps:
+        seen |= position - low
     shift = 0
     while seen and not (seen >> shift) & 1:
         shift += 1
@@ -57,21 +57,21 @@ def _width(units, low):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
 
 
 @compiled()
-def rank(units: Integers, order: NDArray[Any], spare: NDArray[Any]) -> Integers:
+def sort_steps(steps: Integers, order: NDArray[Any], spare: NDArray[Any]) -> Integers:
     """Sort by least significant digits first; fill `order` and return the values ascending.
 
-    `order` and `spare` are of one integer type, as long as `units`. Equal values keep their order.
+    `order` and `spare` are of one integer type, as long as `steps`. Equal values keep their order.
     """
-    n = len(units)
-    low = units.min()
-    shift, bits = _width(units, low)
+    n = len(steps)
+    low = steps.min()
+    shift, bits = _width(steps, low)
     passes = max(1, (bits + _DIGIT_BITS - 1) // _DIGIT_BITS)
     digit = (bits + passes - 1) // passes
     mask = (np.int64(1) << digit) - 1
     counts = np.zeros((passes, mask + 1), np.int64)
     keys, moved = np.empty(n, np.int64), np.empty(n, np.int64)
     for i in range(n):
-        key = (units[i] - low) >> shift
+        key = (steps[i] - low) >> shift
         keys[i], order[i] = key, i
         for p in range(passes):
             counts[p, (key >> (p * digit)) & mask] += 1

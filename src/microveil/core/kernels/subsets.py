@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from microveil.core.kernels.compiled import compiled
 from microveil.types import Reals
 
-Places = NDArray[np.int32]
-Words = NDArray[np.uint64]
+RowPlaces = NDArray[np.int32]
+KeyBits = NDArray[np.uint64]
 
 _BITS = 64
 _KEYS = 6  # those whose subsets fill a word
@@ -22,8 +22,8 @@ _WITHOUT = np.array(
 
 @compiled()
 def refine(
-    rows: Places, ends: Places, codes: Places, values: int, found: Words, subset: int
-) -> tuple[Places, Places]:
+    rows: RowPlaces, ends: RowPlaces, codes: RowPlaces, values: int, found: KeyBits, subset: int
+) -> tuple[RowPlaces, RowPlaces]:
     """Cut groups of combinations by one more key, and note whose records are alone.
 
     The first `len(found)` combinations are those of one record. What is alone is left out of the
@@ -64,7 +64,7 @@ def refine(
 
 
 @compiled()
-def add_minimal(found: Words, keys: int, weights: Reals, score: Reals, shares: Reals) -> None:
+def add_minimal(found: KeyBits, keys: int, weights: Reals, score: Reals, shares: Reals) -> None:
     """Add the weight of each minimal subset to its record's score and to the keys in it."""
     for row in range(len(found)):
         here = found[row]
@@ -81,7 +81,7 @@ def add_minimal(found: Words, keys: int, weights: Reals, score: Reals, shares: R
 
 
 @compiled()
-def _enlarged(here: Words, word: int, key: int) -> np.uint64:
+def _enlarged(here: KeyBits, word: int, key: int) -> np.uint64:
     """Find in a word the subsets that others become by one more key."""
     if key < _KEYS:
         return np.uint64((here[word] & _WITHOUT[key]) << np.uint64(1 << key))

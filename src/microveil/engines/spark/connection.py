@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 CONNECT = "sc://"
 """How the address of a Spark Connect server begins."""
 
-PATIENCE = 10.0
+CONNECT_PATIENCE = 10.0
 """Seconds to wait for such a server."""
 
 _JAVA = (
@@ -34,7 +34,7 @@ _ON_ONE_MACHINE = {
 """Let Python workers keep memory for their next task instead of giving it back to the system."""
 
 
-def read_parquet(spark: "SparkSession", path: str) -> "DataFrame":
+def read_with_spark(spark: "SparkSession", path: str) -> "DataFrame":
     """Open a Parquet table."""
     try:
         table = spark.read.parquet(path)
@@ -88,7 +88,7 @@ def _connect(address: str) -> "SparkSession":
 
     try:
         channel = DefaultChannelBuilder(address).toChannel()
-        grpc.channel_ready_future(channel).result(timeout=PATIENCE)
+        grpc.channel_ready_future(channel).result(timeout=CONNECT_PATIENCE)
         channel.close()
         return SparkSession.builder.remote(address).getOrCreate()
     except (PySparkException, grpc.FutureTimeoutError, grpc.RpcError):

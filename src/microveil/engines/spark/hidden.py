@@ -14,14 +14,14 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own custom
 
 from microveil.engines.base import Column
-from microveil.engines.dtypes import shifted
-from microveil.engines.memory import each_text, leaves_the_calendar, no_person
+from microveil.engines.dtypes import each_text, shifted
+from microveil.engines.refusals import leaves_the_calendar, no_person
 from microveil.engines.spark import join
 from microveil.engines.spark.arrow import Batches
 from microveil.engines.spark.tasks import map_batches
 
 
-class Shift(NamedTuple):
+class Moving(NamedTuple):
     """How dates move: with whom, by how many days, and what their type can hold."""
 
     person: str
@@ -34,14 +34,14 @@ class Hiding:
     """What becomes of identifiers and dates, by the places of their columns."""
 
     pseudonyms: dict[str, Callable[[str], str]] = field(default_factory=dict)
-    shifts: dict[str, Shift] = field(default_factory=dict)
+    moving: dict[str, Moving] = field(default_factory=dict)
 
     def hide(self, batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
         """Put pseudonyms and moved dates in the place of what there was."""
         columns = dict(zip(batch.schema.names, batch.columns, strict=True))
         for place, pseudonym in self.pseudonyms.items():
             columns[place] = each_text(_texts(batch[place]), pseudonym, pl.String()).to_arrow()
-        for place, shift in self.shifts.items():
+        for place, shift in self.moving.items():
             columns[place] = moved(batch, place, shift)[0].to_arrow()
         arrays = [columns[name].cast(schema.field(name).type) for name in batch.schema.names]
         return pa.RecordBatch.from_arrays(arrays, schema=schema)
@@ -51,26 +51,26 @@ def deal_hidden(
     batches: Batches, hiding: Hiding, schema: pa.Schema, buckets: int
 ) -> Iterator[pa.RecordBatch]:
     """Deal whole records, of which no identifier is left."""
-    nothing = not hiding.pseudonyms and not hiding.shifts
+    nothing = not hiding.pseudonyms and not hiding.moving
     hidden = batches if nothing else (hiding.hide(batch, schema) for batch in batches)
     yield from join.deal_records(hidden, schema=schema, buckets=buckets)
 
 
-def moved(batch: pa.RecordBatch, place: str, shift: Shift) -> tuple[pl.Series, int]:
+def moved(batch: pa.RecordBatch, place: str, shift: Moving) -> tuple[pl.Series, int]:
     """Move dates with their people; count those that leave what their type can hold."""
     days = each_text(_texts(batch[shift.person]), shift.days, pl.Int64())
     return shifted(pl.Series(batch[place]), days, shift.column)
 
 
 def most_records(values: DataFrame) -> int:
-    """Count the records of whoever has most of them; the driver learns that number only."""
+    """Count the records of the person with most of them; the driver learns only that number."""
     (name,) = values.columns
     sizes = values.where(F.col(name).isNotNull()).groupBy(name).count()
     return int(sizes.agg(F.max("count")).collect()[0][0] or 0)
 
 
-def check_shift(records: DataFrame, place: str, shift: Shift, names: tuple[str, str]) -> None:
-    """Refuse dates of nobody, and those that would leave the calendar."""
+def check_moving(records: DataFrame, place: str, shift: Moving, names: tuple[str, str]) -> None:
+    """Refuse dates without a person, and dates that would leave the calendar."""
     nobody = F.col(shift.person).isNull() & F.col(place).isNotNull()
     unknown = int(records.agg(F.count_if(nobody)).collect()[0][0])
     if unknown:

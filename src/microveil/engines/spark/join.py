@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from microveil.core.attribute import Category
 from microveil.core.linear_rules import System
-from microveil.engines.memory import MemoryEngine
+from microveil.engines.memory import memory_table
 from microveil.engines.spark.arrow import (
     AT_ONCE,
     Batches,
@@ -27,13 +27,13 @@ from microveil.engines.spark.arrow import (
     unpack_all,
 )
 from microveil.engines.spark.failures import packed
-from microveil.engines.spark.rule_tasks import keep_rules
+from microveil.engines.spark.rule_tasks import keep_rules_of_batch
 from microveil.engines.spark.workers import unpacked_clusters
 from microveil.errors import DataError
 from microveil.plan.roles import Derived
 from microveil.types import Integers, Reals
 
-DEALT = pa.schema(
+DEALT_COLUMNS = pa.schema(
     [
         pa.field("bucket", pa.int32()),
         pa.field("column", pa.string()),
@@ -43,7 +43,7 @@ DEALT = pa.schema(
 )
 """Keys of some records of a bucket and their values in one column, or in all columns as Arrow."""
 
-RECORDS = ""
+WHOLE_RECORDS = ""
 """The name under which whole records are dealt."""
 
 
@@ -79,7 +79,7 @@ def deal_records(batches: Batches, schema: pa.Schema, buckets: int) -> Iterator[
             dealt.slice(end - size, size).serialize().to_pybytes()
             for end, size in zip(ends, sizes, strict=True)
         ]
-        yield _dealt(RECORDS, keys[order], sizes, pa.array(parts, pa.binary()))
+        yield _dealt(WHOLE_RECORDS, keys[order], sizes, pa.array(parts, pa.binary()))
 
 
 def _deal(keys: Integers, values: Reals, column: str, buckets: int) -> pa.RecordBatch:
@@ -94,7 +94,7 @@ def _by_bucket(keys: Integers, buckets: int) -> tuple[Integers, Integers]:
 
 def _dealt(column: str, keys: Integers, sizes: Integers, values: pa.BinaryArray) -> pa.RecordBatch:
     dealt = batch_of(
-        DEALT,
+        DEALT_COLUMNS,
         bucket=np.arange(len(sizes)),
         column=[column] * len(sizes),
         keys=pack(keys, sizes),
@@ -135,7 +135,7 @@ def assemble(batches: Batches, assembly: Assembly) -> Iterator[pa.RecordBatch]:
     }
     released = batch_of(assembly.released, **wanted)
     if assembly.systems:
-        released = keep_rules(released, assembly.names, assembly.systems)
+        released = keep_rules_of_batch(released, assembly.names, assembly.systems)
     yield derive(released, assembly.names, assembly.derived) if assembly.derived else released
 
 
@@ -179,9 +179,9 @@ def _bucket(batches: Batches, schema: pa.Schema) -> _Bucket | None:
         for row in range(batch.num_rows):
             one = batch.slice(row, 1)
             dealt.setdefault(one["column"][0].as_py(), []).append(one)
-    if RECORDS not in dealt:
+    if WHOLE_RECORDS not in dealt:
         return None
-    buffers = (one["values"][0].as_buffer() for one in dealt[RECORDS])
+    buffers = (one["values"][0].as_buffer() for one in dealt[WHOLE_RECORDS])
     records = pa.concat_batches([pa.ipc.read_record_batch(b, schema) for b in buffers])
     records = records.take(pa.array(_order(longs(records["key"]))))
     return _Bucket(dict(zip(records.schema.names, records.columns, strict=True)), dealt)
@@ -234,8 +234,8 @@ def _derived(inputs: pa.Table, name: str, derived: Derived) -> tuple[pa.Array, i
         parts = [_by_memory(part, name, derived)[0] for part in (inputs[:half], inputs[half:])]
         if not pl.Series(whole).equals(pl.Series(pa.concat_arrays(parts))):
             raise DataError(
-                "its expression depends on other records, and on Spark that can be by AVG, SUM, "
-                "MIN, MAX and COUNT of a column of numbers only; change it, or protect the table "
+                "its expression depends on other records; on Spark only AVG, SUM, MIN, MAX and "
+                "COUNT of a numeric column may do so; change it, or protect the table "
                 "in memory",
                 attribute=name,
                 setting="expression",
@@ -244,6 +244,6 @@ def _derived(inputs: pa.Table, name: str, derived: Derived) -> tuple[pa.Array, i
 
 
 def _by_memory(inputs: pa.Table, name: str, derived: Derived) -> tuple[pa.Array, int]:
-    engine = MemoryEngine(inputs)
+    engine = memory_table(inputs).engine()
     undefined = engine.derive_one(name, derived)
-    return engine.finish([name]).data[name].combine_chunks(), undefined
+    return engine.finish([name], {}).data[name].combine_chunks(), undefined

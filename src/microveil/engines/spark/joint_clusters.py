@@ -1,6 +1,6 @@
 """What pools masked values on Spark's workers: blocks of neighbours, joint clusters within each.
 
-A record comes as its key, its values `u0`, `u1`, … in grid units or codes, and its masked values
+A record comes as its key, its values `u0`, `u1`, … in grid steps or codes, and its masked values
 `m0`, `m1`, …, both in the order of the pool's attributes and null where there is none.
 """
 
@@ -14,18 +14,16 @@ from numpy.typing import NDArray
 from microveil.core.attribute import CategorySettings
 from microveil.core.blocks import BlockTree
 from microveil.core.joint import Scaling, cluster_points, placed_by
-from microveil.core.mask import publish
-from microveil.core.noise import WordSource, open_words
 from microveil.core.pooling import (
     JointClusters,
     Pool,
-    average_categories,
-    average_numbers,
-    clusters_of,
+    average,
+    collect_clusters,
     exchange,
     holds_the_same,
 )
-from microveil.engines.memory import pooled_wrongly
+from microveil.core.random_words import WordSource, open_words
+from microveil.engines.refusals import pooled_wrongly
 from microveil.engines.spark.arrow import (
     AT_ONCE,
     Batches,
@@ -53,7 +51,7 @@ def _columns(attributes: int) -> list[str]:
 
 COUNTED = pa.schema(fields(pa.int32(), "block") + fields(pa.int64(), "records"))
 
-DEALT = pa.schema(fields(pa.int32(), "block") + fields(pa.binary(), "keys", "values"))
+DEALT_BLOCKS = pa.schema(fields(pa.int32(), "block") + fields(pa.binary(), "keys", "values"))
 """Some records of a block: their keys, and all else of one after another, packed."""
 
 
@@ -73,12 +71,12 @@ def pooled_schema(attributes: int) -> pa.Schema:
 
 
 def placed_by_columns(pool: Pool) -> list[str]:
-    """Name the columns that decide who are neighbours: masked values, or those in grid units."""
+    """Name the columns that decide who are neighbours: masked values, or those in grid steps."""
     kind = "m" if pool.follows_masked_values else "u"
     return [f"{kind}{number}" for number in range(len(pool.attributes))]
 
 
-class Space(NamedTuple):
+class PoolSpace(NamedTuple):
     """The space in which the records of a pool are neighbours."""
 
     pool: Pool
@@ -94,7 +92,7 @@ class Space(NamedTuple):
         return np.hstack(columns)
 
 
-def count_blocks(batches: Batches, space: Space, tree: BlockTree) -> Iterator[pa.RecordBatch]:
+def count_blocks(batches: Batches, space: PoolSpace, tree: BlockTree) -> Iterator[pa.RecordBatch]:
     """Count the records of each block."""
     for batch in gathered(batches, AT_ONCE):
         counts = np.bincount(_leaf_of(batch, space, tree))
@@ -103,7 +101,7 @@ def count_blocks(batches: Batches, space: Space, tree: BlockTree) -> Iterator[pa
 
 
 def deal_blocks(
-    batches: Batches, space: Space, tree: BlockTree, label: Integers
+    batches: Batches, space: PoolSpace, tree: BlockTree, label: Integers
 ) -> Iterator[pa.RecordBatch]:
     """Deal records into blocks."""
     names = _columns(len(space.pool.attributes))
@@ -111,7 +109,7 @@ def deal_blocks(
         order, sizes = in_groups(label[_leaf_of(batch, space, tree)], int(label.max()) + 1)
         values = np.column_stack([_with_nan(batch, name) for name in names])[order]
         dealt = batch_of(
-            DEALT,
+            DEALT_BLOCKS,
             block=np.arange(len(sizes)),
             keys=pack(longs(batch["key"])[order], sizes),
             values=pack(values.ravel(), sizes * len(names)),
@@ -119,13 +117,13 @@ def deal_blocks(
         yield dealt.filter(pa.array(sizes > 0))
 
 
-def _leaf_of(records: pa.RecordBatch, space: Space, tree: BlockTree) -> Integers:
+def _leaf_of(records: pa.RecordBatch, space: PoolSpace, tree: BlockTree) -> Integers:
     keys = longs(records["key"]).view(np.uint64)  # random, and their leading bits used
     chance = (keys & np.uint64(2**32 - 1)).astype(np.float64) / 2**32
     return tree.leaf_of(space.points(records), chance)
 
 
-def pool_block(batches: Batches, space: Space, seed: int | None) -> Iterator[pa.RecordBatch]:
+def pool_block(batches: Batches, space: PoolSpace, seed: int | None) -> Iterator[pa.RecordBatch]:
     """Pool the masked values of one block's records, which all arrive here."""
     dealt = [batch for batch in batches if batch.num_rows]
     if not dealt:
@@ -142,13 +140,15 @@ def pool_block(batches: Batches, space: Space, seed: int | None) -> Iterator[pa.
         yield batch_of(schema, problem=[packed(error)])
 
 
-def _pooled(records: pa.RecordBatch, block: int, space: Space, seed: int | None) -> pa.RecordBatch:
+def _pooled(
+    records: pa.RecordBatch, block: int, space: PoolSpace, seed: int | None
+) -> pa.RecordBatch:
     pool = space.pool
     name = f"{', '.join(pool.names)}, block {block}"
     label, parts = cluster_points(
         space.points(records), pool.anonymity, open_words(seed, f"joint {name}")
     )
-    clusters = clusters_of(label)
+    clusters = collect_clusters(label)
     if clusters.smallest < pool.anonymity:
         raise pooled_wrongly(pool.names, f"a joint cluster has {clusters.smallest} records")
     words = open_words(seed, f"pooling {name}")
@@ -187,13 +187,10 @@ def _averaged(
     for number, attribute in enumerate(pool.attributes):
         name = f"m{number}"
         values, present = _values(records, name)
-        if isinstance(attribute, CategorySettings):
-            codes = values.astype(np.int64)
-            ordinal = attribute.kind == "ordinal"
-            chosen = average_categories(codes, clusters, present, words, ordinal=ordinal)
-            means = np.where(chosen < 0, np.nan, chosen.astype(np.float64))
-        else:
-            means = publish(average_numbers(values, clusters, present), attribute)
+        categories = isinstance(attribute, CategorySettings)
+        values = values.astype(np.int64) if categories else values
+        means = average(attribute, values, clusters, present, words)
+        means = np.where(means < 0, np.nan, means) if categories else means
         pooled[name] = clusters.spread(means)
     return pooled
 

@@ -7,7 +7,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own custom
 
 from microveil.core.linear_rules import ROUNDING, Rule, System
-from microveil.engines.memory import MemoryEngine
+from microveil.engines.memory import memory_table
 from microveil.engines.spark.arrow import batch_of
 
 
@@ -33,7 +33,7 @@ def _broken(rule: Rule, number: Callable[[str], Column]) -> Column:
     return broken & ~F.isnan(total)  # which for Spark is larger than all numbers
 
 
-def keep_rules(
+def keep_rules_of_batch(
     batch: pa.RecordBatch, names: dict[str, str], systems: Sequence[System]
 ) -> pa.RecordBatch:
     """Change masked values of some records so that rules are kept, by the memory engine.
@@ -43,8 +43,9 @@ def keep_rules(
     columns = dict(zip(batch.schema.names, batch.columns, strict=True))
     places = {name: place for place, name in names.items()}
     for system in systems:
-        engine = MemoryEngine(pa.table({name: columns[places[name]] for name in system.names}))
-        engine.keep_rules(system)
-        kept = engine.finish(system.names).data
+        values = pa.table({name: columns[places[name]] for name in system.names})
+        engine = memory_table(values).engine()
+        engine.keep_rules((), [system])
+        kept = engine.finish(system.names, {}).data
         columns |= {places[name]: kept[name].combine_chunks() for name in system.names}
     return batch_of(batch.schema, **columns)

@@ -26,7 +26,7 @@ SCRATCH_VARIABLE = "MICROVEIL_SCRATCH"
 _PATIENCE = 60.0  # seconds to wait for another process that writes the same release
 
 
-class Files(Protocol):
+class FileSystem(Protocol):
     """The file system that holds a path."""
 
     def whole(self, path: str) -> str:
@@ -59,7 +59,7 @@ def is_connected(spark: SparkSession) -> bool:
     return ".connect." in type(spark).__module__
 
 
-def files_of(spark: SparkSession, path: str) -> Files:
+def file_system_of(spark: SparkSession, path: str) -> FileSystem:
     """Open the file system that holds a path."""
     if is_connected(spark):
         return SharedFiles(path)
@@ -83,7 +83,7 @@ def _starts_here(spark: SparkSession) -> bool:
 
 
 @contextmanager
-def locked(files: Files, path: str) -> Iterator[None]:
+def locked_place(files: FileSystem, path: str) -> Iterator[None]:
     """Keep other processes waiting that name the same path, by a file that is there meanwhile.
 
     These file systems are Hadoop's and Arrow's, which have no locks.
@@ -109,7 +109,10 @@ def check_shared(spark: SparkSession, directory: str) -> None:
     """
     if not is_connected(spark):
         return
-    files, path = files_of(spark, directory), f"{directory}/microveil-{secrets.token_hex(4)}.txt"
+    files, path = (
+        file_system_of(spark, directory),
+        f"{directory}/microveil-{secrets.token_hex(4)}.txt",
+    )
     try:
         files.write_text(path, path)
         seen = [row.value for row in spark.read.text(path).collect()]
@@ -153,7 +156,7 @@ class Scratch:
             )
         self._spark = spark
         self.path = f"{place_of_scratch(spark)}/{name_of_scratch()}"
-        self._files = files_of(spark, self.path)
+        self._files = file_system_of(spark, self.path)
         self._files.make_private(self.path)
         try:
             check_shared(spark, self.path)

@@ -34,8 +34,8 @@ class SharedFiles:
             )
         except (pa.ArrowException, OSError):
             raise FileError(
-                f"{path}: this machine cannot reach it, and with Spark Connect it must: name a "
-                "directory on a file system that pyarrow.fs opens here"
+                f"{path}: not reachable from this machine, which Spark Connect requires; choose a "
+                "directory on a file system that pyarrow.fs can open here"
             ) from None
         self._beside = _HERE if self._local else _directory(address)
         self._inside = "" if self._local else _directory(inside)

@@ -8,8 +8,7 @@ sample where they are pooled.
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property, partial, reduce
-from threading import Lock
+from functools import partial, reduce
 from typing import Any, Literal, Protocol
 
 import numpy as np
@@ -25,36 +24,25 @@ from microveil.core.attribute import AttributeSettings, CategorySettings, Numeri
 from microveil.core.blocks import BlockTree, grow
 from microveil.core.isotonic import across_ranges
 from microveil.core.joint import Scaling
-from microveil.core.linear_rules import Rule, System
+from microveil.core.linear_rules import KeptRule, Rule, System
 from microveil.core.mask import mask_singly, total_losses
-from microveil.core.noise import SystemWords, open_words
 from microveil.core.pooling import Pool
-from microveil.engines.base import Pooled, Released
+from microveil.core.random_words import SystemWords
+from microveil.engines.base import Pooled, Released, Shift
 from microveil.engines.beside import Beside
-from microveil.engines.detail_rows import cluster_rows, losses_of
-from microveil.engines.memory import no_finite_result, no_pseudonym, pooled_wrongly
-from microveil.engines.spark import derived, hidden, join, ranking, workers
+from microveil.engines.detail_rows import cluster_rows, loss_row
+from microveil.engines.refusals import no_finite_result, no_pseudonym, pooled_wrongly
+from microveil.engines.spark import derivations, hidden, join, spark_table, workers
 from microveil.engines.spark import joint_clusters as pooling
 from microveil.engines.spark import rule_tasks as rules_on_spark
 from microveil.engines.spark.arrow import Batches
 from microveil.engines.spark.beside_spark import BesideOnSpark, fingerprint, told_by
 from microveil.engines.spark.failures import unpacked
-from microveil.engines.spark.scratch_files import Scratch
-from microveil.engines.spark.spark_table import SparkTable
-from microveil.engines.spark.tasks import Task, Work, map_batches, map_groups
-from microveil.errors import PlanError
+from microveil.engines.spark.spark_table import StagedTable, stage_copy
+from microveil.engines.spark.tasks import BatchTask, Work, map_batches, map_groups
 from microveil.plan.plan import Plan
 from microveil.plan.roles import Derived
 from microveil.types import Integers, Reals
-
-VALUES_PER_TASK = 2**22
-"""A worker holds about so many values of eight bytes at a time, and works on copies of them."""
-
-RECORDS_PER_RANGE = 2**16
-"""Ranges that are cut each by itself have about so many records or more."""
-
-SAMPLED_PER_RANGE = 400
-"""Records of a sample for each range of ranks: ranges are of about equal length."""
 
 SAMPLED_PER_BLOCK = 200
 """Records of a sample for each block that records are parted into."""
@@ -64,41 +52,25 @@ _FILLED = 0.8  # blocks of a sample's cuts are of about so much of the largest s
 _SEEDED_BLOCK = 1024
 
 
-class SparkEngine(SparkTable):
-    """A Spark table whose attributes can be masked."""
+class SparkEngine:
+    """Masks a Spark table."""
 
-    def __init__(self, frame: DataFrame, plan: Plan, seed: int | None) -> None:
-        _check(plan)
-        open_words(seed, "")
-        super().__init__(frame, plan, Scratch(frame.sparkSession), seed)
-        self._seed, self._plan = seed, plan
+    def __init__(self, staged: StagedTable) -> None:
+        self._staged, self._places, self._scratch = staged, staged.places, staged.scratch
+        self._plan, self._seed = staged.plan, staged.seed
         self._masked: dict[str, AttributeSettings] = {}
         self._dealt: dict[str, DataFrame] = {}
         self._present: dict[str, int] = {}
-        self._joint: dict[str, DataFrame] = {}
+        self._pools = 0
         self._described: dict[str, DataFrame] = {}
         self._derived: dict[str, Derived] = {}
         self._hiding = hidden.Hiding()
         self._systems: list[System] = []
-        self._sampling = Lock()
 
     @property
     def threads(self) -> int:
         """How many attributes may be masked at once: a few, so that Spark need not wait for us."""
         return _AT_ONCE
-
-    def expected_errors(self, attribute: NumericSettings, ks: Sequence[int]) -> Reals:
-        """Return the expected squared error with clusters of each k, summed over ranges of ranks.
-
-        Each range is cut by itself, so its last cluster takes a remainder of its own.
-        """
-        place = self.places[attribute.name]
-        ranked = self._rank(attribute, place, self._ranges_of(attribute))
-        work = partial(workers.errors_by_k, settings=attribute, ks=list(ks))
-        found = map_batches(ranked.select("units"), work, workers.ERRORS).collect()
-        self._scratch.delete(f"{place}/ranked")
-        errors: Reals = np.sum([row.errors for row in found], axis=0)
-        return errors
 
     def pool(self, pool: Pool, seed: int | None) -> Pooled:
         """Pool masked values: records are parted into blocks, and pooled within each of them.
@@ -107,9 +79,9 @@ class SparkEngine(SparkTable):
         clusters are formed, and permutations drawn, by the one task that has a block, in files that
         are written once.
         """
-        number = len(self._joint)
+        number, self._pools = self._pools, self._pools + 1
         gathered = self._gather(pool, f"pool{number}/gathered")
-        space = pooling.Space(pool, _scalings(gathered, pool))
+        space = pooling.PoolSpace(pool, _scalings(gathered, pool))
         tree = self._tree(gathered, space)
         count = partial(pooling.count_blocks, space=space, tree=tree)
         found = map_batches(gathered, count, pooling.COUNTED).groupBy("block").sum("records")
@@ -118,49 +90,52 @@ class SparkEngine(SparkTable):
             np.array([counts.get(leaf, 0) for leaf in range(tree.leaves)]), pool.anonymity
         )
         deal = partial(pooling.deal_blocks, space=space, tree=tree, label=label)
-        dealt = map_batches(gathered, deal, pooling.DEALT)
+        dealt = map_batches(gathered, deal, pooling.DEALT_BLOCKS)
         blocks = dealt.repartitionById(int(label.max()) + 1, "block")
         work = partial(pooling.pool_block, space=space, seed=seed)
         schema = pooling.pooled_schema(len(pool.attributes))
         pooled = self._scratch.write(map_batches(blocks, work, schema), f"pool{number}/pooled")
         self._scratch.delete(f"pool{number}/gathered")
-        self._joint[", ".join(pool.names)] = pooled.select("key", "block", "joint")
-        return self._take_pooled(pooled, pool)
+        parts, smallest = self._take_pooled(pooled, pool)
+        numbers = self._staged.table.select("key", F.col("id").alias("record"))
+        joint = numbers.join(pooled.select("key", "block", "joint"), "key").drop("key")
+        return Pooled(parts, smallest, {", ".join(pool.names): joint})
 
     def _gather(self, pool: Pool, name: str) -> DataFrame:
         """Bring the values of a pool's attributes and their masked values to their records."""
-        units = [
-            self.unit_of(attribute).cast("double").alias(f"u{number}")
+        steps = [
+            self._staged.step_of(attribute).cast("double").alias(f"u{number}")
             for number, attribute in enumerate(pool.attributes)
         ]
-        records = self.table.select("key", *units)
-        places = {self.places[a.name]: f"m{number}" for number, a in enumerate(pool.attributes)}
+        records = self._staged.table.select("key", *steps)
+        places = {self._places[a.name]: f"m{number}" for number, a in enumerate(pool.attributes)}
         schema = to_arrow_schema(records.schema)
         deal = partial(join.deal_records, schema=schema, buckets=self._buckets)
         masked = [self._dealt[place] for place in places]
-        dealt = reduce(DataFrame.union, masked, map_batches(records, deal, join.DEALT))
+        dealt = reduce(DataFrame.union, masked, map_batches(records, deal, join.DEALT_COLUMNS))
         found = pooling.gathered_schema(len(pool.attributes))
         work = partial(join.gather, records=schema, masked=places, schema=found)
         buckets = dealt.repartitionById(self._buckets, "bucket")
         return self._scratch.write(map_batches(buckets, work, found), name)
 
-    def _tree(self, gathered: DataFrame, space: pooling.Space) -> BlockTree:
+    def _tree(self, gathered: DataFrame, space: pooling.PoolSpace) -> BlockTree:
         """Find cuts on a sample that part all records into blocks that a worker can hold.
 
         Where a block is more than MDAV can take, the worker cuts it as the memory engine cuts all.
         """
         few = gathered.limit(1).toArrow().combine_chunks().to_batches()[0]
         width = space.points(few).shape[1]
+        records = self._staged.records
         held = 2 * len(space.pool.attributes) + width  # values of a record
-        most = max(VALUES_PER_TASK // held, 2 * space.pool.anonymity)
-        parts = math.ceil(self.records / (most * _FILLED)) if self.records > most else 1
+        most = max(spark_table.VALUES_PER_TASK // held, 2 * space.pool.anonymity)
+        parts = math.ceil(records / (most * _FILLED)) if records > most else 1
         if parts == 1:
             return grow(np.zeros((0, width)), 1)
-        share = min(1.0, SAMPLED_PER_BLOCK * parts / self.records)
+        share = min(1.0, SAMPLED_PER_BLOCK * parts / records)
         sample = gathered.sample(fraction=share, seed=self._seed).toArrow().combine_chunks()
         return grow(space.points(sample.to_batches()[0]), parts)
 
-    def _take_pooled(self, pooled: DataFrame, pool: Pool) -> Pooled:
+    def _take_pooled(self, pooled: DataFrame, pool: Pool) -> tuple[int, int | None]:
         """Check what was pooled, and let it take the place of what was masked."""
         masked = [f"m{number}" for number in range(len(pool.attributes))]
         found = _one(
@@ -179,54 +154,53 @@ class SparkEngine(SparkTable):
                 raise pooled_wrongly(pool.names, f"the release is {smallest}-anonymous")
         for name, attribute in zip(masked, pool.attributes, strict=True):
             exact = pool.pooling == "average" or found[name] == attribute.records
-            if found["records"] != self.records or not exact:
+            if found["records"] != self._staged.records or not exact:
                 raise _not_once(attribute)
             self._present[attribute.name] = found[name]
-            del self._dealt[self.places[attribute.name]]
-        places = {m: self.places[a.name] for m, a in zip(masked, pool.attributes, strict=True)}
+            del self._dealt[self._places[attribute.name]]
+        places = {m: self._places[a.name] for m, a in zip(masked, pool.attributes, strict=True)}
         deal = partial(join.deal_values, places=places, buckets=self._buckets)
         values = pooled.select("key", *masked)
-        self._dealt[", ".join(places.values())] = map_batches(values, deal, join.DEALT)
-        return Pooled(int(found["parts"]), smallest)
+        self._dealt[", ".join(places.values())] = map_batches(values, deal, join.DEALT_COLUMNS)
+        return int(found["parts"]), smallest
 
-    def pseudonymise(self, attribute: str, pseudonym: Callable[[str], str]) -> int:
-        """Replace every value by its pseudonym when records are dealt; count as memory does."""
-        if self.holds(attribute) not in ("text", "whole numbers"):
-            raise no_pseudonym(attribute)
-        place = self.places[attribute]
-        self._hiding.pseudonyms[place] = pseudonym
-        return hidden.most_records(self.table.select(place))
+    def hide(
+        self, pseudonyms: Mapping[str, Callable[[str], str]], shifts: Mapping[str, Shift]
+    ) -> dict[str, int]:
+        """Hide people when records are dealt, after checking that this is possible."""
+        staged, most = self._staged, {}
+        for name, pseudonym in pseudonyms.items():
+            if staged.holds(name) not in ("text", "whole numbers"):
+                raise no_pseudonym(name)
+            place = staged.places[name]
+            self._hiding.pseudonyms[place] = pseudonym
+            most[name] = hidden.most_records(staged.table.select(place))
+        for name, shift in shifts.items():
+            place, person = staged.places[name], staged.places[shift.person]
+            moving = hidden.Moving(person, shift.days, staged.columns[name])
+            hidden.check_moving(staged.table, place, moving, (name, shift.person))
+            self._hiding.moving[place] = moving
+        return most
 
-    def shift(self, attribute: str, person: str, days: Callable[[str], int]) -> None:
-        """Move dates with their people when records are dealt, once it is known that they can."""
-        place = self.places[attribute]
-        shift = hidden.Shift(self.places[person], days, self.columns[attribute])
-        hidden.check_shift(self.table, place, shift, (attribute, person))
-        self._hiding.shifts[place] = shift
+    def keep_rules(
+        self, rules: Sequence[Rule], systems: Sequence[System]
+    ) -> tuple[list[int | None], list[KeptRule]]:
+        """Keep rules when masked values are joined to their records; what that took is not counted.
 
-    def count_broken(self, rules: Sequence[Rule]) -> list[int | None]:
-        """Count the original records that break each rule; derived columns are not at hand."""
-        at_hand = [rule for rule in rules if rule.factors.keys() <= set(self._staged)]
-        counts = rules_on_spark.count_broken(self.table, at_hand, self._plain_number)
+        Of derived columns, which are not staged, it is not counted either what broke the rules.
+        """
+        self._systems = list(systems)
+        at_hand = [rule for rule in rules if rule.factors.keys() <= set(self._staged.copy.names)]
+        counts = rules_on_spark.count_broken(self._staged.table, at_hand, self._staged.plain_number)
         found = dict(zip((rule.text for rule in at_hand), counts, strict=True))
-        return [found.get(rule.text) for rule in rules]
-
-    def keep_rules(self, system: System) -> None:
-        """Keep rules when masked values are joined to their records, where nobody counts."""
-        self._systems.append(system)
-
-    @property
-    def joint_clusters(self) -> Mapping[str, DataFrame]:
-        """The joint cluster of each record, by its number in the table, for every pool."""
-        numbers = self.table.select("key", F.col("id").alias("record"))
-        return {name: numbers.join(joint, "key").drop("key") for name, joint in self._joint.items()}
+        return [found.get(rule.text) for rule in rules], []
 
     def mask(self, attribute: AttributeSettings, seed: int | None) -> pl.DataFrame:  # noqa: ARG002
         """Mask an attribute: for every record's key a masked value, written once.
 
         The masked value of a category is its code.
         """
-        place, self._masked[attribute.name] = self.places[attribute.name], attribute
+        place, self._masked[attribute.name] = self._places[attribute.name], attribute
         if attribute.method.clustered:
             masked, losses = self._mask_clusters(attribute, place)
             values = self._published(masked, attribute)
@@ -236,33 +210,22 @@ class SparkEngine(SparkTable):
             masked, losses = self._mask_records(attribute, place)
             masked = masked.select("key", "masked")
             deal = partial(join.deal_values, places={"masked": place}, buckets=self._buckets)
-        self._dealt[place] = map_batches(masked, deal, join.DEALT)
+        self._dealt[place] = map_batches(masked, deal, join.DEALT_COLUMNS)
         self._present[attribute.name] = attribute.records
-        return losses_of(attribute, *losses)
+        return loss_row(attribute, *losses)
 
     def clusters(self, attributes: Sequence[str]) -> DataFrame:
         """Return the private description of the clusters; they stay on the cluster."""
         return reduce(DataFrame.union, [self._described[name] for name in attributes])
 
-    def derive(self, derived: Mapping[str, Derived]) -> None:
-        """Recompute attributes when masked values are joined to their records, or after that."""
-        self._derived = dict(derived)
-
-    def discard(self) -> None:
-        """Remove the scratch directory."""
-        self._scratch.delete()
-
-    def _tasks(self, values: int) -> int:
-        return max(self._cores, math.ceil(values / VALUES_PER_TASK))
-
     @property
     def _buckets(self) -> int:
-        return self._tasks(self.records * (len(self.places) + 1))
+        return self._staged.tasks(self._staged.records * (len(self._places) + 1))
 
     def _mask_clusters(
         self, attribute: AttributeSettings, place: str
     ) -> tuple[DataFrame, tuple[float, float | None]]:
-        clusters = self._cut(attribute, place)
+        clusters = self._cut(attribute)
         work = self._work(attribute, clusters)
         if self._seed is None or clusters.ranges is not None:
             masked = clusters.map(work, workers.PACKED)
@@ -270,7 +233,7 @@ class SparkEngine(SparkTable):
             block = F.floor(F.col("cluster") / _SEEDED_BLOCK)
             masked = map_groups(clusters.frame, block, work, workers.PACKED)
         masked = self._scratch.write(masked, f"{place}/masked")
-        self._scratch.delete(f"{place}/ranked")
+        self._staged.forget_ranks(attribute)
         sums = (F.sum(name).alias(name) for name in ("clusters", "records", "up", "down"))
         found = _checked(masked, *sums)
         if (found["clusters"], found["records"]) != (clusters.number, attribute.records):
@@ -282,30 +245,25 @@ class SparkEngine(SparkTable):
         self._described[attribute.name] = map_batches(about, describe, workers.OF_ATTRIBUTE)
         return masked, total_losses(attribute, found["fixed"], found["up"], found["down"])
 
-    def _cut(self, attribute: AttributeSettings, place: str) -> "_Clusters":
+    def _cut(self, attribute: AttributeSettings) -> "_Clusters":
         """Rank an attribute and cut it; where the data decide on sizes, each range by itself."""
         if attribute.partition == "fixed" or not isinstance(attribute, NumericSettings):
-            ranked = self._rank(attribute, place, self._tasks(3 * attribute.records))
+            ranked = self._staged.rank(attribute, self._staged.tasks(3 * attribute.records))
             trim = attribute.trim if isinstance(attribute, NumericSettings) else 0.0
             cut = workers.Cut(_offsets(ranked), attribute.k, attribute.clusters - 1, trim)
-            return _ClustersAcross(ranked, cut, attribute.clusters, self._cores)
-        tasks = self._ranges_of(attribute)
+            return _ClustersAcross(ranked, cut, attribute.clusters, self._staged.copy.cores)
+        tasks = self._staged.ranges_of(attribute)
         while True:
-            ranked = self._rank(attribute, place, tasks, to_cut=attribute)
+            ranked = self._staged.rank(attribute, tasks, to_cut=attribute)
             sizes = F.octet_length("sizes") / 8
             found = ranked.select("part", sizes.cast("long").alias("clusters")).collect()
             if all(row.clusters for row in found):
                 return _ClustersWithin(ranked, _numbered(dict(found), attribute.trim))
             tasks = max(1, tasks // 2)  # a range had fewer values than a cluster needs
 
-    def _ranges_of(self, attribute: NumericSettings) -> int:
-        """Return how many ranges are cut each by itself: few, since each has ends of its own."""
-        most = max(1, attribute.records // RECORDS_PER_RANGE)
-        return min(most, self._tasks(3 * attribute.records))
-
     def _regress(self, masked: DataFrame, attribute: NumericSettings, place: str) -> DataFrame:
         """Put masked values of clusters that lie across ranges in order, range by range."""
-        number, clusters = self._ranges_of(attribute), attribute.clusters
+        number, clusters = self._staged.ranges_of(attribute), attribute.clusters
         deal = partial(workers.deal_by_number, parts=number, clusters=clusters)
         parts = map_batches(masked, deal, workers.PACKED).repartitionById(number, "part")
         work = partial(workers.regress_range, settings=attribute, clusters=clusters)
@@ -343,13 +301,13 @@ class SparkEngine(SparkTable):
         summarised: Any
         totals = None
         if isinstance(attribute, CategorySettings):
-            counts = self.counts(attribute.name, attribute.categories)
+            counts = self._staged.counts(attribute.name, attribute.categories)
             summarised = partial(workers.categories_of, counts=counts, k=attribute.k)
         else:
             summarised = partial(workers.numbers_of, trim=attribute.trim)
             totals = _totals(clusters, attribute)
         return partial(
-            workers.mask_clusters,
+            workers.mask_batch,
             settings=attribute,
             summarised=summarised,
             totals=totals,
@@ -357,49 +315,16 @@ class SparkEngine(SparkTable):
             ranges=clusters.ranges,
         )
 
-    def _rank(
-        self,
-        attribute: AttributeSettings,
-        place: str,
-        tasks: int,
-        to_cut: NumericSettings | None = None,
-    ) -> DataFrame:
-        """Rank an attribute: ranges of ranks, sorted and if asked cut each by itself."""
-        bounds = self._bounds(attribute, tasks)
-        deal = partial(ranking.deal_ranges, bounds=bounds)
-        parts = map_batches(self.units(attribute), deal, ranking.DEALT).repartitionById(
-            tasks, "part"
-        )
-        work = partial(ranking.rank, bounds=bounds, ends=2 * attribute.k, to_cut=to_cut)
-        return self._scratch.write(map_batches(parts, work, ranking.RANKED), f"{place}/ranked")
-
-    def _bounds(self, attribute: AttributeSettings, ranges: int) -> ranking.Bounds:
-        """Find where ranges of ranks end, on a sample of records."""
-        with self._sampling:
-            sample = self.units(attribute, self._sample)
-        work = partial(ranking.bounds_of, ranges=ranges, secret=self.secret_of_ties)
-        found = map_batches(sample.repartition(1), work, ranking.BOUNDS).collect()
-        packed = found[0] if found else (b"", b"")
-        units, keys = (np.frombuffer(numbers, dtype=np.int64) for numbers in packed)
-        return ranking.Bounds(units, keys, self.secret_of_ties)
-
-    @cached_property
-    def _sample(self) -> DataFrame:
-        """Some records, at random, written once so that not every attribute reads all of them."""
-        wanted = SAMPLED_PER_RANGE * self._tasks(3 * self.records)
-        share = min(1.0, wanted / max(1, self.records))
-        return self._scratch.write(self.table.sample(fraction=share, seed=self._seed), "sample")
-
     def _mask_records(
         self, attribute: AttributeSettings, place: str
     ) -> tuple[DataFrame, tuple[float, float | None]]:
-        units = self.units(attribute)
+        steps = self._staged.steps(attribute)
         work = partial(workers.mask_records, settings=attribute, seed=self._seed)
         block = F.pmod("key", F.lit(math.ceil(attribute.records / _SEEDED_BLOCK)))
         if self._seed is None:
-            masked = map_batches(units, _each(work), workers.MASKED_RECORDS)
+            masked = map_batches(steps, _each(work), workers.MASKED_RECORDS)
         else:
-            masked = map_groups(units, block, work, workers.MASKED_RECORDS)
+            masked = map_groups(steps, block, work, workers.MASKED_RECORDS)
         masked = self._scratch.write(masked, f"{place}/masked")
         found = _checked(masked, F.count("key").alias("records"))
         if found["records"] != attribute.records:
@@ -409,15 +334,19 @@ class SparkEngine(SparkTable):
             records=pl.lit(attribute.records, dtype=pl.Int64)
         )
         rows = described.select(workers.OF_ATTRIBUTE.names).rows()
-        self._described[attribute.name] = units.sparkSession.createDataFrame(
+        self._described[attribute.name] = steps.sparkSession.createDataFrame(
             rows, from_arrow_schema(workers.OF_ATTRIBUTE)
         )
         return masked, total_losses(attribute, found["fixed"], found["fixed"], found["fixed"])
 
-    def finish(self, attributes: Sequence[str]) -> Released:
-        """Join masked values to their records, in the order of their keys, which is random."""
+    def finish(self, attributes: Sequence[str], derived: Mapping[str, Derived]) -> Released:
+        """Join masked values to their records, in the order of their keys, which is random.
+
+        Derived attributes are recomputed where they are joined, or after that.
+        """
+        self._derived = dict(derived)
         untouched = [n for n in attributes if n not in self._masked and n not in self._derived]
-        records = self.table.select("key", "id", *(self.places[n] for n in untouched))
+        records = self._staged.table.select("key", "id", *(self._places[n] for n in untouched))
         released = StructType([StructField("id", LongType())])
         for name in attributes:
             released.add(self._released_field(name))
@@ -426,16 +355,16 @@ class SparkEngine(SparkTable):
         dealt = StructType([f for f in records.schema if f.name in ("key", "id")])
         for name in untouched:
             dealt.add(self._released_field(name))
-        first, *more = derived.in_steps({self.places[n]: d for n, d in self._derived.items()})
+        first, *more = derivations.in_steps({self._places[n]: d for n, d in self._derived.items()})
         zone = records.sparkSession.conf.get("spark.sql.session.timeZone")
         assembly = join.Assembly(
             records=to_arrow_schema(dealt, timezone=zone),
             released=to_arrow_schema(released, timezone=zone),
             masked={
-                self.places[a.name]: a.categories if isinstance(a, CategorySettings) else None
+                self._places[a.name]: a.categories if isinstance(a, CategorySettings) else None
                 for a in self._masked.values()
             },
-            names={self.places[name]: name for name in attributes},
+            names={self._places[name]: name for name in attributes},
             derived=first,
             systems=tuple(self._systems),
         )
@@ -443,18 +372,20 @@ class SparkEngine(SparkTable):
             hidden.deal_hidden, hiding=self._hiding, schema=assembly.records, buckets=self._buckets
         )
         all_dealt = reduce(
-            DataFrame.union, self._dealt.values(), map_batches(records, deal, join.DEALT)
+            DataFrame.union, self._dealt.values(), map_batches(records, deal, join.DEALT_COLUMNS)
         )
         buckets = all_dealt.repartitionById(self._buckets, "bucket")
         together = map_batches(buckets, partial(join.assemble, assembly=assembly), released)
         written = self._scratch.write(together, "release")
         self._check_written(written)
         for number, step in enumerate(more):
-            totals = derived.with_totals(step, written, {n: self.places[n] for n in attributes})
-            work = partial(derived.derive_more, names=assembly.names, derived=totals)
+            totals = derivations.with_totals(
+                step, written, {n: self._places[n] for n in attributes}
+            )
+            work = partial(derivations.derive_more, names=assembly.names, derived=totals)
             written = self._scratch.write(map_batches(written, work, released), f"derived{number}")
             self._check_written(written)
-        columns = [F.col(self.places[n]).alias(n, metadata={}) for n in attributes]
+        columns = [F.col(self._places[n]).alias(n, metadata={}) for n in attributes]
         return ReleasedOnSpark(
             written.select(*columns),
             written.orderBy("id").select(*columns),
@@ -464,26 +395,28 @@ class SparkEngine(SparkTable):
 
     def _released_field(self, attribute: str) -> StructField:
         """Return the name inside, and the type, of a column as it is released."""
-        found = self.field(attribute)
+        found = self._staged.field(attribute)
         if found.name in self._hiding.pseudonyms:
             return StructField(found.name, StringType())
         return found
 
     def _positions(self, written: DataFrame, attributes: Sequence[str]) -> DataFrame:
         """Say which released record is whose, by fingerprints of both."""
-        before = {n: self.places[n] for n in told_by(self._plan) if n in self.places}
-        after = {n: self.places[n] for n in attributes}
-        records = self._table.select("id", fingerprint(self._table, before, self._plan).alias("o"))
+        before = {n: self._places[n] for n in told_by(self._plan) if n in self._places}
+        after = {n: self._places[n] for n in attributes}
+        records = self._staged.copy.table.select(
+            "id", fingerprint(self._staged.copy.table, before, self._plan).alias("o")
+        )
         released = written.select("id", fingerprint(written, after, self._plan).alias("r"))
         both = released.join(records, "id")
         return both.toDF("record", "released", "original")
 
     def _beside(self, written: DataFrame, attributes: Sequence[str]) -> BesideOnSpark:
         """Put the staged original beside the release."""
-        staged = [name for name in told_by(self._plan) if name in self.places]
+        staged = [name for name in told_by(self._plan) if name in self._places]
         original, released = (
-            table.select(*(F.col(self.places[n]).alias(n, metadata={}) for n in names))
-            for table, names in ((self._table, staged), (written, attributes))
+            table.select(*(F.col(self._places[n]).alias(n, metadata={}) for n in names))
+            for table, names in ((self._staged.copy.table, staged), (written, attributes))
         )
         return BesideOnSpark(
             original,
@@ -496,18 +429,31 @@ class SparkEngine(SparkTable):
     def _check_written(self, written: DataFrame) -> None:
         """Raise what workers complained of, and make sure that every value found its record."""
         attributes = list(self._masked.values())
-        values = [F.count(self.places[attribute.name]) for attribute in attributes]
+        values = [F.count(self._places[attribute.name]) for attribute in attributes]
         by = ["problem"] if self._derived else []  # without it there is nobody who could complain
         for row in written.groupBy(*by).agg(F.count("id"), *values).collect():
             problem, count, *found = row if by else (None, *row)
-            name = next((n for n in self._derived if self.places[n] == problem), None)
+            name = next((n for n in self._derived if self._places[n] == problem), None)
             if name is not None:
-                raise no_finite_result(name, count, self.records)
+                raise no_finite_result(name, count, self._staged.records)
             if problem is not None:
                 raise unpacked(problem)
             for attribute, number in zip(attributes, found, strict=True):
-                if (count, number) != (self.records, self._present[attribute.name]):
+                if (count, number) != (self._staged.records, self._present[attribute.name]):
                     raise _not_once(attribute)
+
+
+class SparkTable(StagedTable):
+    """A Spark table that plans can be checked against, and that can be masked."""
+
+    @classmethod
+    def open(cls, frame: DataFrame, plan: Plan, seed: int | None) -> "SparkTable":
+        """Open a table for one plan."""
+        return cls(stage_copy(frame, plan, seed), plan, seed)
+
+    def engine(self) -> SparkEngine:
+        """Return a new engine for this table, which has masked nothing yet."""
+        return SparkEngine(self)
 
 
 @dataclass(frozen=True, eq=False)
@@ -538,17 +484,6 @@ class ReleasedOnSpark:
         return (self.in_order if keep_order else self.data), self.positions
 
 
-def _check(plan: Plan) -> None:
-    """Refuse what is out of reach, before any work is done."""
-    for setting in ("unit", "within"):
-        if getattr(plan, setting):
-            raise PlanError(
-                "units and strata are not for Spark yet; change the plan, or protect a table in "
-                "memory, or a Parquet file a column at a time",
-                setting=setting,
-            )
-
-
 class _Clusters(Protocol):
     """The clusters of an attribute, on the workers.
 
@@ -573,14 +508,14 @@ class _ClustersWithin:
     """Clusters that lie within ranges of ranks, which were cut each by itself."""
 
     def __init__(self, ranked: DataFrame, ranges: workers.Ranges) -> None:
-        self._ranked = ranked.select("part", "units", "keys", "sizes")
+        self._ranked = ranked.select("part", "steps", "keys", "sizes")
         self.ranges, self.number = ranges, int(ranges.first[-1])
         self._cut = partial(workers.clusters_of_ranges, ranges=ranges)
 
     @property
     def frame(self) -> DataFrame:
         """One row for each."""
-        return map_batches(self._ranked, self._cut, workers.CLUSTERS)
+        return map_batches(self._ranked, self._cut, workers.CLUSTER_PIECES)
 
     def map(self, work: Work, schema: pa.Schema) -> DataFrame:
         """Do the work on all of them, range by range."""
@@ -593,18 +528,20 @@ class _ClustersAcross:
     ranges = None
 
     def __init__(self, ranked: DataFrame, cut: workers.Cut, number: int, tasks: int) -> None:
-        self._ranked, self.number = ranked.select("part", "records", "units", "keys"), number
+        self._ranked, self.number = ranked.select("part", "records", "steps", "keys"), number
         self._whole = partial(workers.whole_clusters, cut=cut)
         self._joined = partial(workers.join_pieces, trim=cut.trim)
-        ends = ranked.select("part", "records", "end_units", "end_keys")
-        pieces = map_batches(ends, partial(workers.pieces_of_clusters, cut=cut), workers.CLUSTERS)
+        ends = ranked.select("part", "records", "end_steps", "end_keys")
+        pieces = map_batches(
+            ends, partial(workers.pieces_of_clusters, cut=cut), workers.CLUSTER_PIECES
+        )
         self._pieces = pieces.repartition(tasks, "cluster")
 
     @property
     def frame(self) -> DataFrame:
         """One row for each."""
-        whole = map_batches(self._ranked, self._whole, workers.CLUSTERS)
-        return whole.union(map_batches(self._pieces, self._joined, workers.CLUSTERS))
+        whole = map_batches(self._ranked, self._whole, workers.CLUSTER_PIECES)
+        return whole.union(map_batches(self._pieces, self._joined, workers.CLUSTER_PIECES))
 
     def map(self, work: Work, schema: pa.Schema) -> DataFrame:
         """Do the work on all of them, where they are cut or put together."""
@@ -612,7 +549,7 @@ class _ClustersAcross:
         return whole.union(map_batches(self._pieces, _each(work, after=self._joined), schema))
 
 
-def _each(work: Work, after: Callable[[Batches], Batches] = iter) -> Task:
+def _each(work: Work, after: Callable[[Batches], Batches] = iter) -> BatchTask:
     return partial(workers.each_batch, work=work, after=after)
 
 

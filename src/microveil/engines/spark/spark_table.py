@@ -1,33 +1,44 @@
-"""The engine for Spark: a table on a cluster, looked at by aggregation only."""
+"""A table on a Spark cluster, looked at by aggregation only."""
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property, partial
+from threading import Lock
+from typing import Self
 
 import narwhals as nw
 import numpy as np
 from pyspark.sql import Column as Expression
 from pyspark.sql import DataFrame, Row
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own custom
-from pyspark.sql.types import StructField
+from pyspark.sql.types import DoubleType, StringType, StructField
 
 from microveil.core.attribute import (
     AttributeSettings,
     Category,
     CategorySettings,
-    NumericKind,
+    NumericSettings,
 )
 from microveil.core.coding import Coding
 from microveil.core.grid import Grid, grid_of_last_decimal
-from microveil.core.noise import open_words
-from microveil.engines.base import CategoryFacts, Column, Facts, Holds, TextFacts, UnitFacts
+from microveil.core.random_words import open_words
+from microveil.engines.base import (
+    CategoryFacts,
+    Column,
+    Facts,
+    Holds,
+    Preparation,
+    UnitFacts,
+    Views,
+)
 from microveil.engines.dtypes import describe
-from microveil.engines.spark import workers
+from microveil.engines.spark import ranking, workers
 from microveil.engines.spark.scratch_files import Scratch
 from microveil.engines.spark.tasks import map_batches
-from microveil.errors import DataError
+from microveil.errors import DataError, PlanError
 from microveil.plan.plan import Plan
-from microveil.types import Integers
+from microveil.types import Integers, Reals
 
 _HOLDS: dict[str, Holds] = {
     "string": "text", "boolean": "true/false values", "tinyint": "whole numbers",
@@ -40,141 +51,157 @@ _MANY = 2**20  # rows, so that no cluster has a core without any
 COPIES_PER_CORE = 32
 """A table of more partitions for each core is copied in so many tasks, into so many files."""
 
+VALUES_PER_TASK = 2**22
+"""A worker holds about so many values of eight bytes at a time, and works on copies of them."""
 
-class SparkTable:
-    """A Spark table that a plan can be checked against.
+RECORDS_PER_RANGE = 2**16
+"""Ranges that are cut each by itself have about so many records or more."""
 
-    The table is read once: it is written to the scratch directory, without identifiers (but those
-    that get pseudonyms) and with a number and a random key for every record, and everything after
-    that reads this copy. The key tells records apart, puts the release in random order, and decides
-    between equal values.
+SAMPLED_PER_RANGE = 400
+"""Records of a sample for each range of ranks: ranges are of about equal length."""
+
+
+@dataclass(frozen=True, eq=False)
+class StagedCopy:
+    """A copy of a table, which is read once: everything else reads the copy.
+
+    It is in the scratch directory, without identifiers (but those that get pseudonyms) and with a
+    number and a random key for every record. The key tells records apart, puts the release in
+    random order, and decides between equal values.
     """
 
-    def __init__(self, frame: DataFrame, plan: Plan, scratch: Scratch, seed: int | None) -> None:
-        self._frame = frame
-        roles = (plan.confidential, plan.kept, plan.names("pseudonym"), plan.shifted)
-        self._staged = [name for names in roles for name in names]
-        self._scratch = scratch
-        self._dropped: list[str] = []
-        self._coding: dict[str, Coding] = {}
-        self._groups: dict[str, Mapping[str, str]] = {}
-        self._secrets: list[int] = open_words(seed, "ties").words(4).view("int64").tolist()
-        if len(set(frame.columns)) < len(frame.columns):
-            raise DataError("column names must differ, found the same name twice; rename one")
+    frame: DataFrame
+    names: tuple[str, ...]
+    scratch: Scratch
+    secrets: tuple[int, ...]
 
     @cached_property
     def columns(self) -> dict[str, Column]:
-        """Columns in table order."""
-        schema = nw.from_native(self._frame.limit(0)).collect_schema()
+        """Columns of the table in table order."""
+        schema = nw.from_native(self.frame.limit(0)).collect_schema()
         return {name: describe(dtype) for name, dtype in schema.items()}
 
     @cached_property
     def places(self) -> dict[str, str]:
         """What each column is called inside: names with dots or in two cases confuse Spark."""
-        return {name: f"c{number}" for number, name in enumerate(self._frame.columns)}
-
-    def field(self, attribute: str) -> StructField:
-        """Return the name inside, and the type, of a column."""
-        kind = self._frame.schema[list(self.places).index(attribute)].dataType
-        return StructField(self.places[attribute], kind)
+        return {name: f"c{number}" for number, name in enumerate(self.frame.columns)}
 
     @cached_property
-    def _table(self) -> DataFrame:
-        numbered = (
-            self._frame.toDF(*self.places.values())
-            .select(*(self.places[name] for name in self._staged if name in self.places))
-            .withColumn("id", F.monotonically_increasing_id())
-            .withColumn("key", _keyed(F.col("id"), self._secrets[:3]))
-        )
-        few = numbered.coalesce(COPIES_PER_CORE * self._cores)  # numbers stay as they are
-        return self._scratch.write(few, "records")
-
-    @cached_property
-    def _cores(self) -> int:
-        """How many tasks Spark makes of a table by default: about as many as it has cores."""
-        numbers = self._frame.sparkSession.range(_MANY).select(F.spark_partition_id().alias("part"))
-        return int(numbers.agg(F.max("part")).collect()[0][0]) + 1
-
-    @property
     def table(self) -> DataFrame:
-        """The records, without identifiers, each with its number `id` and its random `key`."""
-        present = F.lit(True)
-        for name in self._dropped:
-            present &= F.col(self.places[name]).isNotNull()
-        return self._table.where(present) if self._dropped else self._table
-
-    @property
-    def secret_of_ties(self) -> int:
-        """What decides, with their keys, between records of equal value."""
-        return self._secrets[3]
+        """All records, each with its number `id` and its random `key`."""
+        numbered = (
+            self.frame.toDF(*self.places.values())
+            .select(*(self.places[name] for name in self.names if name in self.places))
+            .withColumn("id", F.monotonically_increasing_id())
+            .withColumn("key", _keyed(F.col("id"), self.secrets[:3]))
+        )
+        few = numbered.coalesce(COPIES_PER_CORE * self.cores)  # numbers stay as they are
+        return self.scratch.write(few, "records")
 
     @cached_property
     def records(self) -> int:
         """Number of records."""
         return self.table.count()
 
-    def arrange(self, plan: Plan) -> UnitFacts:  # noqa: ARG002 - one with units was refused
-        """There are no units and no strata here."""
-        return UnitFacts()
+    @cached_property
+    def cores(self) -> int:
+        """How many tasks Spark makes of a table by default: about as many as it has cores."""
+        numbers = self.frame.sparkSession.range(_MANY).select(F.spark_partition_id().alias("part"))
+        return int(numbers.agg(F.max("part")).collect()[0][0]) + 1
 
-    def counted(self, attribute: str) -> int:  # noqa: ARG002 - there are no units here
-        """Count the records."""
-        return self.records
 
-    def stratum_sizes(self, attribute: str) -> Integers:  # noqa: ARG002 - there are no strata here
-        """Count the records."""
-        return self.pooled_sizes
+def stage_copy(frame: DataFrame, plan: Plan, seed: int | None) -> StagedCopy:
+    """Describe the copy of a table; it is written when it is first read."""
+    refuse_units(plan)
+    if len(set(frame.columns)) < len(frame.columns):
+        raise DataError("column names must differ, found the same name twice; rename one")
+    roles = (plan.confidential, plan.kept, plan.names("pseudonym"), plan.shifted)
+    names = tuple(name for role in roles for name in role)
+    secrets = open_words(seed, "ties").words(4).view("int64").tolist()
+    return StagedCopy(frame, names, Scratch(frame.sparkSession), tuple(secrets))
+
+
+def refuse_units(plan: Plan) -> None:
+    """Refuse plans with units or strata, before any work is done."""
+    for setting in ("unit", "within"):
+        if getattr(plan, setting):
+            raise PlanError(
+                "units and strata are not supported on Spark; change the plan, or protect the "
+                "table in memory or as a Parquet file, column by column",
+                setting=setting,
+            )
+
+
+class StagedTable:
+    """A Spark table that is looked at by aggregation, and ranked."""
+
+    def __init__(
+        self, copy: StagedCopy, plan: Plan, seed: int | None, preparation: Preparation | None = None
+    ) -> None:
+        self.copy, self.plan, self.seed = copy, plan, seed
+        self.scratch, self.places = copy.scratch, copy.places
+        self._preparation = preparation or Preparation()
+        self._views: Views[Self] = Views()
+        self._sampling = Lock()
+
+    def prepared(self, preparation: Preparation) -> Self:
+        """Return a prepared view of this table, the same one for equal preparations."""
+        return self._views.of(
+            preparation, lambda: type(self)(self.copy, self.plan, self.seed, preparation)
+        )
+
+    def discard(self) -> None:
+        """Remove the scratch directory."""
+        self.scratch.delete()
+
+    @cached_property
+    def columns(self) -> dict[str, Column]:
+        """Columns in table order."""
+        real = dict.fromkeys(self._preparation.kinds, describe(nw.Float64()))
+        text = dict.fromkeys(self._preparation.groups, describe(nw.String()))
+        return {**self.copy.columns, **real, **text}
+
+    def field(self, attribute: str) -> StructField:
+        """Return the name inside, and the type, of a column."""
+        kind = self.copy.frame.schema[list(self.places).index(attribute)].dataType
+        if attribute in self._preparation.kinds:
+            kind = DoubleType()
+        if attribute in self._preparation.groups:
+            kind = StringType()
+        return StructField(self.places[attribute], kind)
 
     @property
-    def pooled_sizes(self) -> Integers:
+    def table(self) -> DataFrame:
+        """The records that are left, each with its number `id` and its random `key`."""
+        present = F.lit(True)
+        for name in self._preparation.complete:
+            present &= F.col(self.places[name]).isNotNull()
+        return self.copy.table.where(present) if self._preparation.complete else self.copy.table
+
+    @cached_property
+    def records(self) -> int:
+        """Number of records."""
+        return self.table.count() if self._preparation.complete else self.copy.records
+
+    def unit_facts(self, same: Sequence[str]) -> UnitFacts:  # noqa: ARG002 - there are no units here
+        """Return what there is to know where there are no units."""
+        return UnitFacts()
+
+    def stratum_sizes(self, attribute: str | None = None) -> Integers:  # noqa: ARG002 - no strata
         """Count the records."""
         return np.array([self.records])
 
-    def drop_missing(self, attributes: Sequence[str]) -> None:
-        """Leave out the records with a null in any of these attributes."""
-        self._dropped = list(attributes)
-        self.__dict__.pop("records", None)
-
-    def convert(self, kinds: Mapping[str, NumericKind]) -> None:
-        """Make whole numbers real where the plan says so; the types of Parquet are not inferred."""
-        for name, kind in kinds.items():
-            column = self.columns[name]
-            if (kind, column.kind, column.clock) == ("real", "integer", None):
-                real = F.col(f"`{name}`").cast("double")
-                self._frame = self._frame.withColumn(name, real)
-        self.__dict__.pop("columns", None)
-
-    def code(self, codings: Mapping[str, Coding]) -> None:
-        """Code the numbers of these columns, and of no others, whenever they are looked at."""
-        self._coding = dict(codings)
-
-    def recode(self, attribute: str, groups: Mapping[str, str]) -> None:
-        """Put groups, as text, in the place of categories; what is in none stays as it is."""
-        self._groups[attribute] = groups
-        text = F.col(f"`{attribute}`").cast("string")
-        self._frame = self._frame.withColumn(attribute, text)
-        self.__dict__.pop("columns", None)
-
     def _category(self, attribute: str) -> Expression:
         """Return a column of categories, or their groups."""
-        value, groups = F.col(self.places[attribute]), self._groups.get(attribute)
+        value, groups = F.col(self.places[attribute]), self._preparation.groups.get(attribute)
         if groups is None:
             return value
         text = value.cast("string")
         group = F.create_map(*(F.lit(part) for pair in groups.items() for part in pair))
         return F.coalesce(group[text], text)
 
-    def text_facts(self, attribute: str) -> TextFacts:
-        """Look at a column that does not hold numbers."""
-        text = F.col(self.places[attribute]).cast("string")
-        counts = self.table.agg(
-            F.count_if(text.isNull()).alias("nulls"),
-            F.count_if(text.isNotNull() & text.try_cast("double").isNull()).alias("texts"),
-        ).collect()[0]
-        return TextFacts(nulls=counts.nulls, not_numbers=counts.texts)
-
-    def _plain_number(self, attribute: str) -> Expression:
-        """Return a column as doubles: dates as days, times as microseconds."""
+    def plain_number(self, attribute: str) -> Expression:
+        """Return a column as doubles: dates as days, times as microseconds, text as numbers."""
         place, column = self.places[attribute], self.columns[attribute]
         value = F.col(place)
         if column.clock == "date":
@@ -183,11 +210,13 @@ class SparkTable:
             value = F.unix_micros(value)
         elif column.clock == "datetime":
             value = F.expr(f"timestampdiff(MICROSECOND, TIMESTAMP_NTZ '1970-01-01', {place})")
+        elif column.kind is None:
+            value = value.cast("string").try_cast("double")
         return value.cast("double")
 
     def _number(self, attribute: str) -> Expression:
         """Return a column as doubles, coded as the plan says."""
-        number, coding = self._plain_number(attribute), self._coding.get(attribute)
+        number, coding = self.plain_number(attribute), self._preparation.codings.get(attribute)
         return number if coding is None else _coded(number, coding)
 
     def facts(self, domains: Mapping[str, tuple[float, float]]) -> dict[str, Facts]:
@@ -202,8 +231,11 @@ class SparkTable:
 
     def _facts(self, place: str, found: Row) -> Facts:
         smallest, largest = found[f"{place} smallest"], found[f"{place} largest"]
+        present = found[f"{place} present"]
         return Facts(
-            nulls=self.records - found[f"{place} present"],
+            counted=self.records,
+            nulls=self.records - present,
+            not_numbers=present - found[f"{place} numbers"],
             not_finite=found[f"{place} not_finite"],
             fractional=found[f"{place} fractional"],
             smallest=math.inf if smallest is None else smallest,
@@ -212,7 +244,7 @@ class SparkTable:
         )
 
     def observed_grid(self, attribute: str) -> Grid:
-        """Grid of the last decimal seen in a numeric column."""
+        """Return the grid of the last decimal seen in a numeric column."""
         place, single = self.places[attribute], self.columns[attribute].single_precision
         value = self._number(attribute).alias(place)
         work = partial(workers.decimals_seen, single=single)
@@ -228,11 +260,11 @@ class SparkTable:
         nulls = self.table.agg(F.count_if(value.isNull())).collect()[0][0]
         if categories is None:
             seen = () if holds == "other values" else self._seen(attribute)
-            return CategoryFacts(nulls, holds, 0, 0, seen)
+            return CategoryFacts(self.records, nulls, holds, seen=seen)
         outside = self.records - nulls
         if holds == _HOLDS_OF[type(categories[0])]:
             outside -= self.table.agg(F.count(_code(value, categories))).collect()[0][0]
-        return CategoryFacts(nulls, holds, outside, 0, ())
+        return CategoryFacts(self.records, nulls, holds, outside)
 
     def holds(self, attribute: str) -> Holds:
         """Say what a column of categories or identifiers holds."""
@@ -261,22 +293,77 @@ class SparkTable:
         )
         return np.array([found.get(number, 0) for number in range(len(categories))])
 
-    def units(self, attribute: AttributeSettings, table: DataFrame | None = None) -> DataFrame:
-        """Return values in grid units, or codes of categories, with the keys of their records.
+    def steps(self, attribute: AttributeSettings, table: DataFrame | None = None) -> DataFrame:
+        """Return values in grid steps, or codes of categories, with the keys of their records.
 
         Missing ones are left out. `table` is all of it if not given. The same double-precision
-        arithmetic as `Grid.to_units`, without a way through Python.
+        arithmetic as `Grid.to_steps`, without a way through Python.
         """
-        units = self.unit_of(attribute).cast("long").alias("units")
+        steps = self.step_of(attribute).cast("long").alias("steps")
         table = self.table if table is None else table
-        return table.where(units.isNotNull()).select(units, "key")
+        return table.where(steps.isNotNull()).select(steps, "key")
 
-    def unit_of(self, attribute: AttributeSettings) -> Expression:
-        """Return a value in grid units, or the code of a category; null where it is missing."""
+    def step_of(self, attribute: AttributeSettings) -> Expression:
+        """Return a value in grid steps, or the code of a category; null where it is missing."""
         if isinstance(attribute, CategorySettings):
             return _code(self._category(attribute.name), attribute.categories)
         value, grid = self._number(attribute.name), attribute.grid
         return F.rint((value - F.lit(grid.origin)) / F.lit(grid.step))
+
+    def expected_errors(self, attribute: NumericSettings, ks: Sequence[int]) -> Reals:
+        """Return the expected squared error with clusters of each k, summed over ranges of ranks.
+
+        Each range is cut by itself, so its last cluster takes a remainder of its own.
+        """
+        ranked = self.rank(attribute, self.ranges_of(attribute))
+        work = partial(workers.errors_by_k, settings=attribute, ks=list(ks))
+        found = map_batches(ranked.select("steps"), work, workers.ERRORS).collect()
+        self.forget_ranks(attribute)
+        errors: Reals = np.sum([row.errors for row in found], axis=0)
+        return errors
+
+    def tasks(self, values: int) -> int:
+        """Return in how many tasks so many values are worked on."""
+        return max(self.copy.cores, math.ceil(values / VALUES_PER_TASK))
+
+    def ranges_of(self, attribute: NumericSettings) -> int:
+        """Return how many ranges are cut each by itself: few, since each has ends of its own."""
+        most = max(1, attribute.records // RECORDS_PER_RANGE)
+        return min(most, self.tasks(3 * attribute.records))
+
+    def rank(
+        self, attribute: AttributeSettings, tasks: int, to_cut: NumericSettings | None = None
+    ) -> DataFrame:
+        """Rank an attribute: ranges of ranks, sorted and if asked cut each by itself."""
+        bounds = self._bounds(attribute, tasks)
+        deal = partial(ranking.deal_ranges, bounds=bounds)
+        dealt = map_batches(self.steps(attribute), deal, ranking.DEALT_RANGES)
+        parts = dealt.repartitionById(tasks, "part")
+        work = partial(ranking.rank_range, bounds=bounds, ends=2 * attribute.k, to_cut=to_cut)
+        ranked = map_batches(parts, work, ranking.RANKED)
+        return self.scratch.write(ranked, f"{self.places[attribute.name]}/ranked")
+
+    def forget_ranks(self, attribute: AttributeSettings) -> None:
+        """Delete the ranges of ranks of an attribute."""
+        self.scratch.delete(f"{self.places[attribute.name]}/ranked")
+
+    def _bounds(self, attribute: AttributeSettings, ranges: int) -> ranking.Bounds:
+        """Find where ranges of ranks end, on a sample of records."""
+        with self._sampling:
+            sample = self.steps(attribute, self._sample)
+        secret = self.copy.secrets[3]
+        work = partial(ranking.bounds_of, ranges=ranges, secret=secret)
+        found = map_batches(sample.repartition(1), work, ranking.BOUNDS).collect()
+        packed = found[0] if found else (b"", b"")
+        steps, keys = (np.frombuffer(numbers, dtype=np.int64) for numbers in packed)
+        return ranking.Bounds(steps, keys, secret)
+
+    @cached_property
+    def _sample(self) -> DataFrame:
+        """Some records, at random, written once so that not every attribute reads all of them."""
+        wanted = SAMPLED_PER_RANGE * self.tasks(3 * self.records)
+        share = min(1.0, wanted / max(1, self.records))
+        return self.scratch.write(self.table.sample(fraction=share, seed=self.seed), "sample")
 
 
 def _coded(value: Expression, coding: Coding) -> Expression:
@@ -302,7 +389,8 @@ def _aggregates(place: str, value: Expression, lower: float, upper: float) -> li
     not_finite = F.isnan(value) | (F.abs(value) == math.inf)
     finite = F.when(~not_finite, value)
     wanted = {
-        "present": F.count(value),
+        "present": F.count(place),
+        "numbers": F.count(value),
         "not_finite": F.count_if(not_finite),
         "fractional": F.count_if(finite != F.rint(finite)),
         "smallest": F.min(finite),
@@ -312,7 +400,7 @@ def _aggregates(place: str, value: Expression, lower: float, upper: float) -> li
     return [aggregate.alias(f"{place} {name}") for name, aggregate in wanted.items()]
 
 
-def _keyed(number: Expression, keys: list[int]) -> Expression:
+def _keyed(number: Expression, keys: Sequence[int]) -> Expression:
     """Permute 64-bit numbers by secret keys.
 
     xxHash64 of one number, for a given state before it, is a bijection: no two records get the

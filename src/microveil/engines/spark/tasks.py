@@ -12,13 +12,13 @@ from pyspark.sql.types import StructType
 
 from microveil.engines.spark.arrow import Batches
 
-Task = Callable[[Batches], Iterator[pa.RecordBatch]]
+BatchTask = Callable[[Batches], Iterator[pa.RecordBatch]]
 Work = Callable[[pa.RecordBatch], pa.RecordBatch]
 
 _modules = 0
 
 
-def map_batches(rows: DataFrame, work: Task, schema: pa.Schema | StructType) -> DataFrame:
+def map_batches(rows: DataFrame, work: BatchTask, schema: pa.Schema | StructType) -> DataFrame:
     """Do the work on the batches of each partition."""
     return rows.mapInArrow(partial(_do, work=work), _of_spark(schema))
 
@@ -38,7 +38,7 @@ def _of_spark(schema: pa.Schema | StructType) -> StructType:
     return from_arrow_schema(schema) if isinstance(schema, pa.Schema) else schema
 
 
-def _do(batches: Batches, work: Task) -> Iterator[pa.RecordBatch]:
+def _do(batches: Batches, work: BatchTask) -> Iterator[pa.RecordBatch]:
     yield from work(batches)
     _settle()
 

@@ -27,7 +27,7 @@ from microveil.core.clusters import (
 from microveil.core.expected_squares import expected_errors
 from microveil.core.grid import observed_decimals
 from microveil.core.isotonic import weights_of
-from microveil.core.noise import open_words
+from microveil.core.random_words import open_words
 from microveil.engines.spark.arrow import (
     Batches,
     batch_of,
@@ -76,13 +76,13 @@ _TRIMMED = ("left_out", "inner_total", "below", "lowest", "highest", "above")
 _BESIDE = ("before", "after")
 
 
-CLUSTERS = pa.schema(
+CLUSTER_PIECES = pa.schema(
     fields(pa.int64(), "cluster", *_SUMMARY, *_TRIMMED, *_BESIDE)
-    + fields(pa.binary(), "members", "units")
+    + fields(pa.binary(), "members", "steps")
 )
 """A cluster with its records' keys, packed.
 
-`units` is null but in a piece of a cluster, what tells of trimming where nothing is trimmed.
+`steps` is null but in a piece of a cluster, what tells of trimming where nothing is trimmed.
 """
 
 DESCRIBED = pa.schema(
@@ -147,20 +147,20 @@ def errors_by_k(
 ) -> Iterator[pa.RecordBatch]:
     """Return the expected squared error of each range of ranks, for every k."""
     for one in _rows(batches):
-        errors = expected_errors(unpack(one["units"])[0], settings, ks)
+        errors = expected_errors(unpack(one["steps"])[0], settings, ks)
         yield batch_of(ERRORS, errors=[errors])
 
 
 def clusters_of_ranges(batches: Batches, ranges: Ranges) -> Iterator[pa.RecordBatch]:
     """Return the clusters of ranges that were cut each by itself, a batch for every range."""
     for one in _rows(batches):
-        (units, _), (keys, _), (sizes, _) = (unpack(one[n]) for n in ("units", "keys", "sizes"))
+        (steps, _), (keys, _), (sizes, _) = (unpack(one[n]) for n in ("steps", "keys", "sizes"))
         ends = np.cumsum(sizes)
         yield _clusters(
             ranges.first[one["part"][0].as_py()] + np.arange(len(sizes)),
-            summarise(units, sizes, ranges.trim),
-            before=np.append(NOTHING_BEFORE, units[ends[:-1] - 1]),
-            after=np.append(units[ends[:-1]], NOTHING_AFTER),
+            summarise(steps, sizes, ranges.trim),
+            before=np.append(NOTHING_BEFORE, steps[ends[:-1] - 1]),
+            after=np.append(steps[ends[:-1]], NOTHING_AFTER),
             members=pack(keys, sizes),
         )
 
@@ -172,9 +172,9 @@ def whole_clusters(batches: Batches, cut: Cut) -> Iterator[pa.RecordBatch]:
             inner = slice(part.start[1], part.end[-2])
             yield _clusters(
                 part.cluster[part.start[1:-1]],
-                summarise(part.units[inner], part.size[1:-1], cut.trim),
-                before=part.units[part.start[1:-1] - 1],
-                after=part.units[part.end[1:-1]],
+                summarise(part.steps[inner], part.size[1:-1], cut.trim),
+                before=part.steps[part.start[1:-1] - 1],
+                after=part.steps[part.end[1:-1]],
                 members=pack(part.keys[inner], part.size[1:-1]),
             )
 
@@ -186,13 +186,13 @@ def pieces_of_clusters(batches: Batches, cut: Cut) -> Iterator[pa.RecordBatch]:
     beside them there, so each end of a range also leaves a word for the cluster beyond it.
     """
     for part in _ranges(batches, cut, "end_"):
-        units, start, end = part.units, part.start, part.end
+        steps, start, end = part.steps, part.start, part.end
         first, last, several = part.cluster[0], part.cluster[-1], len(start) > 1
-        rows = [(first - 1, NOTHING_BEFORE, units[0], 0, 0)]
-        rows += [(first, NOTHING_BEFORE, units[end[0]] if several else NOTHING_AFTER, 0, end[0])]
+        rows = [(first - 1, NOTHING_BEFORE, steps[0], 0, 0)]
+        rows += [(first, NOTHING_BEFORE, steps[end[0]] if several else NOTHING_AFTER, 0, end[0])]
         if several:
-            rows += [(last, units[start[-1] - 1], NOTHING_AFTER, start[-1], end[-1])]
-        rows += [(last + 1, units[-1], NOTHING_AFTER, end[-1], end[-1])]
+            rows += [(last, steps[start[-1] - 1], NOTHING_AFTER, start[-1], end[-1])]
+        rows += [(last + 1, steps[-1], NOTHING_AFTER, end[-1], end[-1])]
         number, before, after, begins, ends = np.array(rows, dtype=np.int64).T
         here = np.concatenate([np.arange(*bounds) for bounds in zip(begins, ends, strict=True)])
         yield _clusters(
@@ -201,7 +201,7 @@ def pieces_of_clusters(batches: Batches, cut: Cut) -> Iterator[pa.RecordBatch]:
             before,
             after,
             pack(part.keys[here], ends - begins),
-            pack(units[here], ends - begins),
+            pack(steps[here], ends - begins),
         )
 
 
@@ -211,28 +211,28 @@ def join_pieces(batches: Batches, trim: float) -> Iterator[pa.RecordBatch]:
     if table is None:
         return
     owner, before, after = (longs(table[name]) for name in ("cluster", *_BESIDE))
-    (units, sizes), (keys, _) = (unpack(table[name]) for name in ("units", "members"))
+    (steps, sizes), (keys, _) = (unpack(table[name]) for name in ("steps", "members"))
     cluster = np.repeat(owner, sizes)
     if not len(cluster):
         return
-    order = np.lexsort((units, cluster))
+    order = np.lexsort((steps, cluster))
     found, size = np.unique(cluster, return_counts=True)
     at, known = np.searchsorted(found, owner), np.isin(owner, found)
     ahead, behind = np.full(len(found), NOTHING_BEFORE), np.full(len(found), NOTHING_AFTER)
     np.maximum.at(ahead, at[known], before[known])
     np.minimum.at(behind, at[known], after[known])
-    summary = summarise(units[order], size, trim)
+    summary = summarise(steps[order], size, trim)
     yield _clusters(found, summary, ahead, behind, pack(keys[order], size))
 
 
 def sum_totals(clusters: pa.RecordBatch, settings: NumericSettings) -> pa.RecordBatch:
     """Add up what the noise of each cluster depends on in all others."""
     summary = numbers_of(clusters, settings.trim)
-    totals = totals_of(settings.method, summary, settings.domain_units)
+    totals = totals_of(settings.method, summary, settings.domain_steps)
     return batch_of(TOTALS, records=[totals.records], up=[totals.up], down=[totals.down])
 
 
-def mask_clusters(
+def mask_batch(
     clusters: pa.RecordBatch,
     settings: AttributeSettings,
     summarised: Callable[[pa.RecordBatch], ClusterSummary | CategorySummary],
@@ -405,7 +405,7 @@ def mask_records(
     keys = longs(records["key"])
     words = open_words(seed, f"attribute {settings.name}, records from {keys[0]}")
     try:
-        masked = core.mask_singly(longs(records["units"]), settings, words)
+        masked = core.mask_singly(longs(records["steps"]), settings, words)
     except DataError as error:
         return batch_of(MASKED_RECORDS, problem=[packed(error)])
     return batch_of(
@@ -426,7 +426,7 @@ def each_batch(
 class _Range(NamedTuple):
     """Ranked records with their clusters, and where in them each cluster starts and ends."""
 
-    units: Integers
+    steps: Integers
     keys: Integers
     cluster: Integers
     start: Integers
@@ -437,14 +437,14 @@ class _Range(NamedTuple):
 def _ranges(batches: Batches, cut: Cut, kind: str = "") -> Iterator[_Range]:
     """Return ranges with their clusters numbered; `end_` columns lack what lies in between."""
     for one in _rows(batches):
-        (units, _), (keys, _) = (unpack(one[f"{kind}{name}"]) for name in ("units", "keys"))
-        place = np.arange(len(units))
-        place[len(units) // 2 :] += one["records"][0].as_py() - len(units)
+        (steps, _), (keys, _) = (unpack(one[f"{kind}{name}"]) for name in ("steps", "keys"))
+        place = np.arange(len(steps))
+        place[len(steps) // 2 :] += one["records"][0].as_py() - len(steps)
         rank = cut.offsets[one["part"][0].as_py()] + place
         cluster = np.minimum(rank // cut.k, cut.last)
         start = np.flatnonzero(np.diff(cluster, prepend=-1))
-        end = np.append(start[1:], len(units))
-        yield _Range(units, keys, cluster, start, end, end - start)
+        end = np.append(start[1:], len(steps))
+        yield _Range(steps, keys, cluster, start, end, end - start)
 
 
 def _rows(batches: Batches) -> Iterator[pa.RecordBatch]:
@@ -457,8 +457,10 @@ def _clusters(
     before: Integers,
     after: Integers,
     members: pa.BinaryArray,
-    units: pa.BinaryArray | None = None,
+    steps: pa.BinaryArray | None = None,
 ) -> pa.RecordBatch:
-    pieces = {} if units is None else {"units": units}
+    pieces = {} if steps is None else {"steps": steps}
     beside = {"before": before, "after": after}
-    return batch_of(CLUSTERS, cluster=number, members=members, **vars(summary), **beside, **pieces)
+    return batch_of(
+        CLUSTER_PIECES, cluster=number, members=members, **vars(summary), **beside, **pieces
+    )

@@ -7,14 +7,14 @@ from typing import Any
 
 import narwhals as nw
 
-from microveil.attacks.registry import LOW_LINKAGE
+from microveil.attacks.attack_rows import LOW_LINKAGE
 from microveil.engines.memory import open_table
 from microveil.errors import DataError, PlanError, noted
 from microveil.formats import LoadedTable, load_table, source_of
 from microveil.judge.explore.advice import advise
 from microveil.judge.explore.candidates import candidates, chosen, pooled, starting_plan
-from microveil.judge.explore.exploration import Exploration, Limits, Point
-from microveil.judge.explore.repeated import RepeatedEngine
+from microveil.judge.explore.exploration import AdviceRule, Exploration, Limits, Point
+from microveil.judge.explore.repeated import RepeatedTable, repeated_table
 from microveil.judge.explore.trials import Measurer
 from microveil.measures.expected_error import expected_of
 from microveil.measures.learning import check_number_of_classes, open_target
@@ -100,20 +100,21 @@ def explore(
     base = starting_plan(table, name, plan, target, loaded.meta.described)
     source = source_of(data)
     if source is not None:  # the plan that is recommended reads the file as it was read here
-        base = base.replace(na=source.na or base.na, dates=source.dates or base.dates)
+        base = base.replace(na=tuple(source.na) or base.na, dates=source.dates or base.dates)
     budgets = sorted({float(epsilon) for epsilon in epsilons})
-    engine = RepeatedEngine(loaded.data, inferred=loaded.meta.inferred)
+    opened = repeated_table(loaded.data, inferred=loaded.meta.inferred)
     measurer = Measurer(
-        table, engine, LocalStore(loaded.meta), target, runs=runs, seed=seed
+        table, opened, LocalStore(loaded.meta), target, runs=runs, seed=seed
     )  # fmt: skip
     with noted():  # nothing is released; protect warns
-        tried = _expect(engine, base, candidates(base, table, budgets), limits, progress)
+        tried = _expect(opened, base, candidates(base, table, budgets), limits, progress)
         points = _measure(tried, measurer, progress)
-    return advise(base, points, limits, None if target is None else _name(target))
+    rule: AdviceRule = "spread" if target is None else "learning"
+    return advise(base, points, limits, rule, target if isinstance(target, str) else None)
 
 
 def _expect(
-    engine: RepeatedEngine,
+    table: RepeatedTable,
     base: Plan,
     plans: list[Plan],
     limits: Limits,
@@ -122,7 +123,7 @@ def _expect(
     """Return what is expected of every plan, and then of the best of each ε with values pooled."""
     tried = []
     for done, plan in enumerate(plans, start=1):
-        tried.append(_expected(engine, plan))
+        tried.append(_expected(table, plan))
         if progress:
             progress("expected error", done, len(plans))
     best: dict[float, Point] = {}
@@ -130,18 +131,23 @@ def _expect(
         point, _ = tried[place]
         best[point.epsilon] = min(best.get(point.epsilon, point), point, key=_by_expected)
     for point in best.values():
-        variants = pooled(base, point.plan, int(engine.pooled_sizes.min()), limits)
-        tried += [_expected(engine, plan) for plan in variants]
+        variants = pooled(base, point.plan, _fewest(table, tried[0][1]), limits)
+        tried += [_expected(table, plan) for plan in variants]
     return tried
+
+
+def _fewest(table: RepeatedTable, resolved: ResolvedPlan) -> int:
+    """Count what is pooled in the smallest stratum."""
+    return int(table.prepared(resolved.preparation).stratum_sizes().min())
 
 
 def _by_expected(point: Point) -> float:
     return point.expected
 
 
-def _expected(engine: RepeatedEngine, plan: Plan) -> Tried:
-    resolved = resolve_and_choose(plan, engine)
-    expected = expected_of(resolved, engine, clamped=True)
+def _expected(table: RepeatedTable, plan: Plan) -> Tried:
+    resolved = resolve_and_choose(plan, table)
+    expected = expected_of(resolved, table, clamped=True)
     return Point(plan, expected.mean_sse), resolved
 
 
@@ -179,7 +185,3 @@ def _check_target(table: nw.DataFrame[Any], target: Any, plan: Plan | None) -> N
             "an identifier or kept, or give the classes as an array, one for each record"
         )
     check_number_of_classes(classes.drop_nulls().n_unique())
-
-
-def _name(target: Any) -> str:  # noqa: ANN401 - a name, or classes of any kind
-    return repr(target) if isinstance(target, str) else "the classes"

@@ -1,20 +1,22 @@
 """What an exploration found: the points of the frontier, and the one recommended."""
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import Literal
 
 import polars as pl
 
-from microveil.attacks.registry import LOW_LINKAGE
+from microveil.attacks.attack_rows import LOW_LINKAGE
 from microveil.core.choices import MethodName
 from microveil.core.methods import METHODS
 from microveil.errors import PlanError
 from microveil.plan.plan import Plan
 from microveil.shown import Shown
 
-if TYPE_CHECKING:
-    pass
+LimitName = Literal["max_linkage", "max_error", "min_anonymity"]
+AdviceRule = Literal["learning", "spread"]
+"""What makes an ε good enough: classes are still learned, or numbers keep their spread."""
 
 
 @dataclass(frozen=True)
@@ -71,18 +73,15 @@ class Limits:
         if self.min_anonymity < 0 or self.min_anonymity == 1:
             raise PlanError(f"min_anonymity must be 0, 2 or more, got {self.min_anonymity}")
 
-    def broken_by(self, point: "Point", found: Measured) -> dict[str, float]:
-        """Say which of them a measured point breaks, and by which factor."""
-        broken = {}
+    def broken_by(self, point: "Point", found: Measured) -> dict[LimitName, tuple[float, float]]:
+        """Return which of them a measured point breaks: what was found, and the limit."""
+        broken: dict[LimitName, tuple[float, float]] = {}
         if found.linkage > self.max_linkage:
-            said = f"linkage {found.linkage:.1%} above {self.max_linkage:.1%}"
-            broken[said] = found.linkage / self.max_linkage
+            broken["max_linkage"] = found.linkage, self.max_linkage
         if found.mean_sse > self.max_error:
-            said = f"mean SSE {found.mean_sse:.2g} above {self.max_error:.2g}"
-            broken[said] = found.mean_sse / self.max_error
+            broken["max_error"] = found.mean_sse, self.max_error
         if point.anonymity < self.min_anonymity:
-            said = f"anonymity {point.anonymity} below {self.min_anonymity}"
-            broken[said] = self.min_anonymity / max(1, point.anonymity)
+            broken["min_anonymity"] = point.anonymity, self.min_anonymity
         return broken
 
 
@@ -162,22 +161,38 @@ class Exploration(Shown):
         Every point of the frontier.
     limits
         What a recommended plan keeps to.
-    recommended
-        The point that the rule chose; None if nothing that was measured keeps to the limits.
+    best
+        The point that the rule chose, or if no measured point keeps to the limits the nearest.
+    broken
+        The limits that it breaks, each with what was found and the limit.
     plan
-        Its plan, with what was chosen from the data noted for the certificate; or None.
-    headline
-        The recommended point in one line.
-    recommendation
-        The headline, the rule that chose it, and what its ε covers.
+        Its plan, with what was chosen from the data noted for the certificate; None if it breaks a
+        limit.
+    rule, good_enough
+        What makes an ε good enough, and whether that of `best` is.
+    target
+        The column of classes to learn; None where the classes were given, or none.
+    set_aside
+        Ways of pooling that keep to the limits but that the plan does not ask for.
+    hardly_learned
+        Whether the classes are hardly learned from the original itself.
     """
 
     points: tuple[Point, ...]
     limits: Limits
-    recommended: Point | None
+    best: Point
+    broken: Mapping[LimitName, tuple[float, float]]
     plan: Plan | None
-    headline: str
-    recommendation: str
+    rule: AdviceRule
+    good_enough: bool = False
+    target: str | None = None
+    set_aside: tuple[str, ...] = ()
+    hardly_learned: bool = False
+
+    @property
+    def recommended(self) -> Point | None:
+        """The recommended point; None if no measured point keeps to the limits."""
+        return None if self.broken else self.best
 
     def to_frame(self) -> pl.DataFrame:
         """Return one row per point; what was not measured is null."""

@@ -6,15 +6,15 @@ from typing import Any
 import narwhals as nw
 import numpy as np
 
+from microveil.attacks.attack_rows import ATTACKS, LINKAGE
 from microveil.attacks.known import EVERYTHING
-from microveil.attacks.registry import ATTACKS, LINKAGE
 from microveil.compare.asked import Asked
 from microveil.compare.examined import Examined, examine
 from microveil.compare.figures import Figure
 from microveil.compare.pairing import Pair
 from microveil.errors import DataError
 from microveil.judge.explore.exploration import Measured
-from microveil.judge.explore.repeated import RepeatedEngine
+from microveil.judge.explore.repeated import RepeatedTable
 from microveil.measures.category_distances import share_unchanged
 from microveil.measures.distances import mean_sse
 from microveil.measures.learning import Lesson, lesson_of, scores_of
@@ -35,8 +35,8 @@ class Measurer:
     ----------
     table
         The original.
-    engine
-        The table, as the plans were resolved against it.
+    opened
+        The table that the plans were resolved against.
     store
         Of the original.
     target
@@ -50,14 +50,14 @@ class Measurer:
     def __init__(
         self,
         table: nw.DataFrame[Any],
-        engine: RepeatedEngine,
+        opened: RepeatedTable,
         store: LocalStore,
         target: Any,  # noqa: ANN401 - a name, or classes of any kind
         *,
         runs: int,
         seed: int,
     ) -> None:
-        self._table, self._engine, self._store = table.to_native(), engine, store
+        self._table, self._opened, self._store = table.to_native(), opened, store
         self._target, self._runs, self._seed = target, runs, seed
         self._f_original: float | None = None
 
@@ -106,7 +106,7 @@ class Measurer:
         return max(min(f.value, f.bound or 1) for f in found if isinstance(f, Figure))
 
     def _seen(self, resolved: ResolvedPlan, seed: int) -> Examined:
-        release = run_resolved(resolved, self._engine, self._store, seed=seed)
+        release = run_resolved(resolved, self._opened, self._store, seed=seed)
         name = self._target if isinstance(self._target, str) else None
         random = np.random.default_rng(seed)
         with examine(self._table, release, random=random, target=name) as seen:

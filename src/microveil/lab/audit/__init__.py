@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from microveil.core.mask import publish_centroids
-from microveil.core.noise import open_words
+from microveil.core.random_words import open_words
 from microveil.errors import DataError, PlanError
 from microveil.formats import load_table
 from microveil.lab.audit.as_run import losses_as_run, open_neighbour, tell_apart
@@ -16,7 +16,7 @@ from microveil.lab.audit.audit_result import Audit
 from microveil.lab.audit.category_targets import CategoryMechanism, CategoryTarget, mask_counts
 from microveil.lab.audit.checks import check_releases
 from microveil.lab.audit.fixed_scales import findings_of, plan_attacks, sample
-from microveil.lab.audit.line import ReleaseLine, never_shown, open_engine
+from microveil.lab.audit.line import ReleaseLine, never_shown, open_read
 from microveil.lab.audit.number_targets import Mechanism, NumericTarget
 from microveil.lab.audit.released import Narrowed, Pinned, narrowed, pinned
 from microveil.lab.audit.targets import AnyTarget, open_targets
@@ -116,8 +116,8 @@ def audit(
     pooled = tuple(name for group in plan.pooled_groups for name in group.attributes)
     plan = plan.replace(anonymity=0, groups=(), together=())
     table = load_table(data, **plan.reading)
-    engine = open_engine(table)
-    targets = open_targets(engine, resolve_and_choose(plan, engine), mechanism, category_mechanism)
+    opened = open_read(table)
+    targets = open_targets(opened, resolve_and_choose(plan, opened), mechanism, category_mechanism)
     here = ReleaseLine(table, plan, targets)
     there = open_neighbour(here)
     lines = [here] if there is None else [here, there]

@@ -13,7 +13,7 @@ from microveil.lab.audit.audit_result import Audit
 from microveil.lab.audit.checks import Flaw
 from microveil.lab.audit.distinguishers import ALL, most_provable
 from microveil.lab.audit.fixed_scales import Finding
-from microveil.show.screens import MOST_BARS, Summary
+from microveil.show.screens import MOST_BARS, ResultScreen
 
 if TYPE_CHECKING:
     import altair as alt
@@ -32,7 +32,7 @@ FLAWS = {
 _LEVELS = {1: "fixed clusters", 2: "re-clustered"}
 
 
-def audit_screen(audit: Audit) -> Summary:
+def audit_screen(audit: Audit) -> ResultScreen:
     """Say whether anything is broken, with a row for each attack."""
     title = (
         f"Audit of {audit.runs:,} runs of the mechanism and {audit.releases:,} releases "
@@ -48,7 +48,7 @@ def audit_screen(audit: Audit) -> Summary:
     ]
     rows = [(*row, "BROKEN" if broken else "") for *row, broken in [*fixed, *as_run]]
     head = ("attribute", "clusters", "claimed at most", "found at least", "")
-    return Summary(
+    return ResultScreen(
         title,
         _verdict(audit),
         head,

@@ -17,7 +17,7 @@ from microveil.core.categories import (
     representatives,
     respond,
 )
-from microveil.core.noise import WordSource
+from microveil.core.random_words import WordSource
 from microveil.lab.audit.models import CERTAIN, CategoryModel
 from microveil.lab.audit.target import AuditTarget
 from microveil.types import Integers, Reals

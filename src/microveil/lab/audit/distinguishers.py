@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from microveil.core.noise import WordSource
+from microveil.core.random_words import WordSource
 from microveil.lab.audit.models import Published
 from microveil.lab.audit.targets import Neighbour, Targets
 from microveil.types import Reals

@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from microveil.core.noise import open_words
+from microveil.core.random_words import open_words
 from microveil.lab.audit.distinguishers import ALL, Distinguisher, halves, lower_bound
 from microveil.lab.audit.models import Published
 from microveil.lab.audit.target import AuditTarget

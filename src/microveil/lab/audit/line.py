@@ -7,7 +7,8 @@ import narwhals as nw
 import numpy as np
 
 from microveil.engines.dtypes import numbers
-from microveil.engines.memory import MemoryEngine
+from microveil.engines.local import LocalTable
+from microveil.engines.memory import memory_table
 from microveil.errors import noted
 from microveil.formats import LoadedTable
 from microveil.lab.audit.category_targets import CategoryTarget
@@ -18,7 +19,7 @@ from microveil.lab.audit.target import AuditTarget
 from microveil.lab.audit.targets import Targets, open_targets
 from microveil.plan.plan import Plan
 from microveil.release.choose_k import resolve_and_choose
-from microveil.release.protect import run
+from microveil.release.protect import run_plan
 from microveil.release.release import Release
 from microveil.release.store import LocalStore
 from microveil.types import Integers, Reals, UserTable
@@ -27,9 +28,9 @@ _MOST_CLUSTERS = 1_000
 _FIRST = 200
 
 
-def open_engine(table: LoadedTable) -> MemoryEngine:
+def open_read(table: LoadedTable) -> LocalTable:
     """Open a table as `protect` does."""
-    return MemoryEngine(table.data, inferred=table.meta.inferred)
+    return memory_table(table.data, inferred=table.meta.inferred)
 
 
 def most_telling(clusters: Integers, telling: Reals) -> Integers:
@@ -58,15 +59,15 @@ class ReleaseLine:
         """Open another table that the same plan is for."""
         table = LoadedTable(data, self.table.meta)
         with noted():  # it was said when the plan was first resolved
-            engine = open_engine(table)
-            targets = open_targets(engine, resolve_and_choose(self.plan, engine))
+            opened = open_read(table)
+            targets = open_targets(opened, resolve_and_choose(self.plan, opened))
         return ReleaseLine(table, self.plan, targets)
 
     def release(self, seed: int | None) -> Release:
         """Walk the line once."""
         with noted():  # it was said when the plan was first resolved
             store = LocalStore(self.table.meta)
-            return run(self.plan, open_engine(self.table), store, seed=seed, progress=None)
+            return run_plan(self.plan, open_read(self.table), store, seed=seed, progress=None)
 
     def observe(self, seed: int | None, random: np.random.Generator) -> None:
         """Walk the line once more and keep what the release shows."""
@@ -115,5 +116,5 @@ def never_shown(lines: Sequence[ReleaseLine]) -> list[Check]:
 def _rows(released: UserTable, target: AuditTarget[Any]) -> Published:
     """Return what the records that have a value publish, as numbers."""
     if isinstance(target, CategoryTarget):
-        return MemoryEngine(released).units(target.settings)
+        return memory_table(released).steps(target.settings)
     return numbers(nw.from_native(released, eager_only=True)[target.settings.name].drop_nulls())

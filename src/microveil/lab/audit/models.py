@@ -47,7 +47,7 @@ class Model(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class NumericModel:
-    """Centroids with discrete Laplace noise, in grid units, and the range of the data.
+    """Centroids with discrete Laplace noise, in grid steps, and the range of the data.
 
     `single_precision` columns publish what a float of 32 bits can hold.
     """

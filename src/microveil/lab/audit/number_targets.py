@@ -9,9 +9,9 @@ import numpy as np
 from microveil.core.accounting import fixed_loss, reclustered_loss
 from microveil.core.attribute import NumericSettings
 from microveil.core.clusters import ClusterSummary
-from microveil.core.grid import LARGEST_UNITS
+from microveil.core.grid import LARGEST_STEPS
 from microveil.core.mask import calibrate, publish
-from microveil.core.noise import WordSource
+from microveil.core.random_words import WordSource
 from microveil.lab.audit.models import NumericModel
 from microveil.lab.audit.target import AuditTarget
 from microveil.types import Integers, Reals
@@ -55,7 +55,7 @@ class NumericTarget(AuditTarget[ClusterSummary]):
         far = min(3 * (high - low) + 1, 2**59)
         declared = np.array([self.settings.lower, self.settings.upper])
         known = np.isfinite(declared)
-        units = self.settings.grid.to_units(np.where(known, declared, 0))
+        units = self.settings.grid.to_steps(np.where(known, declared, 0))
         return (
             int(units[0]) if known[0] else low - far,
             int(units[1]) if known[1] else high + far,
@@ -72,13 +72,13 @@ class NumericTarget(AuditTarget[ClusterSummary]):
         values = grid.to_values(self.values)
         low, high = values.min(), values.max()
         beyond = np.array([np.floor(2 * low - high) - 1, np.ceil(2 * high - low) + 1])
-        reach = LARGEST_UNITS / 2 * grid.step
+        reach = LARGEST_STEPS / 2 * grid.step
         declared = np.array([settings.lower, settings.upper])
         ends = np.where(np.isfinite(declared), declared, np.clip(beyond, -reach, reach))
         if np.all(values == np.rint(values)):
             ends = np.array([np.ceil(ends[0]), np.floor(ends[1])])
         ends = np.clip(ends, settings.published_lower, settings.published_upper)
-        return list(zip(grid.to_units(ends).tolist(), ends.tolist(), strict=True))
+        return list(zip(grid.to_steps(ends).tolist(), ends.tolist(), strict=True))
 
     @property
     def publishes_on_grid(self) -> bool:
@@ -103,14 +103,14 @@ class NumericTarget(AuditTarget[ClusterSummary]):
     def closed_form(self, *, fixed: bool) -> float:
         """Loss of this very table."""
         loss = fixed_loss if fixed else reclustered_loss
-        return loss(self.settings.method, self.summary, self.settings.domain_units, self.scales)
+        return loss(self.settings.method, self.summary, self.settings.domain_steps, self.scales)
 
     def telling_records(self, *, fixed: bool) -> list[int]:
         """Return the records at the ends of the table, or of the clusters that can lose most."""
         if not fixed or not self.clustered:
             return [self.record(0), self.record(len(self.values) - 1)]
         ends, picks = np.cumsum(self.sizes), []
-        reaches = self.settings.method.fixed(self.summary, self.settings.domain_units)
+        reaches = self.settings.method.fixed(self.summary, self.settings.domain_steps)
         for reach, ranks in ((reaches.up, ends - self.sizes), (reaches.down, ends - 1)):
             loss = reach / self.summary.averaged / np.maximum(self.scales, 1)
             picks.append(self.record(int(ranks[np.argmax(loss)])))

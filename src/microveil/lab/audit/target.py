@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from microveil.core.attribute import AttributeSettings
 from microveil.core.mask import summary_of
-from microveil.core.noise import WordSource
 from microveil.core.partition import cut
+from microveil.core.random_words import WordSource
 from microveil.lab.audit.models import Model, Published
 from microveil.types import Integers, Reals
 
@@ -105,7 +105,7 @@ class AuditTarget(ABC, Generic[SummaryT]):
     @property
     @abstractmethod
     def new_values(self) -> Sequence[tuple[int, Any]]:
-        """Values for a changed record: in grid units or as a code, and as they are in the table."""
+        """Values for a changed record: in grid steps or as a code, and as they are in the table."""
 
     @abstractmethod
     def model(self, summary: SummaryT) -> Model:

@@ -8,7 +8,7 @@ import numpy as np
 
 from microveil.core.attribute import AttributeSettings, NumericSettings
 from microveil.core.mask import publish_centroids
-from microveil.engines.memory import MemoryEngine
+from microveil.engines.local import LocalTable
 from microveil.lab.audit.category_targets import CategoryMechanism, CategoryTarget, mask_counts
 from microveil.lab.audit.number_targets import Mechanism, NumericTarget
 from microveil.lab.audit.target import AuditTarget
@@ -19,19 +19,20 @@ Targets = Sequence[AuditTarget[Any]]
 
 
 def open_targets(
-    engine: MemoryEngine,
+    table: LocalTable,
     resolved: ResolvedPlan,
     mechanism: Mechanism = publish_centroids,
     category_mechanism: CategoryMechanism = mask_counts,
 ) -> tuple[AnyTarget, ...]:
-    """Make a target of every confidential attribute."""
+    """Make a target of every confidential attribute of the table a plan was resolved against."""
+    prepared = table.prepared(resolved.preparation)
 
     def open_target(settings: AttributeSettings) -> AnyTarget:
-        present, units = engine.present(settings.name), engine.units(settings)
+        steps, present = prepared.read(settings)
         if isinstance(settings, NumericSettings):
-            single = engine.columns[settings.name].single_precision
-            return NumericTarget(settings, units, present, mechanism, single)
-        return CategoryTarget(settings, units, present, category_mechanism)
+            single = prepared.columns[settings.name].single_precision
+            return NumericTarget(settings, steps, present, mechanism, single)
+        return CategoryTarget(settings, steps, present, category_mechanism)
 
     return tuple(map(open_target, resolved.attributes))
 

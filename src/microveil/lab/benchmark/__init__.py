@@ -8,7 +8,7 @@ from tempfile import TemporaryDirectory
 import polars as pl
 
 import microveil
-from microveil.attacks.registry import CONTROLLED, Attack
+from microveil.attacks.attack_rows import CONTROLLED, Attack
 from microveil.errors import PlanError
 from microveil.lab.benchmark.benchmark_data import Data, open_data
 from microveil.lab.benchmark.benchmark_result import Benchmark

@@ -11,7 +11,7 @@ from rich.table import Table
 from microveil.errors import visible
 from microveil.lab.benchmark.benchmark_result import Benchmark
 from microveil.lab.benchmark.peers import PromiseKind
-from microveil.show.screens import Summary
+from microveil.show.screens import ResultScreen
 
 CAPTION = (
     "Risk is the gain of an attack over its control: the upper 95% limit for the worst attack. "
@@ -38,10 +38,10 @@ PROMISES = {
 }
 
 
-def benchmark_screen(benchmark: Benchmark) -> Summary:
+def benchmark_screen(benchmark: Benchmark) -> ResultScreen:
     """Show what was measured, with a row for each point."""
     title = f"Benchmark of {', '.join(benchmark.names)} (private unless the data are public)"
-    return Summary(title, laid_out=lambda: Group(*_tables(benchmark)))
+    return ResultScreen(title, laid_out=lambda: Group(*_tables(benchmark)))
 
 
 def map_legend(points: pl.DataFrame) -> list[tuple[str, str]]:

@@ -10,11 +10,11 @@ import numpy as np
 import polars as pl
 
 from microveil import __version__
+from microveil.attacks.attack_rows import CONTROLLED, Attack
 from microveil.attacks.known import with_gaps
-from microveil.attacks.registry import CONTROLLED, Attack
 from microveil.attacks.subject import Subject
 from microveil.compare.estimates import standard_deviations
-from microveil.compare.paired_columns import Categories, Numbers, compare
+from microveil.compare.paired_columns import Categories, Numbers, compare_columns
 from microveil.lab.benchmark.benchmark_data import Data
 from microveil.lab.benchmark.peers import Candidate
 from microveil.measures.distances import mean_sse
@@ -141,11 +141,11 @@ def _error(original: Reals, released: Reals, nominal: Sequence[int]) -> float | 
 def subject_of(data: Data, candidate: Candidate) -> Subject:
     """Turn a table and a candidate into what attacks take: numbers, and codes of categories."""
     whole = nw.from_native(data.table, eager_only=True)
-    compared = [compare(name, whole, whole, data.plan) for name in data.table.columns]
+    compared = [compare_columns(name, whole, whole, data.plan) for name in data.table.columns]
 
     def release(chosen: Integers, seed: int) -> Reals:
         masked = nw.from_native(candidate.mask(data.table[chosen], seed), eager_only=True)
-        columns = [compare(name, whole, masked, data.plan) for name in data.table.columns]
+        columns = [compare_columns(name, whole, masked, data.plan) for name in data.table.columns]
         return _side_by_side(columns, lambda column: column.released)
 
     nominal = [

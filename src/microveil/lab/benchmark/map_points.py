@@ -2,7 +2,7 @@
 
 import polars as pl
 
-from microveil.attacks.registry import INFORMED
+from microveil.attacks.attack_rows import INFORMED
 
 _METHOD = ("method", "family", "epsilon", "promise", "anonymity", "conditional")
 _USE = ("error", "f_forest", "auc_forest", "f_boosting", "auc_boosting")

@@ -17,7 +17,7 @@ from microveil.lab.paper.experiments import (
     ALPHAS,
     PAPER_EPSILONS,
     Experiment,
-    Setting,
+    PaperSetting,
     f_measures,
     make_release,
     seed_of,
@@ -81,7 +81,7 @@ def diagnose(
 
 def _sensitivities(column: pl.Series, k: int) -> dict[str, float]:
     values = column.to_numpy()
-    units = np.sort(grid_of_observed(values).to_units(values))
+    units = np.sort(grid_of_observed(values).to_steps(values))
     summary = summarise(units, cluster_sizes(len(units), k))
     upper = ALPHAS[0] * summary.largest[-1]
     local = np.maximum(upper - summary.smallest, summary.largest) / upper
@@ -95,7 +95,7 @@ def _sensitivities(column: pl.Series, k: int) -> dict[str, float]:
 
 def _learn(table: PaperTable, k: int, run: int) -> pl.DataFrame:
     """Train on part of the very release that the results hold for this run."""
-    setting = Setting("iDP-CBLS", ALPHAS[0], PAPER_EPSILONS[0])
+    setting = PaperSetting("iDP-CBLS", ALPHAS[0], PAPER_EPSILONS[0])
     seed = seed_of(Experiment(table.dataset.name, k, run), setting)
     released = make_release(setting, k, table.attributes, seed).data
     tied = (released[TELLTALE] == table.attributes[TELLTALE]).to_numpy()

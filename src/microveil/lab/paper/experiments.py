@@ -92,7 +92,7 @@ class Experiment:
 
 
 @dataclass(frozen=True)
-class Setting:
+class PaperSetting:
     """One release: a method with all its parameters."""
 
     method: str
@@ -117,19 +117,19 @@ def perform(experiment: Experiment, table: PaperTable) -> pl.DataFrame:
     return pl.DataFrame(rows, schema=EXPERIMENT_COLUMNS)
 
 
-def _settings(experiment: Experiment) -> list[Setting]:
+def _settings(experiment: Experiment) -> list[PaperSetting]:
     methods = ("DP", MICROVEIL) if experiment.k is None else ("DP-UM", "iDP-LS", "iDP-CBLS")
     published = [
-        Setting(method, alpha, epsilon)
+        PaperSetting(method, alpha, epsilon)
         for method in methods
         for alpha in ALPHAS
         for epsilon in PAPER_EPSILONS
     ]
     references = (ORIGINAL, CONSTANT) if experiment.k is None else (NOISELESS,)
-    return [*published, *map(Setting, references)]
+    return [*published, *map(PaperSetting, references)]
 
 
-def _measure(experiment: Experiment, setting: Setting, table: PaperTable) -> dict[str, object]:
+def _measure(experiment: Experiment, setting: PaperSetting, table: PaperTable) -> dict[str, object]:
     row = {
         "dataset": experiment.dataset,
         **asdict(setting),
@@ -157,7 +157,7 @@ def _figures(original: Reals, masked: Reals) -> dict[str, object]:
     }
 
 
-def seed_of(experiment: Experiment, setting: Setting) -> int:
+def seed_of(experiment: Experiment, setting: PaperSetting) -> int:
     """Give every release noise of its own, the same whenever it is made again."""
     key = (
         experiment.dataset,
@@ -170,7 +170,9 @@ def seed_of(experiment: Experiment, setting: Setting) -> int:
     return int.from_bytes(sha256(repr(key).encode()).digest()[:4])
 
 
-def make_release(setting: Setting, k: int | None, attributes: pl.DataFrame, seed: int) -> Release:
+def make_release(
+    setting: PaperSetting, k: int | None, attributes: pl.DataFrame, seed: int
+) -> Release:
     """Protect the attributes as the paper does."""
     alpha = setting.alpha or ALPHAS[0]
     domains = {
@@ -180,7 +182,7 @@ def make_release(setting: Setting, k: int | None, attributes: pl.DataFrame, seed
     return protect(attributes, _plan(setting, k, domains), seed=seed)
 
 
-def _plan(setting: Setting, k: int | None, domains: dict[str, Confidential]) -> Plan:
+def _plan(setting: PaperSetting, k: int | None, domains: dict[str, Confidential]) -> Plan:
     epsilon = setting.epsilon or _NO_NOISE
     if setting.method == MICROVEIL:
         return Plan.recommended(epsilon=epsilon, anonymity=0, attributes=domains)

@@ -13,20 +13,20 @@ from microveil.lab.paper.datasets import CENSUS, DATA_SETS, WINE
 from microveil.lab.paper.experiments import ALPHAS, MICROVEIL, PAPER_EPSILONS
 from microveil.show.charts.canvas import alt
 from microveil.show.charts.palette import BLACK, BLUE, GREEN, GREY, ORANGE, PINK, VERMILION
-from microveil.show.charts.panels import Line, Panel, panels
+from microveil.show.charts.panels import Panel, StyledLine, panels
 from microveil.show.charts.render import to_png, to_svg
 from microveil.types import Reals
 
 # A broad band shows behind curves that lie on it; marks tell lines apart without colour.
 _LOOKS = {
-    "DP": Line("DP", colour=GREY, width=3.5),
-    MICROVEIL: Line("microveil (noise-optimal, penalised isotonic)", colour=PINK, width=3.5),
-    "DP-UM": Line("DP-UM", colour=ORANGE, shape="square"),
-    "iDP-LS": Line("iDP-LS", colour=BLUE, shape="triangle-up"),
-    "iDP-CBLS": Line("iDP-CBLS", colour=VERMILION, shape="circle"),
+    "DP": StyledLine("DP", colour=GREY, width=3.5),
+    MICROVEIL: StyledLine("microveil (noise-optimal, penalised isotonic)", colour=PINK, width=3.5),
+    "DP-UM": StyledLine("DP-UM", colour=ORANGE, shape="square"),
+    "iDP-LS": StyledLine("iDP-LS", colour=BLUE, shape="triangle-up"),
+    "iDP-CBLS": StyledLine("iDP-CBLS", colour=VERMILION, shape="circle"),
 }
-_ORIGINAL = Line("trained on original data", colour=GREEN)
-_CONSTANT = Line("always answering this class", colour=BLACK, dash=(1.5, 3.0))
+_ORIGINAL = StyledLine("trained on original data", colour=GREEN)
+_CONSTANT = StyledLine("always answering this class", colour=BLACK, dash=(1.5, 3.0))
 _DASHES = dict(zip(ALPHAS, ((), (4.0, 2.0)), strict=True))
 _LEFT_TO_RIGHT = {CENSUS.name: (0, 1), WINE.name: (1, 0)}  # classes, as in the paper
 _TICKS = (3, 5, 10, 20, 50, 100, 200, 400)
@@ -110,7 +110,7 @@ def _f_panel(curves: Curves, dataset: str, epsilon: float, class_: int) -> Panel
     return Panel(f"ε = {epsilon:g}, class “{name}”", lines)
 
 
-def _lines(ks: Sequence[int], by_alpha: Reals, method: str) -> Iterator[Line]:
+def _lines(ks: Sequence[int], by_alpha: Reals, method: str) -> Iterator[StyledLine]:
     look = _LOOKS[method]
     for alpha, values in zip(ALPHAS, by_alpha, strict=True):
         yield replace(
@@ -121,9 +121,9 @@ def _lines(ks: Sequence[int], by_alpha: Reals, method: str) -> Iterator[Line]:
         )
 
 
-def _alpha_lines() -> list[Line]:
+def _alpha_lines() -> list[StyledLine]:
     return [
-        Line(f"α = {alpha:g}: domain [0, {alpha:g}·max]", dash=dash)
+        StyledLine(f"α = {alpha:g}: domain [0, {alpha:g}·max]", dash=dash)
         for alpha, dash in _DASHES.items()
     ]
 

@@ -14,7 +14,7 @@ import numpy as np
 import polars as pl
 
 from microveil.core.attribute import Category
-from microveil.core.grid import LARGEST_UNITS, MOST_DECIMALS, grid_of_decimals, observed_decimals
+from microveil.core.grid import LARGEST_STEPS, MOST_DECIMALS, grid_of_decimals, observed_decimals
 from microveil.plan.propose.headers import Says, says_sampling_weight, tokens, what_it_says
 from microveil.types import Integers, Reals, UserTable
 
@@ -24,7 +24,7 @@ _MOST_NAMED_CATEGORIES = 200
 _MOST_STEPS_OF_A_SCALE = 10
 _MOST_CODES, _MOST_CODES_WITH_GAPS, _FEWEST_COUNTS = 12, 20, 5
 _MOST_PEOPLE_OF_A_UNIT = 20
-_MOST_WORDS = 4  # of «yes, no, refused, not known» in a column called phone
+_MOST_WORDS = 4  # such as yes, no, refused and not known in a column called phone
 _RECORDS_TO_TELL_A_KEY = 20
 _SHARE_IN_USE = 0.01
 _WEIGHTS_OF_BODIES = ((20.0, 250.0), (400.0, 6_000.0))  # kilograms or pounds, grams at birth
@@ -46,9 +46,9 @@ class _Codes(NamedTuple):
 
 
 _NAMED_CODES: dict[Says, _Codes] = {
-    "place": _Codes(_MOST_CATEGORIES, _RECORDS_PER_CATEGORY, "places by its name"),
-    "code": _Codes(_MOST_NAMED_CATEGORIES, 2, "codes by its name"),
-    "category": _Codes(_MOST_NAMED_CATEGORIES, 2, "codes by its name"),
+    "place": _Codes(_MOST_CATEGORIES, _RECORDS_PER_CATEGORY, "its name suggests places"),
+    "code": _Codes(_MOST_NAMED_CATEGORIES, 2, "its name suggests codes"),
+    "category": _Codes(_MOST_NAMED_CATEGORIES, 2, "its name suggests codes"),
     "scale": _Codes(_MOST_STEPS_OF_A_SCALE, _RECORDS_PER_CATEGORY, "few values on a scale"),
 }
 
@@ -101,7 +101,7 @@ class Proposal:
 
 
 @dataclass(frozen=True, eq=False)
-class Look:
+class ColumnProfile:
     """A column and what is to be known of it before a role is proposed."""
 
     name: str
@@ -165,12 +165,12 @@ def _column_of(column: "nw.Series[Any]") -> pl.Series:
     return values
 
 
-def propose_role(look: Look) -> Proposal:
+def propose_role(look: ColumnProfile) -> Proposal:
     """Propose a role for a column.
 
     Examples
     --------
-    >>> propose_role(Look("sex", pl.Series([1, 2, 2, 1, 2, 1]))).settings
+    >>> propose_role(ColumnProfile("sex", pl.Series([1, 2, 2, 1, 2, 1]))).settings
     {'role': 'confidential', 'kind': 'nominal', 'categories': [1, 2]}
     """
     if not len(look.values):
@@ -193,11 +193,11 @@ def propose_role(look: Look) -> Proposal:
     return _dropped(f"type {dtype}", look)
 
 
-def _of_text(look: Look) -> Proposal:
+def _of_text(look: ColumnProfile) -> Proposal:
     if look.says == "person" or (look.says == "contact" and look.distinct > _MOST_WORDS):
-        return _dropped("by its name, people", look)
+        return _dropped("its name suggests a person", look)
     if look.says == "key" or (look.says == "unit" and look.distinct > _MOST_PEOPLE_OF_A_UNIT):
-        return _key(look, "a key by its name")
+        return _key(look, "its name suggests a key")
     if isinstance(look.column.dtype, pl.Enum) and len(look.column.dtype.categories) > 1:
         listed = look.column.dtype.categories.to_list()
         return _categories(listed, "ordered categories", kind="ordinal")
@@ -211,26 +211,28 @@ def _of_text(look: Look) -> Proposal:
     return _dropped(_why_no_categories(look), look)
 
 
-def _why_no_categories(look: Look) -> str:
+def _why_no_categories(look: ColumnProfile) -> str:
     if look.distinct == len(look.values):
         return "text, all different"
-    return "one text only, or none" if look.distinct == 1 else "text of many values"
+    return "a single text" if look.distinct == 1 else "text of many values"
 
 
-def _of_numbers(look: Look) -> Proposal:
+def _of_numbers(look: ColumnProfile) -> Proposal:
     if _is_sampling_weight(look):
-        role = "weight" if _can_weigh(look) else "kept"
+        role = "sampling_weight" if _can_weigh(look) else "kept"
         return Proposal(
             {"role": role},
-            "sampling weights" if role == "weight" else "sampling weights, some of them 0 or none",
-            remark="analyses need them as they are; drop them if they tell who is who",
+            "sampling weights"
+            if role == "sampling_weight"
+            else "sampling weights, some of them 0 or none",
+            remark="analyses need them as they are; drop them if they identify people",
         )
     if look.whole is None:
         return _amount(look)
     if look.says in ("person", "contact") and look.distinct > _MOST_WORDS:
-        return _dropped("by its name, people", look)
+        return _dropped("its name suggests a person", look)
     if look.says == "key":
-        return _key(look, "a key by its name")
+        return _key(look, "its name suggests a key")
     labelled = _labelled(look)
     if labelled is not None:
         return labelled
@@ -239,21 +241,21 @@ def _of_numbers(look: Look) -> Proposal:
     return _of_whole_numbers(look, look.whole)
 
 
-def _of_whole_numbers(look: Look, whole: Integers) -> Proposal:
+def _of_whole_numbers(look: ColumnProfile, whole: Integers) -> Proposal:
     named = _NAMED_CODES.get(look.says or "measure")
     if named is not None and look.has_few(named.most, records_each=named.records_each):
         return _codes(whole, named.why)
     if look.says in ("place", "code") or (look.says == "category" and _are_of_one_length(whole)):
         return _dropped("too many codes", look)
     if look.says == "unit" and look.distinct > _MOST_PEOPLE_OF_A_UNIT:
-        return _key(look, "a key by its name")
+        return _key(look, "its name suggests a key")
     if look.says != "measure" and _are_few_years(look, whole):
         return _codes(whole, "few years")
     why = _why_codes(look, whole)
     return _codes(whole, why) if why else _amount(look)
 
 
-def _why_codes(look: Look, whole: Integers) -> str:
+def _why_codes(look: ColumnProfile, whole: Integers) -> str:
     """Say why whole numbers seem to be codes of categories; empty if they do not."""
     if not look.has_few(_MOST_CODES_WITH_GAPS):
         return ""
@@ -281,7 +283,7 @@ def _are_counts(values: Integers, counts: Integers) -> bool:
     return bool((values[0] == 0 or peaked) and falls)
 
 
-def _are_few_years(look: Look, whole: Integers) -> bool:
+def _are_few_years(look: ColumnProfile, whole: Integers) -> bool:
     named = bool(_OWN_YEAR & set(tokens(look.name)))
     within = whole.min() >= _YEARS[0] and whole.max() <= _YEARS[1]
     return bool(named and within and look.has_few(_MOST_CODES))
@@ -292,7 +294,7 @@ def _are_of_one_length(whole: Integers) -> bool:
     return low > 9 and len(str(low)) == len(str(high))
 
 
-def _is_numbered(look: Look) -> bool:
+def _is_numbered(look: ColumnProfile) -> bool:
     """Whether whole numbers are numbered like keys, whatever they are called."""
     whole = look.whole
     assert whole is not None  # noqa: S101 - asked of whole numbers only
@@ -338,33 +340,33 @@ def _is_drawn(whole: Integers) -> bool:
     return bool(away < 2 / np.sqrt(len(whole)))
 
 
-def _why_numbered(look: Look) -> str:
+def _why_numbered(look: ColumnProfile) -> str:
     return (
         "all different, like a key" if look.distinct == len(look.values) else "numbered like a key"
     )
 
 
-def _key(look: Look, why: str) -> Proposal:
+def _key(look: ColumnProfile, why: str) -> Proposal:
     if look.says == "key" and _is_key_of_categories(look):
         if look.whole is not None:
-            return _codes(look.whole, "codes by its name")
+            return _codes(look.whole, "its name suggests codes")
         seen = look.values.cast(pl.String).unique().sort().to_list()
-        return _categories(seen, "codes by its name")
+        return _categories(seen, "its name suggests codes")
     most = int(look.values.value_counts()["count"].max())  # type: ignore[arg-type]
     repeated = (
-        f"up to {most} records share one: if it is a person's or a household's, set unit to it and "
-        f"records_per_person = {most}"
+        f"up to {most} records share one value: if it identifies persons or households, set unit "
+        f"to it and records_per_person = {most}"
     )
     return _dropped(why, look, repeated if most > 1 else "")
 
 
-def _is_key_of_categories(look: Look) -> bool:
-    """Whether the name says what is numbered, and it is no person or unit: «region_id»."""
+def _is_key_of_categories(look: ColumnProfile) -> bool:
+    """Whether the name says what is numbered, and it is no person or unit, such as "region_id"."""
     others = "_".join(part for part in tokens(look.name) if what_it_says(part) != "key")
     return what_it_says(others) in ("category", "code") and look.has_few(_MOST_CATEGORIES)
 
 
-def _is_sampling_weight(look: Look) -> bool:
+def _is_sampling_weight(look: ColumnProfile) -> bool:
     says = says_sampling_weight(look.name)
     smallest = look.values.min()
     if says is False or smallest is None or float(smallest) < 0 or look.distinct < 2:  # type: ignore[arg-type]
@@ -375,13 +377,13 @@ def _is_sampling_weight(look: Look) -> bool:
     return True
 
 
-def _can_weigh(look: Look) -> bool:
+def _can_weigh(look: ColumnProfile) -> bool:
     """Whether every record has a finite number above 0."""
     weights = look.values.cast(pl.Float64)
     return not look.missing and bool((weights.is_finite() & (weights > 0)).all())
 
 
-def _labelled(look: Look) -> Proposal | None:
+def _labelled(look: ColumnProfile) -> Proposal | None:
     """Propose categories where a file labels them, or says that they are; else None."""
     labels, measure = dict(look.described.labels), look.described.measure
     if not labels and measure not in ("nominal", "ordinal"):
@@ -419,7 +421,7 @@ def _categories(listed: list[Category], why: str, kind: str = "nominal") -> Prop
     return Proposal(settings, why, ("categories",), remark)
 
 
-def _dropped(why: str, look: Look | None = None, remark: str = "") -> Proposal:
+def _dropped(why: str, look: ColumnProfile | None = None, remark: str = "") -> Proposal:
     instead = _MASK if look is not None and look.values.dtype.is_numeric() else _KEEP
     if look is not None and look.says in ("key", "person", "contact", "unit"):
         instead = _KEEP
@@ -428,13 +430,13 @@ def _dropped(why: str, look: Look | None = None, remark: str = "") -> Proposal:
     return Proposal({"role": "identifier"}, why, (), remark, instead)
 
 
-def _amount(look: Look) -> Proposal:
+def _amount(look: ColumnProfile) -> Proposal:
     settings: dict[str, Any] = {"role": "confidential"}
     numbers = look.values.cast(pl.Float64).to_numpy()
     finite = numbers[np.isfinite(numbers)]
     largest = float(np.abs(finite).max(initial=0.0))
     if look.values.dtype.is_integer():
-        if largest > LARGEST_UNITS * grid_of_decimals(0).step:
+        if largest > LARGEST_STEPS * grid_of_decimals(0).step:
             return Proposal(settings | {"resolution": 1.0}, "large numbers", ("resolution",))
         return Proposal(settings, _MASKED)
     if not len(finite):
@@ -446,14 +448,14 @@ def _amount(look: Look) -> Proposal:
         decimals -= 1
     if decimals < MOST_DECIMALS and _fits(largest, decimals):
         return Proposal(settings | {"decimals": decimals}, _MASKED, ("decimals",))
-    finest = int(np.ceil(np.log10(largest / LARGEST_UNITS))) + 1
+    finest = int(np.ceil(np.log10(largest / LARGEST_STEPS))) + 1
     step = float(f"1e{max(-decimals, finest)}")
     return Proposal(settings | {"resolution": step}, _MASKED, ("resolution",))
 
 
 def _fits(largest: float, decimals: int) -> bool:
     """Whether values of so many decimals fit their noise grid."""
-    return largest <= LARGEST_UNITS * grid_of_decimals(decimals).step
+    return largest <= LARGEST_STEPS * grid_of_decimals(decimals).step
 
 
 def _decimals(values: pl.Series, finite: Reals) -> int:

@@ -221,7 +221,7 @@ def _names_a_person(parts: tuple[str, ...]) -> bool:
 
 
 def _counts(parts: tuple[str, ...]) -> bool:
-    """Whether a name begins like «number of children»; «number of the household» is a key."""
+    """Whether a name begins like "number of children"; "number of the household" is a key."""
     if len(parts) < 2 or parts[0] not in _COUNTS:
         return False
     rest = [part for part in parts[1:] if part not in _OF]

@@ -1,4 +1,4 @@
-"""Look at a table and write a commented plan that a person can edit.
+"""ColumnProfile at a table and write a commented plan that a person can edit.
 
 Looking at the data has a price, so every proposal that depends on it is marked as such.
 """
@@ -15,11 +15,16 @@ import tomlkit
 from tomlkit.items import Table
 
 from microveil.core.choices import DEFAULT_METHOD, DateOrder
-from microveil.core.methods import METHODS
 from microveil.errors import DataError
-from microveil.plan.plan import RECOMMENDED
-from microveil.plan.propose.columns import Described, Look, Proposal, as_polars, propose_role
+from microveil.plan.propose.columns import (
+    ColumnProfile,
+    Described,
+    Proposal,
+    as_polars,
+    propose_role,
+)
 from microveil.plan.roles import is_pattern
+from microveil.plan.settings import RECOMMENDED, PlanSettings, declared_in
 from microveil.plan.toml import commented, texts
 from microveil.types import UserTable
 
@@ -29,7 +34,7 @@ _MOST_COLUMNS_FOR_SUMS = 60
 _DONE = {
     "identifier": "dropped: ",
     "kept": "published as it is: ",
-    "weight": "published as it is: ",
+    "sampling_weight": "published as it is: ",
 }
 
 
@@ -38,7 +43,7 @@ class Proposed:
     """A plan as commented TOML, and for every column what was seen of it and what was proposed."""
 
     toml: str
-    columns: Mapping[str, tuple[Look, Proposal]]
+    columns: Mapping[str, tuple[ColumnProfile, Proposal]]
 
 
 def propose_plan(
@@ -69,7 +74,7 @@ def propose(
     na: Sequence[str] = (),
     dates: DateOrder | None = None,
 ) -> Proposed:
-    """Look at every column of a table, and write a plan for it.
+    """ColumnProfile at every column of a table, and write a plan for it.
 
     Parameters
     ----------
@@ -81,23 +86,25 @@ def propose(
         How the file was read, which the plan keeps.
     """
     table, plain = as_polars(table), Described()
-    looks = {c.name: Look(c.name, c, described.get(c.name, plain)) for c in table}
+    looks = {c.name: ColumnProfile(c.name, c, described.get(c.name, plain)) for c in table}
     proposals = _one_weight({column: propose_role(look) for column, look in looks.items()})
     numeric = [n for n, p in proposals.items() if p.ordered and table[n].dtype.is_numeric()]
     proposals |= _sums(table, numeric)
     confidential = [name for name, p in proposals.items() if p.masked]
     if not confidential:
         raise DataError(
-            f"{name}: no column holds what could be protected: they seem to be keys, free text or "
-            "constants; if this is CSV whose columns or decimals were not recognised, give the "
-            "delimiter and the decimal mark"
+            f"{name}: no column can be protected: all seem to be keys, free text or constants; if "
+            "the columns or decimals of a CSV file were not recognised, give the delimiter and the "
+            "decimal mark"
         )
     document = tomlkit.document()
     for line in _head(table, name):
         document.add(tomlkit.comment(line))
     document.add(tomlkit.nl())
-    _add_reading(document, na, dates)
-    _add_settings(document, table.select(table[name] for name in confidential), _marked(proposals))
+    reading: dict[str, object] = {"na": texts(na)} if na else {}
+    reading |= {"dates": dates} if dates else {}
+    masked = table.select(table[name] for name in confidential)
+    _add_settings(document, masked, reading, _marked(proposals))
     attributes = tomlkit.table(is_super_table=True)
     for column, proposal in proposals.items():
         attributes.add(column, _section(proposal))
@@ -108,7 +115,7 @@ def propose(
 
 def _one_weight(proposals: dict[str, Proposal]) -> dict[str, Proposal]:
     """Let the first sampling weight be the plan's; others are kept as they are."""
-    _, *others = [name for name, p in proposals.items() if p.role == "weight"] or [""]
+    _, *others = [name for name, p in proposals.items() if p.role == "sampling_weight"] or [""]
     kept = {
         name: replace(proposals[name], settings={"role": "kept"}, why="further sampling weights")
         for name in others
@@ -122,7 +129,7 @@ def _head(table: pl.DataFrame, name: str) -> list[str]:
         f"{version('microveil')}. Read it, edit it, then:",
         "  microveil protect FILE --plan THIS_FILE -o protected.parquet",
         f"What was proposed by looking at the data is marked {FROM_DATA}: check it.",
-        "lower and upper are left to you: declare what values are possible, from what is known",
+        "Declare lower and upper yourself: the values that are possible, from what is known",
         "without the data. Masked values stay within them.",
     ]
 
@@ -132,50 +139,37 @@ def _marked(proposals: dict[str, Proposal]) -> list[str]:
     return [f"{column}: {setting}" for column, p in proposals.items() for setting in p.from_data]
 
 
-def _add_reading(
-    document: tomlkit.TOMLDocument, na: Sequence[str], dates: DateOrder | None
-) -> None:
-    if na:
-        document.add("na", texts(na).comment("stand for missing values in the file"))
-    if dates:
-        document.add("dates", commented(dates, "how dates such as 03/02/2011 are read"))
-
-
 def _add_settings(
-    document: tomlkit.TOMLDocument, confidential: pl.DataFrame, marked: list[str]
+    document: tomlkit.TOMLDocument,
+    confidential: pl.DataFrame,
+    reading: Mapping[str, object],
+    marked: list[str],
 ) -> None:
-    proposed = RECOMMENDED
-    anonymity = max(2, min(proposed["anonymity"], confidential.height))
+    """Write the plan's settings, each with what its declaration says of it."""
+    anonymity = max(2, min(RECOMMENDED["anonymity"], confidential.height))
+    remarks = {}
+    if anonymity < RECOMMENDED["anonymity"]:
+        remarks["anonymity"] = "few records"
+    settings = {
+        **reading,
+        "epsilon": 1.0,
+        "method": DEFAULT_METHOD,
+        **RECOMMENDED,
+        "anonymity": anonymity,
+        "records_per_person": 1,
+    }
     with_nulls = sum(column.null_count() > 0 for column in confidential)
-    others = ", ".join(f'"{name}"' for name, method in METHODS.items() if method.needs_domain)
-    few = f" {FROM_DATA}: few records" if anonymity < proposed["anonymity"] else ""
-    settings: dict[str, tuple[object, str]] = {
-        "epsilon": (1.0, "privacy budget of a person, shared by the confidential attributes; "
-                    "smaller protects more"),
-        "method": (DEFAULT_METHOD, f"or {others}: those need lower and upper everywhere"),
-        "anonymity": (anonymity, "nobody picks a person's row by these attributes with a better "
-                      f"chance than 1 in as many; 0 does not pool{few}"),
-        "pooling": (proposed["pooling"], "masked values change places at random within joint "
-                    'clusters; "average" makes these alike'),
-        "k": (proposed["k"], "the least number of records in a cluster of one attribute"),
-        "partition": (proposed["partition"], 'clusters of least expected error; "fixed": of k'),
-        "trim": (proposed["trim"], "share of a cluster left out at each end, for heavy tails"),
-        "post": (proposed["post"], "masked values are put back in order"),
-        "records_per_person": (1, "the most records one person has in the table"),
-    }  # fmt: skip
     if with_nulls:
-        comment = (
-            f"{FROM_DATA}: {with_nulls} attribute(s) have missing values; they stay missing "
-            '("drop" leaves their records out)'
-        )
-        settings["missing"] = ("keep", comment)
-    for name, (value, comment) in settings.items():
-        document.add(name, commented(value, comment))
-    marked = [*marked, *(["missing"] if with_nulls else []), *(["anonymity"] if few else [])]
-    if marked:
-        said = "The certificate will say of these that they were taken from the data."
+        settings["missing"] = "keep"
+        remarks["missing"] = f"{with_nulls} attribute(s) have missing values"
+    comments = {declared.name: declared.comment for declared in declared_in(PlanSettings)}
+    for name, value in settings.items():
+        remark = f"; {FROM_DATA}: {remarks[name]}" if name in remarks else ""
+        document.add(name, commented(value, comments[name] + remark))
+    if marked or remarks:
+        said = "The certificate will say that these were taken from the data."
         document.add(tomlkit.comment(said))
-        document.add("from_data", texts(marked))
+        document.add("from_data", texts([*marked, *remarks]))
     document.add(tomlkit.nl())
 
 

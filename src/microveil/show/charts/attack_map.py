@@ -88,7 +88,7 @@ class _Scales:
         self.x = alt.X(
             "error",
             type="quantitative",
-            title="mean SSE: less is more useful",
+            title="mean SSE (lower is more useful)",
             scale=alt.Scale(type="log", domain=[marks[0], marks[-1]]),
             axis=alt.Axis(values=marks, format="~g"),
         )

@@ -34,7 +34,7 @@ def layers(drawn: "list[alt.Chart]", *, height: int, description: str) -> "alt.L
 
 def nothing(description: str) -> "alt.LayerChart":
     """Say that there is nothing to draw on an axis of errors."""
-    said = chart_of([{}]).mark_text(text="Nothing has any error.", fontSize=13)
+    said = chart_of([{}]).mark_text(text="No plan has any error.", fontSize=13)
     return layers([said], height=40, description=description)
 
 

@@ -12,7 +12,7 @@ _WIDE, _HIGH, _BESIDE = 400, 300, 105
 _APART = 1.08  # of the ends of a logarithmic axis from its outermost places
 
 
-def frontier(
+def draw_frontier(
     curves: Sequence[Curve],
     *,
     across: str,
@@ -36,7 +36,7 @@ def frontier(
     Examples
     --------
     >>> curves = [Curve("ε = 1", {3: 0.2, 10: 0.1}), Curve("ε = 10", {3: 0.1, 10: 0.05})]
-    >>> frontier(curves, across="k", up="mean SSE", description="Error by k").width
+    >>> draw_frontier(curves, across="k", up="mean SSE", description="Error by k").width
     'container'
     """
     marked = [] if here is None else [here]
@@ -61,7 +61,7 @@ def frontier_and_beside(
     Parameters
     ----------
     curves, across, up, description
-        As for `frontier`.
+        As for `draw_frontier`.
     """
     errors = [error for curve in curves for error in curve.errors]
     if not errors:

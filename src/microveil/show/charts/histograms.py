@@ -14,7 +14,7 @@ from microveil.types import Integers, Reals
 Clock = Literal["date", "datetime", "time"]
 
 MOST_BINS = 40
-MOST_BARS = 20
+MOST_DRAWN = 20
 _TAIL = 0.001
 
 
@@ -129,9 +129,9 @@ def shares_of_categories(
     counts = [np.bincount(codes, minlength=len(labels)) for codes in (before, after)]
     both = counts[0] + counts[1]
     seen = np.flatnonzero(both)
-    if not ordered or len(seen) > MOST_BARS:
+    if not ordered or len(seen) > MOST_DRAWN:
         seen = seen[np.argsort(-both[seen], kind="stable")]
-    shown, rest = seen[:MOST_BARS], seen[MOST_BARS:]
+    shown, rest = seen[:MOST_DRAWN], seen[MOST_DRAWN:]
     names = [labels[code] for code in shown]
     bars = [count[shown] for count in counts]
     if len(rest):

@@ -11,7 +11,7 @@ _PIECE, _COLUMN = 28, 170  # pixels of a line in the legend, and of a column the
 
 
 @dataclass(frozen=True)
-class Line:
+class StyledLine:
     """A line: where it goes, and how it looks.
 
     Attributes
@@ -43,7 +43,7 @@ class Panel(NamedTuple):
     """A title and the lines under it; those that come first lie behind the others."""
 
     title: str
-    lines: Sequence[Line]
+    lines: Sequence[StyledLine]
 
 
 def panels(
@@ -54,7 +54,7 @@ def panels(
     across: str,
     up: str,
     ticks: Sequence[float],
-    legend: Sequence[Sequence[Line]],
+    legend: Sequence[Sequence[StyledLine]],
     width: int,
 ) -> "alt.VConcatChart":
     """Draw rows of panels; those below each other have the same scales.
@@ -161,12 +161,12 @@ def _marks(rows: list[dict[str, Any]], x: "alt.X", y: "alt.Y") -> "alt.Chart":
     return drawn
 
 
-def _legend(columns: Sequence[Sequence[Line]]) -> "alt.HConcatChart":
+def _legend(columns: Sequence[Sequence[StyledLine]]) -> "alt.HConcatChart":
     """Draw a piece of every line beside its label."""
     return alt.hconcat(*map(_legend_column, columns), spacing=0)
 
 
-def _legend_column(lines: Sequence[Line]) -> "alt.LayerChart":
+def _legend_column(lines: Sequence[StyledLine]) -> "alt.LayerChart":
     places = (0.0, _PIECE / 2, _PIECE, _PIECE + 8.0)
     start, middle, end, words = (
         [
@@ -185,7 +185,7 @@ def _legend_column(lines: Sequence[Line]) -> "alt.LayerChart":
     return chart.properties(width=_COLUMN, height=18 * len(lines))
 
 
-def _look(line: Line) -> dict[str, Any]:
+def _look(line: StyledLine) -> dict[str, Any]:
     return {
         "colour": line.colour,
         "width": line.width,

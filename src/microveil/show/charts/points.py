@@ -4,10 +4,10 @@ from collections.abc import Sequence
 
 from microveil.core.choices import DEFAULT_METHOD
 from microveil.judge.explore.exploration import Exploration, Measured, Point
-from microveil.show.charts.series import Curve, Place
+from microveil.show.charts.series import Curve, PlacedRelease
 
-EXPECTED = "Expected error cuts off noise at half the domain and ignores isotonic regression"
-JOINED = "Lines join releases pooled in ever larger joint clusters."
+EXPECTED = "Expected error cuts noise off at half the domain and ignores isotonic regression"
+JOINED = "Lines connect releases with increasingly large joint clusters."
 
 
 def curves(points: Sequence[Point]) -> list[Curve]:
@@ -17,7 +17,7 @@ def curves(points: Sequence[Point]) -> list[Curve]:
     return [_curve(e, [p for p in drawn if p.epsilon == e]) for e in epsilons]
 
 
-def map_of(exploration: Exploration) -> tuple[list[Place], Place | None]:
+def map_of(exploration: Exploration) -> tuple[list[PlacedRelease], PlacedRelease | None]:
     """Place on the risk–utility map what was measured, and what is recommended.
 
     A point without error has no logarithm and is left out.
@@ -28,13 +28,13 @@ def map_of(exploration: Exploration) -> tuple[list[Place], Place | None]:
     return _places(exploration.points, several=several), recommended
 
 
-def _places(points: Sequence[Point], *, several: bool) -> list[Place]:
+def _places(points: Sequence[Point], *, several: bool) -> list[PlacedRelease]:
     return [_place(p, p.found, several=several) for p in points if p.found and p.found.mean_sse > 0]
 
 
-def _place(point: Point, found: Measured, *, several: bool) -> Place:
+def _place(point: Point, found: Measured, *, several: bool) -> PlacedRelease:
     budget = f"ε = {point.epsilon:g}"
-    return Place(
+    return PlacedRelease(
         name=f"{point.pooled or point.clusters}, {budget}",
         family=point.pooling or "not pooled",
         error=found.mean_sse,

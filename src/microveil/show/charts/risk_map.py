@@ -10,18 +10,18 @@ from typing import Any
 
 from microveil.show.charts.canvas import alt, chart_of, layers, nothing, tooltip
 from microveil.show.charts.palette import BLACK, CURVES, GREY
-from microveil.show.charts.series import LINKAGES, Place, ticks
+from microveil.show.charts.series import LINKAGES, PlacedRelease, ticks
 
 _SHAPES = ("circle", "square", "triangle-up", "diamond", "triangle-down", "cross")
 _HIGH = 340
 
 
-def risk_map(
-    places: Sequence[Place],
+def draw_risk_map(
+    places: Sequence[PlacedRelease],
     *,
     limit: float,
     description: str,
-    chosen: Place | None = None,
+    chosen: PlacedRelease | None = None,
     named: bool = True,
 ) -> "alt.LayerChart":
     """Draw releases by error and by linkage; good ones are at the bottom left.
@@ -41,8 +41,9 @@ def risk_map(
 
     Examples
     --------
-    >>> places = [Place("ε = 1", "masked", 0.01, 0.97), Place("ε = 1", "pooled", 0.03, 0.07)]
-    >>> risk_map(places, limit=0.1, description="Two releases").height
+    >>> first = PlacedRelease("ε = 1", "masked", 0.01, 0.97)
+    >>> second = PlacedRelease("ε = 1", "pooled", 0.03, 0.07)
+    >>> draw_risk_map([first, second], limit=0.1, description="Two releases").height
     340
     """
     if not places:
@@ -51,7 +52,7 @@ def risk_map(
     x = alt.X(
         "error",
         type="quantitative",
-        title="mean SSE: less is more useful",
+        title="mean SSE (lower is more useful)",
         scale=alt.Scale(type="log", domain=[marks[0], marks[-1]]),
         axis=alt.Axis(values=marks, format="~g"),
     )
@@ -73,7 +74,7 @@ def risk_map(
     return layers(drawn, height=_HIGH, description=description)
 
 
-def _row(place: Place) -> dict[str, Any]:
+def _row(place: PlacedRelease) -> dict[str, Any]:
     shown = ("name", "family", "error", "linkage", "colour")
     return {field: getattr(place, field) for field in shown}
 
@@ -86,7 +87,7 @@ def _limit(limit: float, y: "alt.Y") -> "list[alt.Chart]":
     return [base.mark_rule(strokeDash=[4, 4], color=GREY), left]
 
 
-def _points(places: Sequence[Place], x: "alt.X", y: "alt.Y") -> "alt.Chart":
+def _points(places: Sequence[PlacedRelease], x: "alt.X", y: "alt.Y") -> "alt.Chart":
     points: alt.Chart = chart_of([_row(place) for place in places]).mark_point(
         filled=True, size=90, opacity=1
     )
@@ -100,7 +101,7 @@ def _points(places: Sequence[Place], x: "alt.X", y: "alt.Y") -> "alt.Chart":
     )
 
 
-def _lines(places: Sequence[Place], x: "alt.X", y: "alt.Y") -> "list[alt.Chart]":
+def _lines(places: Sequence[PlacedRelease], x: "alt.X", y: "alt.Y") -> "list[alt.Chart]":
     rows = [{**_row(place), "number": i} for i, place in enumerate(places) if place.joined]
     if not rows:
         return []
@@ -116,7 +117,7 @@ def _lines(places: Sequence[Place], x: "alt.X", y: "alt.Y") -> "list[alt.Chart]"
     ]
 
 
-def _names(places: list[Place], x: "alt.X", y: "alt.Y", **aside: Any) -> "alt.Chart":  # noqa: ANN401
+def _names(places: list[PlacedRelease], x: "alt.X", y: "alt.Y", **aside: Any) -> "alt.Chart":  # noqa: ANN401
     """Write names beside places."""
     texts = chart_of([_row(place) for place in places])
     texts = texts.mark_text(**{"align": "left", "fontSize": 10, **aside})
@@ -124,7 +125,7 @@ def _names(places: list[Place], x: "alt.X", y: "alt.Y", **aside: Any) -> "alt.Ch
     return written
 
 
-def _colour(places: Sequence[Place]) -> Any:  # noqa: ANN401 - a channel of Altair
+def _colour(places: Sequence[PlacedRelease]) -> Any:  # noqa: ANN401 - a channel of Altair
     field = "colour" if any(place.series for place in places) else "family"
     return _by(alt.Color, field, [getattr(place, field) for place in places], CURVES)
 

@@ -34,7 +34,7 @@ LINKAGES = (0, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1)
 
 
 @dataclass(frozen=True)
-class Place:
+class PlacedRelease:
     """A release on the map.
 
     Attributes

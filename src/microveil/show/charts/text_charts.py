@@ -1,17 +1,18 @@
-"""The frontier and the risk–utility map in a terminal."""
+"""Charts in a terminal: the frontier, the risk–utility map, and how values are distributed."""
 
 from collections.abc import Sequence
 from itertools import cycle, pairwise
-from math import log
+from math import ceil, log
 
 import numpy as np
 from rich.console import Group, RenderableType
 from rich.text import Text
 
 from microveil.show.charts.palette import CURVES
-from microveil.show.charts.series import LINKAGES, Curve, Place, names_beside, places, ticks
+from microveil.show.charts.series import LINKAGES, Curve, PlacedRelease, names_beside, places, ticks
 
 _MARKS = "●▲■◆▼★✚"
+_BARS, _MOST_BARS = " ▁▂▃▄▅▆▇█", 12
 _ROWS = 15
 _OF_PLACE, _OF_BESIDE = 5, 10
 _MAP = 62
@@ -21,11 +22,11 @@ Cells = dict[tuple[int, int], tuple[str, str]]
 """By row and column a character and its colour."""
 
 
-def frontier(curves: Sequence[Curve], *, across: str, up: str) -> RenderableType:
+def frontier_text(curves: Sequence[Curve], *, across: str, up: str) -> RenderableType:
     """Draw curves, one place after the other at equal distances, and what stands beside them."""
     errors = [error for curve in curves for error in curve.errors]
     if not errors:
-        return Text("No chart: nothing has any error.")
+        return Text("No chart: no plan has any error.")
     marks, beside = ticks(errors), names_beside(curves)
     columns = {place: 2 + i * _OF_PLACE for i, place in enumerate(places(curves))}
     left = max(2 + len(columns) * _OF_PLACE, 2 + len(across) + 1)
@@ -36,25 +37,29 @@ def frontier(curves: Sequence[Curve], *, across: str, up: str) -> RenderableType
         return round(log(marks[-1] / error) / log(marks[-1] / marks[0]) * (_ROWS - 1))
 
     cells: Cells = {(r, left): ("│", "dim") for r in range(_ROWS)} if beside else {}
-    for curve, (_, colour) in zip(curves, _styles(curves), strict=True):
-        _line(cells, [(columns[p], row(e)) for p, e in sorted(curve.points.items())], colour)
+    shapes, colours = _styles([curve.label for curve in curves])
+    for curve in curves:
+        spots = [(columns[p], row(e)) for p, e in sorted(curve.points.items())]
+        _line(cells, spots, colours[curve.label])
     placed: set[tuple[int, int]] = set()
-    for curve, style in zip(curves, _styles(curves), strict=True):
+    for curve in curves:
         spots = [(row(e), columns[place]) for place, e in curve.points.items()]
         spots += [(row(e), columns_of[name]) for name, e in curve.beside.items()]
-        _mark(cells, placed, spots, style)
+        _mark(cells, placed, spots, (shapes[curve.label], colours[curve.label]))
     lines = _body(cells, {row(mark): f"{mark:g}" for mark in marks}, width)
     lines += _axis(columns, across, columns_of, width)
-    return Group(_legend(curves, up), Text("\n", no_wrap=True, overflow="crop").join(lines))
+    return Group(_legend(up, shapes, colours), _joined(lines))
 
 
-def risk_map(drawn: Sequence[Place], *, limit: float, chosen: Place | None) -> RenderableType:
+def risk_map_text(
+    drawn: Sequence[PlacedRelease], *, limit: float, chosen: PlacedRelease | None
+) -> RenderableType:
     """Draw releases by error across and linkage up; the one chosen has its mark in brackets."""
     if not drawn:
-        return Text("No map: nothing has any error.")
+        return Text("No map: no plan has any error.")
     marks = ticks([place.error for place in drawn])
-    shapes = _in_turn([place.family for place in drawn], _MARKS)
-    colours = _in_turn([place.colour for place in drawn], CURVES)
+    shapes, _ = _styles([place.family for place in drawn])
+    _, colours = _styles([place.colour for place in drawn])
 
     def column(error: float) -> int:
         return 2 + round(log(error / marks[0]) / log(marks[-1] / marks[0]) * (_MAP - 5))
@@ -71,20 +76,33 @@ def risk_map(drawn: Sequence[Place], *, limit: float, chosen: Place | None) -> R
     for place in sorted(drawn, key=lambda place: place != chosen):  # the chosen one stays in place
         spot = row(place.linkage), column(place.error)
         _mark(cells, placed, [spot], (shapes[place.family], colours[place.colour]))
-    title = Text("Rows linked by the most successful attack, by mean SSE\n", style="bold")
-    title.append_text(_map_legend(shapes, colours))
+    title = _legend("Rows linked by the most successful attack, by mean SSE", shapes, colours)
     title.append_text(_entry("\n╌ ", "dim", f"limit {100 * limit:.3g}%"))
     if chosen is not None:
         title.append_text(_entry("[ ] ", "not bold", "recommended"))
     labels = {row(share): f"{share:.0%}" for share in LINKAGES}
     lines = _body(cells, labels, _MAP + _OF_BESIDE)
     lines += _axis({mark: column(mark) for mark in marks}, "mean SSE", {}, _MAP)[:2]
-    return Group(title, Text("\n", no_wrap=True, overflow="crop").join(lines))
+    return Group(title, _joined(lines))
 
 
-def _map_legend(shapes: dict[str, str], colours: dict[str, str]) -> Text:
-    """Say what shapes and colours mean."""
-    said = Text("")
+def sparkline(shares: Sequence[float]) -> str:
+    """Draw shares as bars, a character for one or a few of them.
+
+    Examples
+    --------
+    >>> sparkline([0.1, 0.4, 0.8, 0.0])
+    '▁▄█ '
+    """
+    together = max(1, -(-len(shares) // _MOST_BARS))
+    heights = [sum(shares[i : i + together]) for i in range(0, len(shares), together)]
+    highest = max(heights, default=0.0) or 1.0
+    return "".join(_BARS[ceil(height / highest * (len(_BARS) - 1))] for height in heights)
+
+
+def _legend(title: str, shapes: dict[str, str], colours: dict[str, str]) -> Text:
+    """Say what is drawn, and what shapes and colours mean."""
+    said = Text(f"{title}\n", style="bold")
     for family, mark in shapes.items():
         said.append_text(_entry(f"{mark} ", colours.get(family, "not bold"), family))
     series = {name: colour for name, colour in colours.items() if name not in shapes}
@@ -98,13 +116,16 @@ def _entry(mark: str, style: str, label: str, of_label: str = "not bold") -> Tex
     return Text.assemble((mark, style), (label, of_label), "  ")
 
 
-def _in_turn(names: Sequence[str], styles: Sequence[str]) -> dict[str, str]:
-    """Give every name one of the styles, which begin anew where there are not enough."""
-    return dict(zip(dict.fromkeys(names), cycle(styles), strict=False))
+def _styles(names: Sequence[str]) -> tuple[dict[str, str], dict[str, str]]:
+    """Give every name a mark and a colour, which begin anew where there are not enough."""
+    marks, colours = (
+        dict(zip(dict.fromkeys(names), cycle(style), strict=False)) for style in (_MARKS, CURVES)
+    )
+    return marks, colours
 
 
-def _styles(curves: Sequence[Curve]) -> list[tuple[str, str]]:
-    return [(_MARKS[i % len(_MARKS)], CURVES[i % len(CURVES)]) for i in range(len(curves))]
+def _joined(lines: Sequence[Text]) -> Text:
+    return Text("\n", no_wrap=True, overflow="crop").join(lines)
 
 
 def _line(cells: Cells, spots: list[tuple[int, int]], colour: str) -> None:
@@ -127,13 +148,6 @@ def _mark(
             column += 1
         placed.add((row, column))
         cells[row, column] = style
-
-
-def _legend(curves: Sequence[Curve], up: str) -> Text:
-    line = Text(f"{up}\n", style="bold")
-    for curve, (mark, colour) in zip(curves, _styles(curves), strict=True):
-        line.append_text(_entry(f"{mark} ", colour, curve.label))
-    return line
 
 
 def _body(cells: Cells, labels: dict[int, str], width: int) -> list[Text]:

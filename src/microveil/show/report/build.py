@@ -18,12 +18,13 @@ from microveil.release.certificate import Certificate
 from microveil.release.detail import Detail
 from microveil.release.guarantees import rounded_up
 from microveil.release.release import Release, certificate_beside
-from microveil.show.evaluations import figures_to_show
+from microveil.show.evaluations import figures_to_show, scenario_rows
 from microveil.show.report.drawings import Drawings
-from microveil.show.report.report_words import cards, done, repeated, scenario_rows, verdict_on
+from microveil.show.report.report_words import cards, done, repeated, verdict_on
 from microveil.show.report.templating import render
 from microveil.show.words.certificate_words import (
     ATTRIBUTE_COLUMNS,
+    NUMBER_COLUMNS,
     SEEDED,
     attribute_rows,
     facts_of,
@@ -166,7 +167,7 @@ def _page(
         "losses": _losses(pair.detail),
         "attributes_said": "Shares of records, before (blue) and after (orange)." + not_drawn,
         "distributions": distributions,
-        "matrices": drawings.correlations(pair),
+        "matrices": drawings.matrices(pair),
         "overviews": drawings.overviews(pair),
         "parts_of_evaluation": [
             (part, list(figures_to_show(part, figures)))
@@ -180,7 +181,7 @@ def _page(
         "reading": reading,
         "rules": RULES,
         "verdict": verdict_on(evaluation, certificate),
-        "scenarios": scenario_rows(evaluation),
+        "scenarios": scenario_rows(evaluation.figures),
         "again": repeated(certificate, pair.plan, seed),
         "command": _command(certificate, pair.plan, seed, original),
         "plan": pair.plan.to_toml() if pair.plan else "",
@@ -200,9 +201,13 @@ def _certified(certificate: Certificate) -> dict[str, Any]:
             for level in certificate.levels
         ],
         "remarks": remarks_of(certificate),
-        "columns": ATTRIBUTE_COLUMNS,
+        "columns": [(name, _class_of(name)) for name in ATTRIBUTE_COLUMNS],
         "attributes": attribute_rows(certificate),
     }
+
+
+def _class_of(column: str) -> str:
+    return "number" if column in NUMBER_COLUMNS else "name" if column == "attribute" else "text"
 
 
 def _losses(detail: Detail | None) -> list[tuple[str, str, str]]:

@@ -11,7 +11,7 @@ from microveil.judge.evaluated import Evaluation
 from microveil.show.charts.distributions import bars, distribution
 from microveil.show.charts.histograms import Shares
 from microveil.show.charts.overviews import amounts, heat_map, spans
-from microveil.show.report.shapes import Rows, Shape, correlations, shapes, widths
+from microveil.show.shapes import BeforeAndAfter, Shape, correlation_matrices, shapes, widths
 from microveil.show.words.readings import reading
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ class Drawing:
     number: int | None
     title: str
     caption: str
-    rows: Rows = ()
+    rows: BeforeAndAfter = ()
 
 
 class Drawings:
@@ -50,18 +50,18 @@ class Drawings:
         """Draw every attribute before and after; say how many were left out."""
         drawn = [self._distribution(s) for s in shapes(pair.only(pair.attributes[:MOST]))]
         left = len(pair.attributes) - MOST
-        return drawn, f" The first {MOST}; {left:,} more are not drawn." if left > 0 else ""
+        return drawn, f" The first {MOST} are drawn, {left:,} more are not." if left > 0 else ""
 
-    def correlations(self, pair: Pair) -> list[Drawing]:
+    def matrices(self, pair: Pair) -> list[Drawing]:
         """Draw correlations before and after, and their change."""
-        names, before, after = correlations(pair)
+        names, before, after = correlation_matrices(pair)
         if not names:
             return []
         change = after - before
         largest = float(np.abs(change).max())
         i, j = np.unravel_index(int(np.abs(change).argmax()), change.shape)
         told = (
-            f"The correlation that changes most is that of {names[i]} and {names[j]}: "
+            f"The correlation of {names[i]} and {names[j]} changes most: "
             f"{_signed(before[i, j])} before, {_signed(after[i, j])} after."
         )
         drawn = []
@@ -83,7 +83,7 @@ class Drawings:
         chart: "alt.LayerChart",
         title: str,
         caption: str,
-        rows: Rows = (),
+        rows: BeforeAndAfter = (),
     ) -> Drawing:
         self.charts.append(chart)
         return Drawing(len(self.charts) - 1, title, caption, rows)
@@ -92,7 +92,7 @@ class Drawings:
         shares, rows = shape
         caption = self._caption(shares)
         if not shares.before:
-            return Drawing(None, shares.name, caption or "There is nothing to draw.", rows)
+            return Drawing(None, shares.name, caption or "Nothing to draw.", rows)
         told = f"{shares.name} before and after. {caption} " + " ".join(
             f"{what.capitalize()}: {before} before, {after} after." for what, before, after in rows
         )
@@ -116,7 +116,7 @@ class Drawings:
         errors = [float(np.sqrt(f.value)) for f in figures]
         most = int(np.argmax(errors))
         caption = (
-            f"Root mean square error of a masked value; the largest is that of {names[most]}, "
+            f"Root mean square error of masked values. It is largest for {names[most]}: "
             f"{errors[most]:.2g} standard deviations."
         )
         chart = amounts(names, errors, title="standard deviations", description=caption)
@@ -128,10 +128,10 @@ class Drawings:
             return []
         narrowest = known.sort("median").row(0)
         caption = (
-            "So closely does someone who knows all other records learn a value. Bars hold the "
-            "middle 80% of records, marks the median. Narrowest in the median: "
-            f"{narrowest[0]}, {narrowest[2]:.2g} standard deviations; clusters below {NARROW} are "
-            "called narrow."
+            "How closely an attacker who knows all other records learns a value. Bars show the "
+            "middle 80% of records, marks the median. The smallest median is that of "
+            f"{narrowest[0]}: {narrowest[2]:.2g} standard deviations. Clusters below {NARROW} are "
+            "narrow."
         )
         columns = (known[column].to_list() for column in known.columns)
         chart = spans(*columns, title="standard deviations", description=caption)
@@ -149,8 +149,8 @@ class Drawings:
             return []
         before, after = ([learnt[measure][c] for c in classes] for measure in _TRAINED)
         caption = (
-            "F-measure of a model on original records it has not seen: 1 is perfect. The mean over "
-            f"classes is {np.mean(before):.2f} when trained on the original and "
+            "F-measure of a model on original records that it has not seen; 1 is perfect. The mean "
+            f"over classes is {np.mean(before):.2f} when trained on the original and "
             f"{np.mean(after):.2f} when trained on the release."
         )
         chart = bars(
@@ -164,7 +164,7 @@ def _strongest(names: tuple[str, ...], values: "np.typing.NDArray[np.float64]") 
     apart = np.abs(values - np.diag(np.diag(values)))
     i, j = np.unravel_index(int(apart.argmax()), apart.shape)
     return (
-        f"The strongest correlation is that of {names[i]} and {names[j]}: {_signed(values[i, j])}."
+        f"The strongest correlation is between {names[i]} and {names[j]}: {_signed(values[i, j])}."
     )
 
 

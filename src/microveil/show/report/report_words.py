@@ -3,7 +3,6 @@
 import math
 from decimal import ROUND_CEILING, Context
 
-from microveil.attacks.registry import LINKAGE
 from microveil.core.methods import METHODS
 from microveil.judge.evaluated import Evaluation
 from microveil.judge.grades import passes
@@ -11,7 +10,6 @@ from microveil.judge.next_step import next_step_after
 from microveil.plan.plan import Plan
 from microveil.release.certificate import Certificate
 from microveil.release.guarantees import exactly, rounded_up
-from microveil.show.evaluations import scenarios_side_by_side
 from microveil.show.words.certificate_words import how_hidden
 from microveil.show.words.grading import (
     PUBLISH,
@@ -22,7 +20,6 @@ from microveil.show.words.grading import (
     usefulness_card,
 )
 from microveil.show.words.method_words import DONE_TO_CATEGORIES, DONE_TO_NUMBERS
-from microveil.show.words.numbers import percent
 
 
 def cards(evaluation: Evaluation, certificate: Certificate | None) -> list[Card]:
@@ -47,21 +44,13 @@ def verdict_on(evaluation: Evaluation, certificate: Certificate | None) -> list[
     return sentences
 
 
-def scenario_rows(evaluation: Evaluation) -> list[tuple[str, list[str]]]:
-    """Say what each attack found by scenario, the worst first."""
-    return [
-        (label, [percent(found[measure].value) for measure in LINKAGE])
-        for label, found in scenarios_side_by_side(evaluation.figures)
-    ]
-
-
 def _covered(certificate: Certificate | None) -> Card:
     question = "What does ε cover?"
     if certificate is None:
         return Card(
             question,
             "unknown",
-            "Not known",
+            "Unknown",
             ("There is no certificate next to the protected file.",),
         )
     fixed, reclustered, released = certificate.levels
@@ -79,7 +68,7 @@ def _covered(certificate: Certificate | None) -> Card:
     sentences = []
     if released.epsilon is not None:
         sentences.append(f"{likely.format(_factor(released.epsilon)).capitalize()}.")
-        sentences.append("No clusters are formed. Exact statements: below.")
+        sentences.append("No clusters are formed. Exact statements: see below.")
         return Card(question, "good", answer, tuple(sentences))
     from_data = any(METHODS[a.method].promise.fixes_scales for a in certificate.attributes)
     scales = (" and noise scales", ", with noise scales fixed") if from_data else ("", "")
@@ -87,10 +76,10 @@ def _covered(certificate: Certificate | None) -> Card:
         sentences.append(
             f"With fixed clusters{scales[0]}, {likely.format(_factor(fixed.epsilon))}."
         )
-    hidden = how_hidden(certificate) or "; rows can be linked by which records share values"
+    hidden = how_hidden(certificate) or "; rows can be linked by matching on shared values"
     sentences.append(
         f"Re-clustered{scales[1]}: {_bound(reclustered.epsilon)}. The table as released: no "
-        f"bound{hidden}. Exact statements: below."
+        f"bound{hidden}. Exact statements: see below."
     )
     return Card(question, "fair" if covers else "poor", answer, tuple(sentences))
 
@@ -109,7 +98,7 @@ def _factor(epsilon: float) -> str:
 
 def done(certificate: Certificate) -> list[str]:
     """Say what was done to the table."""
-    sentences, whose = [], "a person's row"
+    sentences = []
     for categories in (False, True):
         masked = [
             a for a in certificate.attributes if (a.kind in ("nominal", "ordinal")) == categories
@@ -120,14 +109,15 @@ def done(certificate: Certificate) -> list[str]:
             sentences.append(f"{names} ({name}): {what}{_trimmed(trim)}.")
     for group in certificate.groups:
         done = "replaced by their average" if group.pooling == "average" else "exchanged at random"
+        of = "units" if group.of_units else "records"
+        picked = "a unit of a size that as many have" if group.of_units else "a person's row"
         sentences.append(
             f"Masked values of {', '.join(group.attributes)} were {done} within joint clusters of "
-            f"at least {group.anonymity:,} {'units' if group.of_units else 'records'}: an attacker "
-            f"picks {'a unit of a size that as many have' if group.of_units else whose} by them "
-            f"with probability at most 1/{group.anonymity:,}."
+            f"{group.anonymity:,} or more {of}: an attacker who knows them picks {picked} with "
+            f"probability at most 1/{group.anonymity:,}."
         )
     if certificate.dropped:
-        sentences.append(f"Left out: {', '.join(certificate.dropped)}.")
+        sentences.append(f"Dropped: {', '.join(certificate.dropped)}.")
     if certificate.kept:
         sentences.append(f"Published unchanged: {', '.join(certificate.kept)}.")
     return sentences
@@ -136,7 +126,7 @@ def done(certificate: Certificate) -> list[str]:
 def _trimmed(trim: float | None) -> str:
     if not trim:
         return ""
-    return f"; means leave out {trim:.3g} of a cluster's records, rounded down, at each end"
+    return f"; cluster means leave out {trim:.3g} of the records at each end, rounded down"
 
 
 def repeated(certificate: Certificate | None, plan: Plan | None, seed: int | None) -> list[str]:
@@ -147,11 +137,11 @@ def repeated(certificate: Certificate | None, plan: Plan | None, seed: int | Non
     if plan is None:
         made.append("The plan is in the private detail; no detail was given.")
     elif seed is not None:
-        made.append("The random numbers were seeded: this command makes the same release again.")
+        made.append("The random numbers were seeded: this command reproduces the release.")
     elif certificate and certificate.randomness == "seeded":
         made.append(
-            "The random numbers were seeded: with the same --seed this command makes the same "
-            "release again."
+            "The random numbers were seeded: with the same --seed this command reproduces the "
+            "release."
         )
     else:
         made.append(

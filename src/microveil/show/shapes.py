@@ -4,21 +4,23 @@ from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
 
+import narwhals as nw
 import numpy as np
 import polars as pl
 
-from microveil.compare.paired_columns import MISSING, Categories
-from microveil.compare.pairing import Pair, complete, deviation, present
+from microveil.compare.paired_columns import MISSING, Categories, kind_of
+from microveil.compare.pairing import Pair, complete, deviation, pair_tables, present
 from microveil.engines.dtypes import describe
 from microveil.measures.disclosure_risk import quantiles_of_records
+from microveil.release.release import Release
 from microveil.show.charts.histograms import Clock, Shares, shares_of_categories, shares_of_numbers
 from microveil.show.words.numbers import length_of_time
-from microveil.types import Reals
+from microveil.types import Reals, UserTable
 
 MOST_PAIRED = 24
 """More attributes than this make a matrix of correlations unreadable."""
 
-Rows = tuple[tuple[str, str, str], ...]
+BeforeAndAfter = tuple[tuple[str, str, str], ...]
 """Figures as people read them: what, before, after."""
 
 
@@ -26,7 +28,16 @@ class Shape(NamedTuple):
     """An attribute before and after, and lines of figures about it."""
 
     shares: Shares
-    rows: Rows
+    rows: BeforeAndAfter
+
+
+def shapes_of_masked(original: UserTable, release: Release) -> list[Shape]:
+    """Describe every attribute that was masked or derived, in the order of the release."""
+    changed = {*release.plan.confidential, *release.plan.derived}
+    released = nw.from_native(release.data, eager_only=True)
+    names = [n for n in released.columns if n in changed and kind_of(released[n]) is not None]
+    pair = pair_tables(original, release.data, release.detail, release.plan, attributes=names)
+    return list(shapes(pair))
 
 
 def shapes(pair: Pair) -> Iterator[Shape]:
@@ -40,7 +51,7 @@ def shapes(pair: Pair) -> Iterator[Shape]:
             yield _of_numbers(pair, name, pair.original[:, column], pair.released[:, column])
 
 
-def correlations(pair: Pair) -> tuple[tuple[str, ...], Reals, Reals]:
+def correlation_matrices(pair: Pair) -> tuple[tuple[str, ...], Reals, Reals]:
     """Return the names of numeric attributes that vary, and their correlations before and after.
 
     Of many, those whose correlations change most.

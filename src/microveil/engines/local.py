@@ -1,0 +1,563 @@
+"""A table on this machine, in memory or in files, and the engine that masks it."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cached_property
+from itertools import pairwise
+from typing import Any, Self, TypeVar
+
+import narwhals as nw
+import numpy as np
+import polars as pl
+import polars.selectors as cs
+from numpy.typing import NDArray
+
+from microveil.core.attribute import (
+    AttributeSettings,
+    Category,
+    CategorySettings,
+    NumericSettings,
+)
+from microveil.core.expected_squares import expected_errors, expected_squares
+from microveil.core.grid import Grid, grid_of_observed
+from microveil.core.joint import cluster_points, place_records
+from microveil.core.joint_units import JointLabels, cluster_units
+from microveil.core.linear_rules import KeptRule, Rule, System, how_kept, keep, reference
+from microveil.core.mask import mask_singly
+from microveil.core.pooling import (
+    JointClusters,
+    Pool,
+    average,
+    collect_clusters,
+    exchange,
+    holds_the_same,
+)
+from microveil.core.random_words import WordSource, open_words
+from microveil.engines.base import (
+    CategoryFacts,
+    Column,
+    Facts,
+    Pooled,
+    Preparation,
+    Released,
+    Shift,
+    UnitFacts,
+    Views,
+)
+from microveil.engines.column_source import ColumnSource
+from microveil.engines.detail_rows import loss_row
+from microveil.engines.dtypes import (
+    category_values,
+    column_like,
+    each_text,
+    is_present,
+    listed_categories,
+    numbers,
+    numbers_with_gaps,
+    own_categories,
+    polars_of,
+    shifted,
+    text_column,
+)
+from microveil.engines.layout import Layout, numbered
+from microveil.engines.refusals import (
+    leaves_the_calendar,
+    no_finite_result,
+    no_person,
+    no_pseudonym,
+    pooled_wrongly,
+)
+from microveil.engines.strata import MaskedStrata, Order, mask_strata
+from microveil.errors import DataError
+from microveil.plan.roles import Derived
+from microveil.types import Booleans, Integers, Reals, UserTable
+
+Number = TypeVar("Number", np.int64, np.float64)
+ReadValues = Callable[[AttributeSettings], tuple[NDArray[Any], Booleans]]
+"""Reads the values of an attribute that are present, and says which records they are of."""
+
+_NO_RESULT = (
+    pl.exceptions.PolarsError,
+    pl.exceptions.PanicException,
+    ArithmeticError,
+    TypeError,
+    ValueError,
+)
+_PYTHON: dict[str, type] = {"text": str, "whole numbers": int, "true/false values": bool}
+
+
+class LocalTable:
+    """A table on this machine; it never changes."""
+
+    def __init__(self, source: ColumnSource, preparation: Preparation | None = None) -> None:
+        self.source, self._preparation = source, preparation or Preparation()
+        self._views: Views[Self] = Views()
+
+    @property
+    def records(self) -> int:
+        """Number of records."""
+        return self.source.records
+
+    @property
+    def columns(self) -> Mapping[str, Column]:
+        """Columns in table order."""
+        return self.source.columns
+
+    def prepared(self, preparation: Preparation) -> Self:
+        """Return a prepared view of this table, the same one for equal preparations."""
+        return self._views.of(
+            preparation, lambda: type(self)(self.source.prepared(preparation), preparation)
+        )
+
+    def engine(self) -> "LocalEngine":
+        """Return a new engine for this table, which has masked nothing yet."""
+        return LocalEngine(self)
+
+    def discard(self) -> None:
+        """Nothing is stored."""
+
+    @cached_property
+    def layout(self) -> Layout:
+        """Which records are of one unit and of one stratum."""
+        prepared = self._preparation
+        unit = [prepared.unit] if prepared.unit else []
+        return Layout(
+            frozenset(prepared.per_unit), self._numbered(unit), self._numbered(prepared.strata)
+        )
+
+    def _numbered(self, names: Sequence[str]) -> Integers | None:
+        columns = (polars_of(self.source.column(name)) for name in names)
+        return numbered(list(columns)) if names else None
+
+    def unit_facts(self, same: Sequence[str]) -> UnitFacts:
+        """Look at units; attributes that are the `same` should have one value in each."""
+        unit = self._preparation.unit
+        if unit is None:
+            return UnitFacts()
+        return UnitFacts(
+            missing=self.source.column(unit).null_count(),
+            largest=self.layout.largest_unit,
+            differing={name: self._differing(name) for name in same},
+        )
+
+    def _differing(self, attribute: str) -> int:
+        column = polars_of(self.source.column(attribute))
+        return int(np.count_nonzero(self.layout.differs(column)))
+
+    def stratum_sizes(self, attribute: str | None = None) -> Integers:
+        """Count the values of an attribute in each stratum; without one, what is pooled there."""
+        layout = self.layout
+        if attribute is None:
+            rows = np.arange(self.records) if layout.unit is None else layout.first
+            stratum = layout.stratum
+            return np.bincount(np.zeros_like(rows) if stratum is None else stratum[rows])
+        present, strata = self.present(attribute), layout.strata_of(attribute)
+        return np.bincount(strata[present]) if strata is not None else np.array([present.sum()])
+
+    def counted(self, attribute: str) -> int:
+        """Count the records, or the units if the attribute has one value for each of them."""
+        rows = self.layout.counting(attribute)
+        return self.records if rows is None else len(rows)
+
+    def facts(self, domains: Mapping[str, tuple[float, float]]) -> dict[str, Facts]:
+        """Look at columns as numbers; `outside` counts values outside their domain."""
+        return {attribute: self.look(attribute, *ends) for attribute, ends in domains.items()}
+
+    def look(self, attribute: str, lower: float, upper: float) -> Facts:
+        """Look at one column as numbers."""
+        from microveil.core.kernels import sorting as kernels
+
+        column = self._counting(attribute)
+        values, counted, nulls = self._values(attribute, column), len(column), column.null_count()
+        not_finite, fractional, outside, smallest, largest = kernels.look_through(
+            values, lower, upper
+        )
+        return Facts(
+            counted=counted,
+            nulls=nulls,
+            not_numbers=counted - nulls - len(values),
+            not_finite=not_finite,
+            fractional=fractional,
+            smallest=smallest,
+            largest=largest,
+            outside=outside,
+        )
+
+    def category_facts(
+        self, attribute: str, categories: tuple[Category, ...] | None
+    ) -> CategoryFacts:
+        """Look at a column of categories; `seen` is only filled in where none are declared."""
+        values, holds = category_values(self._counting(attribute))
+        counted, values, nulls = len(values), values.drop_nulls(), values.null_count()
+        if categories is None:
+            seen = tuple(values.unique().sort().to_list()) if holds != "other values" else ()
+            return CategoryFacts(counted, nulls, holds, seen=seen)
+        outside = len(values)
+        if type(categories[0]) is _PYTHON.get(holds):
+            outside -= int(values.is_in(list(categories)).sum())
+        listed = listed_categories(self.source.column(attribute))
+        unknown = 0 if listed is None else len(set(categories) - listed)
+        return CategoryFacts(counted, nulls, holds, outside, unknown)
+
+    def observed_grid(self, attribute: str) -> Grid:
+        """Return the grid of the last decimal seen in a numeric column."""
+        single = self.columns[attribute].single_precision
+        return grid_of_observed(self._values(attribute), single_precision=single)
+
+    def expected_errors(self, attribute: NumericSettings, ks: Sequence[int]) -> Reals:
+        """Return the expected squared error of an attribute with clusters of each k."""
+        parts = self.ranked(attribute)
+        errors: Reals = np.sum([expected_errors(part, attribute, ks) for part in parts], axis=0)
+        return errors
+
+    def expected_squares(self, attribute: NumericSettings, *, clamped: bool) -> tuple[float, float]:
+        """Return the squares within clusters and the expected squares of noise, in grid steps."""
+        parts = [expected_squares(p, attribute, clamped=clamped) for p in self.ranked(attribute)]
+        within, noise = zip(*parts, strict=True)
+        return sum(within), sum(noise)
+
+    def ranked(self, attribute: NumericSettings) -> list[Integers]:
+        """Return the values of an attribute in grid steps, ascending, stratum by stratum."""
+        ranked = self.rank(attribute)[1]
+        return [ranked[part] for part in self.parts_of(attribute)]
+
+    def rank(self, attribute: AttributeSettings) -> tuple[Order, Integers]:
+        """Return the order of ascending steps, which the caller may change, and these steps.
+
+        Strata come one after the other.
+        """
+        order, ranked = _rank(self.steps(attribute))
+        strata = self.layout.strata_of(attribute.name)
+        if strata is None:
+            return order, ranked
+        by_stratum = np.argsort(strata[self.present(attribute.name)][order], kind="stable")
+        return order[by_stratum], ranked[by_stratum]
+
+    def parts_of(self, attribute: AttributeSettings) -> list[slice]:
+        """Return where the values of each stratum lie in rank order; strata may have none."""
+        ends = np.cumsum(self.stratum_sizes(attribute.name)).tolist()
+        return [slice(a, b) for a, b in pairwise([0, *ends]) if a < b]
+
+    def steps(self, attribute: AttributeSettings) -> Integers:
+        """Return values in grid steps, or codes of categories, in record order.
+
+        Missing ones are left out.
+        """
+        if isinstance(attribute, CategorySettings):
+            return codes_of(self._counting(attribute.name), attribute.categories)
+        from microveil.core.kernels import sorting as kernels
+
+        grid = attribute.grid
+        return kernels.to_steps(self._values(attribute.name), grid.step, grid.origin)
+
+    def present(self, attribute: str) -> Booleans:
+        """Which records have a value, or which units if the attribute has one for each."""
+        return is_present(self._counting(attribute))
+
+    def read(self, attribute: AttributeSettings) -> tuple[Integers, Booleans]:
+        """Return the steps of an attribute, and which records or units have a value."""
+        return self.steps(attribute), self.present(attribute.name)
+
+    def cluster_jointly(self, pool: Pool, seed: int | None) -> tuple[JointLabels, int]:
+        """Cluster records, or units, on original values; return labels and the number of parts."""
+        return cluster_jointly(self, pool, seed, self.read)
+
+    def _counting(self, attribute: str) -> nw.Series[Any]:
+        return self.layout.values_counting(attribute, self.source.column(attribute))
+
+    def _values(self, attribute: str, column: nw.Series[Any] | None = None) -> Reals:
+        """Return the numbers of a column, or what text can be read as, coded as the plan says."""
+        column = self._counting(attribute) if column is None else column
+        if self.columns[attribute].kind is None:
+            texts = pl.Series(map(str, column.drop_nulls().to_list()), dtype=pl.String)
+            return texts.cast(pl.Float64, strict=False).drop_nulls().to_numpy()
+        values = numbers(column.drop_nulls() if column.null_count() else column)
+        coding = self._preparation.codings.get(attribute)
+        return values if coding is None else coding.of(values)
+
+
+def cluster_jointly(
+    table: LocalTable, pool: Pool, seed: int | None, read: ReadValues
+) -> tuple[JointLabels, int]:
+    """Cluster records, or units, on the values that are read.
+
+    Returns the labels and the number of parts.
+    """
+    ties = open_words(seed, f"joint {', '.join(pool.names)}")
+    layout, k = table.layout, pool.anonymity
+    if layout.unit is None:
+        points = place_records(pool.attributes, table.records, read)
+        label, parts = cluster_points(points, k, ties, strata=layout.stratum)
+        return JointLabels(label), parts
+    units, records = ([a for a in pool.attributes if a.per_unit == x] for x in (True, False))
+    own = place_records(units, len(layout.first), read)
+    members = place_records(records, table.records, read)
+    strata = None if layout.stratum is None else layout.stratum[layout.first]
+    return cluster_units(own, members, layout.unit, k, ties, strata)
+
+
+class LocalEngine:
+    """Masks a table on this machine."""
+
+    def __init__(self, table: LocalTable) -> None:
+        self._table, self._shelf = table, table.source.shelf()
+        self._declared: dict[str, tuple[Category, ...]] = {}
+
+    @property
+    def threads(self) -> int:
+        """How many attributes may be masked at once."""
+        return self._table.source.threads
+
+    def hide(
+        self, pseudonyms: Mapping[str, Callable[[str], str]], shifts: Mapping[str, Shift]
+    ) -> dict[str, int]:
+        """Replace values by pseudonyms, and shift the dates of each person."""
+        most = {name: self._pseudonymise(name, of) for name, of in pseudonyms.items()}
+        for name, shift in shifts.items():
+            self._shift(name, *shift)
+        return most
+
+    def _pseudonymise(self, attribute: str, pseudonym: Callable[[str], str]) -> int:
+        texts = self._texts(attribute)
+        hidden = each_text(texts, pseudonym, pl.String())
+        self._shelf.put(attribute, text_column(hidden, self._table.source.like(attribute)))
+        counts = texts.drop_nulls().value_counts()["count"]
+        return int(counts.max()) if len(counts) else 0  # type: ignore[arg-type]
+
+    def _shift(self, attribute: str, person: str, days: Callable[[str], int]) -> None:
+        people, moments = self._texts(person), polars_of(self._table.source.column(attribute))
+        unknown = int((people.is_null() & moments.is_not_null()).sum())
+        if unknown:
+            raise no_person(attribute, person, unknown)
+        number = each_text(people, days, pl.Int64())
+        moved, outside = shifted(moments, number, self._table.columns[attribute])
+        if outside:
+            raise leaves_the_calendar(attribute, outside)
+        self._keep(attribute, moved)
+
+    def _texts(self, attribute: str) -> pl.Series:
+        """Return the values of a column of text or whole numbers as text."""
+        values, holds = category_values(self._table.source.column(attribute))
+        if holds not in ("text", "whole numbers"):
+            raise no_pseudonym(attribute)
+        return values.cast(pl.String)
+
+    def mask(self, attribute: AttributeSettings, seed: int | None) -> pl.DataFrame:
+        """Mask an attribute; return its row of the table of losses."""
+        words = open_words(seed, f"attribute {attribute.name}")
+        if attribute.method.clustered:
+            ties = open_words(seed, f"ties {attribute.name}")
+            values, masked = mask_strata(
+                self._table.rank(attribute), self._table.parts_of(attribute), attribute, words, ties
+            )
+        else:
+            alone = mask_singly(self._table.steps(attribute), attribute, words)
+            values, masked = alone.values, MaskedStrata.of(alone, attribute)
+        if isinstance(attribute, CategorySettings):
+            if attribute.domain_source == "declared":
+                self._declared[attribute.name] = attribute.categories
+            self._keep_codes(attribute, self._for_everyone(attribute.name, values, -1))
+        else:
+            self._keep_numbers(attribute.name, self._for_everyone(attribute.name, values, np.nan))
+        self._shelf.describe(attribute, masked.description)
+        return loss_row(attribute, masked.fixed, masked.re_clustered)
+
+    def _keep_codes(self, attribute: CategorySettings, codes: Integers) -> None:
+        """Keep the categories of these codes, −1 where there is none."""
+        self._keep(attribute.name, pl.Series([*attribute.categories, None]).gather(codes))
+
+    def _keep_numbers(self, attribute: str, values: Reals) -> None:
+        """Keep masked numbers, NaN where there is none."""
+        self._keep(attribute, pl.Series(values, nan_to_null=True))
+
+    def _for_everyone(
+        self, attribute: str, values: NDArray[Number], absent: float
+    ) -> NDArray[Number]:
+        """Return one value for every record, `absent` where it has none."""
+        counted = self._table.counted(attribute)
+        if len(values) < counted:
+            given, values = values, np.full(counted, absent, dtype=values.dtype)
+            values[self._table.present(attribute)] = given
+        return self._table.layout.spread(attribute, values)
+
+    def pool(self, pool: Pool, seed: int | None) -> Pooled:
+        """Pool the masked values of attributes in joint clusters, and check that it came out right.
+
+        Missing values are pooled as well.
+        """
+        table, joint, clusters = self._table, {}, {}
+        if pool.follows_masked_values:
+            labels, parts = cluster_jointly(table, pool, seed, self._read_masked)
+        else:
+            labels, parts = table.cluster_jointly(pool, seed)
+        for level in pool.levels:
+            label, names = labels.of(level[0]), ", ".join(a.name for a in level)
+            joint[names] = table.layout.spread(level[0].name, label)
+            clusters[level[0].per_unit] = found = collect_clusters(label)
+            if found.smallest < pool.anonymity:
+                raise pooled_wrongly(pool.names, f"a joint cluster has {found.smallest} records")
+        words = open_words(seed, f"pooling {', '.join(pool.names)}")
+        if pool.pooling == "average":
+            return Pooled(parts, self._average(pool, clusters, words), joint)
+        for block in pool.blocks:
+            self._exchange(block, clusters[block[0].per_unit], words)
+        return Pooled(parts, None, joint)
+
+    def _read_masked(self, attribute: AttributeSettings) -> tuple[NDArray[Any], Booleans]:
+        present = self._table.present(attribute.name)
+        return self._masked_values(attribute)[present], present
+
+    def _exchange(
+        self, block: Sequence[AttributeSettings], clusters: JointClusters, words: WordSource
+    ) -> None:
+        giver, rows = exchange(clusters, words), self._table.layout.counting(block[0].name)
+        if rows is not None:
+            giver = self._table.layout.spread(block[0].name, rows[giver])
+        for attribute in block:
+            before = self._released_bits(attribute.name)
+            given = self._released(attribute.name)[giver]
+            self._shelf.put(attribute.name, nw.maybe_reset_index(given))
+            if not holds_the_same(before, self._released_bits(attribute.name), clusters):
+                raise pooled_wrongly([attribute.name], "a masked value left its joint cluster")
+
+    def _average(self, pool: Pool, by_level: dict[bool, JointClusters], words: WordSource) -> int:
+        for attribute in pool.attributes:
+            clusters = by_level[attribute.per_unit]
+            values, present = self._masked_values(attribute), self._table.present(attribute.name)
+            averaged = clusters.spread(average(attribute, values, clusters, present, words))
+            spread = self._table.layout.spread(attribute.name, averaged)
+            if isinstance(attribute, CategorySettings):
+                self._keep_codes(attribute, spread)
+            else:
+                self._keep_numbers(attribute.name, spread)
+        smallest = self._smallest_class(pool.names)
+        if smallest < pool.anonymity:
+            raise pooled_wrongly(pool.names, f"the release is {smallest}-anonymous")
+        return smallest
+
+    def _masked_values(self, attribute: AttributeSettings) -> NDArray[Any]:
+        """Return masked numbers, or codes of masked categories, that count; 0 if missing."""
+        present = self._table.present(attribute.name)
+        released = self._released_counting(attribute.name)
+        values: NDArray[Any] = (
+            codes_of(released, attribute.categories)
+            if isinstance(attribute, CategorySettings)
+            else numbers(released.drop_nulls())
+        )
+        everyone = np.zeros(len(present), dtype=values.dtype)
+        everyone[present] = values
+        return everyone
+
+    def _smallest_class(self, attributes: tuple[str, ...]) -> int:
+        """Count the records of the rarest combination of masked values."""
+        masked = [self._released(name).to_polars() for name in attributes]
+        numbered = pl.DataFrame({str(place): column for place, column in enumerate(masked)})
+        sizes = numbered.group_by(numbered.columns).len("records")["records"]
+        return int(sizes.min())  # type: ignore[arg-type]
+
+    def keep_rules(
+        self, rules: Sequence[Rule], systems: Sequence[System]
+    ) -> tuple[list[int | None], list[KeptRule]]:
+        """Change masked values so that rules are kept; say what that took."""
+        kept = [one for system in systems for one in self._keep_system(system)]
+        return [self._count_broken(rule) for rule in rules], kept
+
+    def _count_broken(self, rule: Rule) -> int:
+        """Count the original records that break a rule."""
+        column = self._table.source.column
+        return int(
+            rule.broken({name: numbers_with_gaps(column(name)) for name in rule.factors}).sum()
+        )
+
+    def _keep_system(self, system: System) -> list[KeptRule]:
+        values = {name: numbers_with_gaps(self._released(name)) for name in system.names}
+        kept = keep(system, values, None if system.fixed else reference(system))
+        for column in system.movable:
+            if not np.array_equal(values[column.name], kept[column.name], equal_nan=True):
+                self._keep_numbers(column.name, kept[column.name])
+        return how_kept(system, values, kept)
+
+    def finish(self, attributes: Sequence[str], derived: Mapping[str, Derived]) -> Released:
+        """Recompute derived attributes, in this order; return the masked table with these columns.
+
+        It is of the kind and types that came in.
+        """
+        for attribute, recipe in derived.items():
+            undefined = self.derive_one(attribute, recipe)
+            if undefined:
+                raise no_finite_result(attribute, undefined, self._table.records)
+        return self._shelf.release(self._columns(attributes))
+
+    def _columns(self, attributes: Sequence[str]) -> Iterator[tuple[str, nw.Series[Any]]]:
+        for name in attributes:
+            yield name, own_categories(self._released(name), self._declared.get(name, ()))
+
+    def clusters(self, attributes: Sequence[str]) -> UserTable:
+        """Return the private description of the clusters of attributes that were masked."""
+        return self._shelf.clusters(attributes)
+
+    def derive_one(self, attribute: str, derived: Derived) -> int:
+        """Recompute an attribute, unless some records, which are counted, have no finite result."""
+        inputs = pl.DataFrame({name: self._released(name).to_polars() for name in derived.inputs})
+        inputs = inputs.with_columns(cs.numeric().cast(pl.Float64))  # which does not wrap around
+        known = inputs.select(~pl.any_horizontal(pl.all().is_null())).to_series()
+        try:
+            result = _evaluate(derived, inputs)
+            if not result.equals(_evaluate(derived, inputs.reverse()).reverse()):
+                raise DataError(
+                    "its expression depends on the order of records; compute it record by record",
+                    attribute=attribute,
+                    setting="expression",
+                )
+            valid = result.is_not_null()
+            if result.dtype.is_numeric():
+                valid &= result.is_finite().fill_null(value=False)
+            undefined = int((known & ~valid).sum())
+            if not undefined:
+                self._keep(attribute, result)
+        except DataError:
+            raise
+        except _NO_RESULT:
+            raise DataError(
+                "its expression cannot be computed from these column types, or does not give "
+                f"{self._table.columns[attribute].type_name}; change it",
+                attribute=attribute,
+                setting="expression",
+            ) from None
+        return undefined
+
+    def _keep(self, attribute: str, masked: pl.Series) -> None:
+        self._shelf.put(attribute, column_like(self._table.source.like(attribute), masked))
+
+    def _released(self, attribute: str) -> nw.Series[Any]:
+        masked = self._shelf.get(attribute)
+        return self._table.source.column(attribute) if masked is None else masked
+
+    def _released_counting(self, attribute: str) -> nw.Series[Any]:
+        return self._table.layout.values_counting(attribute, self._released(attribute))
+
+    def _released_bits(self, attribute: str) -> Integers:
+        """Return a number for every released value by which equal values can be told."""
+        return polars_of(self._released_counting(attribute)).hash().to_numpy().view(np.int64)
+
+
+def codes_of(column: nw.Series[Any], categories: tuple[Category, ...]) -> Integers:
+    """Return the codes of the categories that are present."""
+    values, _ = category_values(column)
+    codes = list(range(len(categories)))
+    coded = values.drop_nulls().replace_strict(list(categories), codes, return_dtype=pl.Int64)
+    return coded.to_numpy()
+
+
+def _rank(values: Integers) -> tuple[Order, Integers]:
+    """Return the order of ascending values, and the values in it."""
+    from microveil.core.kernels import sorting as kernels
+
+    small = np.uint32 if len(values) < 2**32 else np.int64
+    order, spare = np.empty(len(values), small), np.empty(len(values), small)
+    ranked = kernels.sort_steps(values, order, spare)
+    return order, ranked
+
+
+def _evaluate(derived: Derived, inputs: pl.DataFrame) -> pl.Series:
+    result = inputs.with_columns(derived.parsed.alias("result"))["result"]
+    return result.cast(pl.Float64) if result.dtype.is_numeric() else result
