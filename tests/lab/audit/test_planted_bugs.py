@@ -358,7 +358,7 @@ KINDS = {
 @pytest.mark.parametrize("method", ["DP", "DP-UM", "iDP-LS", "iDP-CBLS"])
 def test_honest_releases_of_all_kinds_pass(method: str, guarantee: str) -> None:
     plan = plan_of(method, attributes=KINDS, guarantee=guarantee, missing="keep", epsilon=20.0)
-    outcome = audit_line(plan, PEOPLE, releases=20)
+    outcome = audit_line(plan, PEOPLE, releases=40)
     assert not outcome.broken, str(outcome)
     assert [run.attribute for run in outcome.as_run] == [*KINDS, "all together"]
     assert all((run.claimed is None) == (method not in ("DP", "DP-UM")) for run in outcome.as_run)
