@@ -275,7 +275,7 @@ FLAGS = "--epsilon 1 --k 3 --drop name"
         (GOOD, f"{FLAGS} --domain x=0:10", "attribute 'x': 1 of 4 values lie outside the declared"),
         (GOOD, f"{FLAGS} --method DP", "attribute 'x': DP needs a declared domain"),
         (GOOD, f"{FLAGS} --keep y", "keep 'y': no such attribute"),
-        (GOOD, f"{FLAGS} --keep name", "drop and keep 'name': an attribute can be only one"),
+        (GOOD, f"{FLAGS} --keep name", "drop and keep 'name': an attribute can be one of them"),
         (GOOD, f"{FLAGS} --domain x=0:9 --domain x=0:8", "domain 'x': declared twice"),
         (f"a,{VALUE}\nb,2\nc,3\n", "--epsilon 1", "expected column names in the first line"),
         ("name,x\na,01\nb,02\nc,03\n", FLAGS, "numbers stored as text; convert the column"),

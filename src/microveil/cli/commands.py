@@ -192,8 +192,7 @@ def protect_command(
     drop: Annotated[list[str] | None, typer.Option(help="Identifier to drop.")] = None,
     keep: Annotated[list[str] | None, typer.Option(help="Column to publish unchanged.")] = None,
     domain: Annotated[
-        list[str] | None,
-        typer.Option(metavar="NAME=LOWER:UPPER", help="Declared domain of a column."),
+        list[str] | None, typer.Option(metavar="NAME=LOWER:UPPER", help="Declared domain.")
     ] = None,
     nominal: Annotated[
         list[str] | None, typer.Option(help="Column of categories, which are read from the data.")
