@@ -342,7 +342,7 @@ def test_what_is_trimmed_is_said() -> None:
     ]
     trimmed, plain = done(certificate)[:2]
     assert trimmed.startswith("x (iDP-CBLS): ")
-    assert "means leave out 0.2 of a cluster's records, rounded down, at each end" in trimmed
+    assert "cluster means leave out 0.2 of the records at each end, rounded down" in trimmed
     assert "leave out" not in plain
 
 
