@@ -12,9 +12,10 @@ from itertools import product
 import numpy as np
 import polars as pl
 
-from bench.paper import load
+from bench.paper import load_with_domains
 from microveil import Confidential, Plan, audit
 from microveil.core.choices import GuaranteeName, MethodName, Post
+from microveil.lab.audit.audit_words import audit_in_words
 from microveil.lab.paper.datasets import CENSUS
 
 AUDITS = 400
@@ -61,12 +62,12 @@ def main() -> None:
         outcome = audit(table(random), every[number % len(every)], runs=1_000, releases=60)
         if outcome.broken:
             broken += 1
-            print("  ", outcome.reading.split(". ")[0])
+            print("  ", audit_in_words(outcome).split(". ")[0])
     print(f"{broken} of {audits} honest audits called the mechanism broken", flush=True)
-    census, attributes = load(CENSUS)
+    census, attributes = load_with_domains(CENSUS)
     started = time.perf_counter()
     outcome = audit(census, Plan(epsilon=1.0, k=10, attributes=attributes))
-    print(f"audit of Census: {time.perf_counter() - started:.0f} s; {outcome.reading}")
+    print(f"audit of Census: {time.perf_counter() - started:.0f} s; {audit_in_words(outcome)}")
 
 
 if __name__ == "__main__":

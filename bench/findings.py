@@ -11,8 +11,8 @@ from typing import Any
 import polars as pl
 
 from bench.map import FINDINGS
-from microveil.attacks.registry import CONTROLLED, INFORMED
-from microveil.lab.benchmark.map_points import by_attack, points_of
+from microveil.attacks.attack_rows import CONTROLLED, INFORMED
+from microveil.lab.benchmark.map_points import by_attack, points_of_map
 from microveil.lab.benchmark.peers import ANONYMITIES
 from microveil.lab.paper.datasets import DATA_SETS
 
@@ -23,48 +23,48 @@ CLUSTERED = ("published", "not pooled")
 
 HEAD = """# Findings
 
-After this page you know what attacks find in releases of every method, and what these releases are still good for: {attacks} attacks on {methods} methods at
+After this page you know what attacks find in releases of every method, and how useful these releases remain: {attacks} attacks on {methods} methods at
 ε = {epsilons}, on the paper's two data sets. `python -m bench.findings` writes this page from `docs/findings/results.parquet` and
-`docs/findings/theorems.json`, which `script/bench map` and `script/bench theorems` make; a test writes it again and compares.
-`microveil benchmark people.csv --plan plan.toml` draws the same map of your own table.
+`docs/findings/theorems.json`, which `script/bench map` and `script/bench theorems` produce; a test checks that it is up to date.
+`microveil benchmark people.csv --plan plan.toml` draws the same map for your own table.
 
 ## How to read it
 
-Every attack has a **control**: what the same guess achieves when the release tells nothing of the person. The **risk** is what is gained over it,
-(rate − control)/(1 − control). Figures show the **upper 95% limit** of the attack for which that is highest: a method is never shown better than
-these attacks allow, and an attack not yet thought of may do better. A promise holds of all releases whatever the attack; a point was measured of one.
+Every attack has a **control**: the success of the same guess when the release says nothing about the person. The **risk** is the gain over the control,
+(rate − control)/(1 − control). Figures show the **upper 95% limit** of the risk for the attack where that limit is highest, so no method looks better than
+these attacks allow; an attack not yet thought of may do better. A promise holds for all releases and all attacks; a point is a measurement of one release.
 
 | attack | what the attacker knows and does, and the control |
 |---|---|
-| nearest linkage | knows everyone's original values, takes the nearest row; control: a row at random |
-| one-to-one linkage | the same, and gives everyone a row of their own |
-| structure linkage | the same, and matches on shared masked values |
-| interval disclosure | is given a person's row, and takes the masked values beside each as an interval; disclosed if it is narrower than 0.1 standard deviations and right; control: another person's row |
-| attribute inference | knows all attributes of a person but one, and guesses that by the nearest row, to within 0.05 standard deviations; control: people who are not in the release |
-| singling out | finds conditions on one to six attributes that one row alone meets, and hopes that one person alone does; control: as many people outside |
-| linkability | knows two halves of a person's attributes from two sources, and hopes that both lead to the same row; control: people outside |
-| membership inference | runs the plan on tables with and without the person, and compares; rate: members recognised while 1% of others are taken for members |
-| neighbour reconstruction | knows every record but one, which row is whose and the plan, and tells which of two values the last person has; control: a coin. It is in a panel of its own |
+| nearest linkage | knows everyone's original values and takes the nearest row; control: a random row |
+| one-to-one linkage | the same, but assigns each person a different row |
+| structure linkage | the same, but matches people by who shares masked values with whom |
+| interval disclosure | is given a person's row and takes the masked values next to each of its values as an interval; a value is disclosed if the interval contains it and is narrower than 0.1 standard deviations; control: another person's row |
+| attribute inference | knows all attributes of a person but one, and guesses that one from the nearest row, to within 0.05 standard deviations; control: people outside the release |
+| singling out | finds conditions on one to six attributes that exactly one row meets, and succeeds if exactly one person meets them; control: an equal number of people outside the release |
+| linkability | knows two halves of a person's attributes from two sources, and succeeds if both lead to the same row; control: people outside the release |
+| membership inference | runs the plan on tables with and without the person, and compares; rate: members recognised at a false-alarm rate of 1% |
+| neighbour reconstruction | knows every record but one, whose row is whose, and the plan; tells which of two values the last person has; control: a coin toss. It has its own panel |
 
-The attacks with a control group release one half of the people. [Measures](../reference/measures.md#attacks) names the paper behind each. Kept columns take no
-part: an attacker who knows them has more. [Attack figures](../reference/attack-figures.md) has every point and every attack as tables.
+Attacks with a control group release one half of the people. [Measures](../reference/measures.md#attacks) names the paper behind each. Kept columns are left
+out: an attacker who knows them does better. [Attack figures](../reference/attack-figures.md) has every point and every attack as tables.
 """
 
 TABLES_HEAD = """# Attack figures
 
-After this page you can look up every point of the maps in [Findings](../explanation/findings.md), which says how to read them: the upper 95% limit of what each
-attack gains, error, and what models learn. `python -m bench.findings` writes it.
+After this page you can look up every point of the maps in [Findings](../explanation/findings.md), which says how to read them: the upper 95% limit of each risk, the
+error, and what models learn. `python -m bench.findings` writes it.
 """
 
 PEERS = """## Other methods
 
-Rank swapping, MDAV without noise and correlated noise are small versions of our own (`bench/peers.py`) of what sdcMicro calls `rankSwap`,
+Rank swapping, MDAV without noise and correlated noise are our own small versions (`bench/peers.py`) of sdcMicro's `rankSwap`,
 `microaggregation(method = "mdav")` and `addNoise(method = "correlated")`. They are checked against values worked out by hand, not against sdcMicro. None of them
-has an ε, and each point says what it promises instead.
+has an ε.
 
-MST (OpenDP's, `python -m bench.synthesisers`) makes a synthetic table with ε-differential privacy. None of its rows belongs to a person, so there is neither an
-error by record nor a row to link, and it has no place on the map. Three attacks apply; models are trained on a release of one half of the people and tested on
-the other half. Missing releases failed: OpenDP 0.16 then finds its own budget exceeded in the last digit.
+MST (OpenDP's, `python -m bench.synthesisers`) makes a synthetic table with ε-differential privacy. None of its rows belongs to a person, so it has neither an
+error per record nor rows to link, and is not on the map. Three attacks apply (the table shows upper 95% limits of their risk); models are trained on a release of one half of the people and tested on
+the other half. Missing releases failed: OpenDP 0.16 found its own budget exceeded in the last digit.
 
 """
 
@@ -102,15 +102,15 @@ def _methods(results: pl.DataFrame) -> int:
 
 
 def _of_data(name: str, results: pl.DataFrame) -> str:
-    points, attacks = points_of(results), by_attack(results)
+    points, attacks = points_of_map(results), by_attack(results)
     file = f"../findings/map-{name.lower().replace(' ', '-')}.svg"
     records, seeds = results["records"][0], results["seed"].n_unique()
     lines = [
         f"## {name}",
         "",
         f"{_records(name, records)}; {_number(seeds, 'run')} of every method. Left: attackers who know "
-        "people's values. Right: the attacker who knows every record but one. A point is at the upper "
-        "limit, a line goes down to what was found. Numbers stand beside the largest ε.",
+        "people's values. Right: the attacker who knows every record but one. Points are upper "
+        "95% limits; a line goes down to the measured risk. Numbers mark the largest ε of each method.",
         "",
         f"![{name}: risk against error of every method]({file})",
         "",
@@ -124,7 +124,7 @@ def _tables_of(name: str, results: pl.DataFrame) -> str:
     lines = [
         f"## {name}",
         "",
-        *_table(points_of(results)),
+        *_table(points_of_map(results)),
         "",
         f"### {name}: every attack",
         "",
@@ -151,22 +151,22 @@ def _sentences(points: pl.DataFrame, attacks: pl.DataFrame) -> Iterator[str]:
             pl.col("attack").is_in(LINKAGES),
         )
         yield (
-            f"Pooled by {k}, the three linkage attacks find {_range(pooled['rate'])}; the theorem "
-            f"allows {1 / k:.0%} on average."
+            f"Pooled by {k}, the three linkage attacks find {_range(pooled['rate'])} of rows; the "
+            f"theorem allows {1 / k:.0%} on average."
         )
     alone, exchanged, averaged = (
         _at(attacks, name, 1.0) for name in ("recommended, not pooled", "exchange 10", "average 10")
     )
     for attack in ("attribute inference", "interval disclosure", "linkability"):
         yield (
-            f"{attack.capitalize()} at ε = 1: the recommended plan without pooling is "
-            f"{_rates(alone, attack)}; exchanged by 10 {_rates(exchanged, attack)}, averaged by 10 "
-            f"{_rates(averaged, attack)}."
+            f"{attack.capitalize()} at ε = 1 is correct for {_rates(alone, attack)} with the "
+            f"recommended plan without pooling, {_rates(exchanged, attack)} exchanged by 10, and "
+            f"{_rates(averaged, attack)} averaged by 10."
         )
     yield (
-        "Membership at ε = 1, members recognised with 1% of false alarms (area under the curve): "
-        f"not pooled {_membership(alone)}, exchanged by 10 {_membership(exchanged)}, averaged "
-        f"by 10 {_membership(averaged)}."
+        "Membership inference at ε = 1 recognises, at a false-alarm rate of 1% (area under the curve), "
+        f"{_membership(alone)} of members without pooling, {_membership(exchanged)} exchanged by 10, and "
+        f"{_membership(averaged)} averaged by 10."
     )
     yield _informed(attacks)
     yield _error_sentence(points)
@@ -181,7 +181,7 @@ def _structure_sentence(attacks: pl.DataFrame) -> str:
     )
     many, others = found.filter(pl.col("rate") >= 0.9), found.filter(pl.col("rate") < 0.9)
     said = (
-        f"Structure linkage finds {_range(many['rate'])} of the rows at {many.height} of the "
+        f"Structure linkage finds {_range(many['rate'])} of rows at {many.height} of the "
         f"{found.height} points of methods that form clusters and do not pool."
     )
     if others.is_empty():
@@ -198,10 +198,10 @@ def _informed(attacks: pl.DataFrame) -> str:
     sure = others.filter(pl.col("rate") >= 0.95)
     plain = found.filter(method="DP")
     return (
-        "An attacker who knows every record but one is right in at least 95% of releases for "
-        f"{sure.height} of {others.height} points of all methods but DP, pooled or not; for DP in "
-        f"{_range(plain['rate'])}, a coin in 50%. Of the promises on the map, DP's alone covers this "
-        "attacker."
+        "An attacker who knows every record but one is right in at least 95% of releases at "
+        f"{sure.height} of {others.height} points of all methods except DP, pooled or not; for DP in "
+        f"{_range(plain['rate'])}, where a coin toss has 50%. Of the promises on the map, only DP's "
+        "covers this attacker."
     )
 
 
@@ -232,8 +232,8 @@ def _learning_sentence(points: pl.DataFrame) -> str:
         for word, key in chosen
     ]
     return (
-        "Learning the paper's class from the release, tested on original records, at ε = 1: area under "
-        f"the curve of a random forest and of gradient boosting trained on {', '.join(figures)}."
+        "Learning the paper's class from the release at ε = 1, tested on original records: area under "
+        f"the curve of a random forest and of gradient boosting, trained on {', '.join(figures)}."
     )
 
 
@@ -245,8 +245,8 @@ def _best_sentence(points: pl.DataFrame) -> str:
     words = [f"{_named(row)} ({row['error']:.3g}, {row['high']:.1%})" for row in ranked]
     return (
         f"{_number(usable.height, 'point')} of {points.filter(pl.col('family') != 'references').height} "
-        "keep the upper limit at or below 10% for all attackers who know values; those with the least "
-        f"error, and both figures: {'; '.join(words)}."
+        "keep the upper limit at or below 10% for all attackers who know values. Those with the least "
+        f"error (mean SSE, upper limit) are {'; '.join(words)}."
     )
 
 
@@ -255,7 +255,7 @@ def _named(row: dict[str, Any]) -> str:
 
 
 def _table(points: pl.DataFrame) -> Iterator[str]:
-    yield "| | method | ε | mean SSE | worst risk, at most | by | informed, at most | F, forest | AUC, forest | F, boosting | AUC, boosting |"
+    yield "| | method | ε | mean SSE | highest risk | attack | informed risk | F, forest | AUC, forest | F, boosting | AUC, boosting |"
     yield "|--:|---|--:|--:|--:|---|--:|--:|--:|--:|--:|"
     ordered = points.sort("number", "epsilon", nulls_last=True)
     for row in ordered.iter_rows(named=True):
@@ -283,7 +283,7 @@ def _attack_table(attacks: pl.DataFrame) -> Iterator[str]:
 
 def _synthetic_table(found: pl.DataFrame) -> Iterator[str]:
     names = found["attack"].unique(maintain_order=True).to_list()
-    yield f"| data | ε | {', at most | '.join(names)}, at most | AUC, forest | AUC, boosting |"
+    yield f"| data | ε | {' | '.join(names)} | AUC, forest | AUC, boosting |"
     yield f"|---|--:|{'--:|' * len(names)}--:|--:|"
     for key, rows in found.group_by("data", "epsilon", maintain_order=True):
         cells = " | ".join(f"{row['high']:.1%}" for row in rows.to_dicts())
@@ -296,11 +296,11 @@ def _synthetic_table(found: pl.DataFrame) -> Iterator[str]:
 
 def _beside_synthetic(name: str, synthetic: pl.DataFrame, results: pl.DataFrame) -> str:
     made = synthetic.filter(data=name, epsilon=0.125).row(0, named=True)
-    pooled = points_of(results.filter(data=name)).filter(method="exchange 10", epsilon=0.1)
+    pooled = points_of_map(results.filter(data=name)).filter(method="exchange 10", epsilon=0.1)
     return (
-        f"On {name} a forest learns from MST at ε = 0.125 with an area of {made['auc_forest']:.3f} under the "
-        f"curve, and from what is exchanged by 10 at ε = 0.1 with {pooled['auc_forest'][0]:.3f}; the first promises "
-        "differential privacy of the table, the second does not."
+        f"On {name} a forest trained on MST at ε = 0.125 has an area under the curve of {made['auc_forest']:.3f}, and one "
+        f"trained on a release exchanged by 10 at ε = 0.1 has {pooled['auc_forest'][0]:.3f}; MST promises differential "
+        "privacy of the table, the release does not."
     )
 
 
@@ -315,20 +315,20 @@ def _theorems(found: dict[str, Any], results: pl.DataFrame) -> str:
     return f"""## Two theorems, shown
 
 `script/bench theorems` audits {found["data"]} at ε = 1 ({found["runs"]:,} runs of the mechanism and {found["releases"]} releases of each of two tables, seed
-{found["seed"]}); its lower bounds are Clopper and Pearson's, too high with a probability of 2.5% at most, all of an audit together.
+{found["seed"]}). Its lower bounds are Clopper-Pearson limits; all bounds of an audit hold together with 97.5% confidence.
 
-**1. ε does not survive re-clustering unless noise is made for it.** Published {published["method"]} with k = {published["k"]} loses at least
-**{published["reclustered_found"]:.1f}** when one record changes and clusters are formed again: {published["reclustered_found"] / published["epsilon"]:.1f} times its ε. By the closed form it loses
-{published["reclustered_exact"]:.0f}; more runs would prove more. With fixed clusters the same attack proves {published["fixed_found"]:.2f}, below ε. Calibrated to re-clustering (k = {calibrated["k"]})
-the loss is {calibrated["reclustered_exact"]:.2f} by the closed form and at least {calibrated["reclustered_found"]:.2f} by the attack, both with noise scales fixed.
+**1. ε does not survive re-clustering unless the noise is calibrated for it.** Published {published["method"]} with k = {published["k"]} loses at least
+**{published["reclustered_found"]:.1f}** when one record changes and the table is re-clustered: {published["reclustered_found"] / published["epsilon"]:.1f} times its ε. By the closed form it loses
+{published["reclustered_exact"]:.0f}; more runs would prove more. With fixed clusters the same attack proves {published["fixed_found"]:.2f}, below ε. Calibrated for re-clustering (k = {calibrated["k"]}),
+the loss is {calibrated["reclustered_exact"]:.2f} by the closed form and at least {calibrated["reclustered_found"]:.2f} by the attack, both with fixed noise scales.
 
-*What recomputed scales add.* As run, with scales computed anew from each table, releases of the calibrated plan are told apart in {calibrated["told_apart"]:.0%} of cases, where a
-loss of ε = 1 allows {calibrated["allowed"]:.0%}; the loss is at least {calibrated["as_run_found"]:.1f}. Of the published plan it is {published["told_apart"]:.0%} and at least {published["as_run_found"]:.1f}. Of {plain["method"]}
-(k = {plain["k"]}), whose scales follow from the plan, {plain["told_apart"]:.0%} and at least {plain["as_run_found"]:.1f}: its ε holds without that condition.
+*What recomputed scales add.* As run, with noise scales recomputed from each table, the attack tells {calibrated["told_apart"]:.0%} of releases of the calibrated plan apart, where a
+loss of ε = 1 allows {calibrated["allowed"]:.0%}; the loss is at least {calibrated["as_run_found"]:.1f}. For the published plan these figures are {published["told_apart"]:.0%} and {published["as_run_found"]:.1f}; for {plain["method"]}
+(k = {plain["k"]}), whose scales follow from the plan, {plain["told_apart"]:.0%} and {plain["as_run_found"]:.1f}: its ε holds without that condition.
 
-**2. Noise does not hide who shares values with whom; pooling does.** `script/bench map`: structure linkage finds of the rows of published
-{published["method"]} (k = {published["k"]}) on {_by_data(_structure(results))}, at any ε from {_ends(results["epsilon"], "g")}; of the original itself, in
-which some records are equal, {_by_data(_original(results))}. Pooled, the most successful linkage of any kind on {found["data"]} finds {_pooled(pooled)}; the theorem's
+**2. Noise does not hide who shares values with whom; pooling does.** In `script/bench map`, structure linkage on published {published["method"]} (k = {published["k"]})
+finds {_by_data(_structure(results))}, at any ε from {_ends(results["epsilon"], "g")}; on the original, in which
+some records are equal, it finds {_by_data(_original(results))}. With pooling, the most successful linkage on {found["data"]} finds {_pooled(pooled)}; the theorem's
 1/k is {", ".join(f"{1 / k:.0%}" for k in ANONYMITIES)}. [Guarantees](guarantees.md#pooling-whose-row-it-is) has the proof.
 """
 
@@ -343,7 +343,7 @@ def _original(results: pl.DataFrame) -> pl.DataFrame:
 
 def _by_data(found: pl.DataFrame) -> str:
     parts = found.group_by("data", maintain_order=True)
-    return " and ".join(f"{name} {_range(rows['rate'])}" for (name,), rows in parts)
+    return " and ".join(f"{_range(rows['rate'])} of rows on {name}" for (name,), rows in parts)
 
 
 def _pooled(attacks: pl.DataFrame) -> str:
@@ -362,8 +362,8 @@ def _made(results: pl.DataFrame) -> str:
         "## How these figures were made\n\n"
         f"microveil {versions[0]}, Python {versions[1]}, NumPy {versions[2]}; seeds "
         f"{', '.join(map(str, sorted(results['seed'].unique())))}; {results.height:,} attacks. "
-        "`script/bench map` takes about 20 minutes of processor time and goes on where it was "
-        "stopped.\n"
+        "`script/bench map` takes about 20 minutes of processor time and resumes where it was "
+        "interrupted.\n"
     )
 
 
@@ -378,7 +378,7 @@ def _ours(points: pl.DataFrame, epsilon: float) -> list[dict[str, Any]]:
 
 def _rates(found: dict[str, dict[str, Any]], attack: str) -> str:
     row = found[attack]
-    return f"right in {row['rate']:.1%} (control {row['control']:.1%})"
+    return f"{row['rate']:.1%} (control {row['control']:.1%})"
 
 
 def _membership(found: dict[str, dict[str, Any]]) -> str:

@@ -1,7 +1,7 @@
 """Useful and safe: error, learning, correlations and linkage of pooled releases and of peers.
 
 Census and Wine Quality, domains [0, 1.5·max]; means over seeded runs, ten unless `--runs` says
-otherwise. «Worst linkage» is that of the most successful of three attacks, run by run. Peers have
+otherwise. "Worst linkage" is that of the most successful of three attacks in each run. Peers have
 no ε: MDAV is microaggregation by joint clusters alone, rank swapping exchanges values within a
 quarter of the ranks. The joint mode is that of earlier versions, noise in joint clusters, as
 measured then. With `--svg FILE` draws the map of both data sets.
@@ -17,15 +17,14 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from bench.paper import load
+from bench.paper import load_with_domains
 from bench.peers import aggregated, swapped
 from microveil import Plan, PrivacyWarning, protect
 from microveil.attacks.nearest import nearest_linkage
 from microveil.attacks.one_to_one import one_to_one_linkage
 from microveil.attacks.structure import structure_linkage
 from microveil.core.choices import Pooling
-from microveil.lab.paper.datasets import CENSUS, WINE, DataSet
-from microveil.lab.paper.datasets import load as load_table
+from microveil.lab.paper.datasets import CENSUS, WINE, DataSet, load_data_set
 from microveil.measures.distances import mean_sse
 from microveil.measures.learning import scores_of
 from microveil.show.charts.canvas import alt
@@ -88,8 +87,8 @@ def main() -> None:
 
 
 def _rows(dataset: DataSet, runs: int) -> Iterator[Row]:
-    table, roles = load(dataset)
-    original, target = table.to_numpy().astype(float), load_table(dataset).second_class
+    table, roles = load_with_domains(dataset)
+    original, target = table.to_numpy().astype(float), load_data_set(dataset).second_class
 
     def measure(family: str, name: str, mask: Masker) -> Row:
         each = np.array([_figures(original, mask(seed), target, seed) for seed in range(runs)])

@@ -11,7 +11,7 @@ import warnings
 import numpy as np
 import polars as pl
 
-from bench.paper import load
+from bench.paper import load_with_domains
 from microveil import Plan, PrivacyWarning, protect
 from microveil.attacks.nearest import nearest_linkage
 from microveil.attacks.one_to_one import one_to_one_linkage
@@ -23,7 +23,7 @@ ATTACKS = (nearest_linkage, one_to_one_linkage, structure_linkage)
 
 
 def main() -> None:
-    """Print a table for each data set; an argument names one, or «large»."""
+    """Print a table for each data set; an argument names one, or ``large``."""
     warnings.simplefilter("ignore", PrivacyWarning)
     wanted = sys.argv[1].lower() if len(sys.argv) > 1 else ""
     for dataset in (CENSUS, WINE):
@@ -34,7 +34,7 @@ def main() -> None:
 
 
 def _attack(dataset: DataSet) -> None:
-    table, attributes = load(dataset)
+    table, attributes = load_with_domains(dataset)
     original = table.to_numpy().astype(np.float64)
     print(f"\n{dataset.name}: nearest, one to one, structure, structure with half of the people")
     for epsilon in EPSILONS:

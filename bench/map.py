@@ -12,10 +12,11 @@ from pathlib import Path
 import polars as pl
 
 from bench.peers import peers
-from microveil.lab.benchmark import EPSILONS, RECORDS, Benchmark, run_candidates
+from microveil.lab.benchmark import RECORDS, Benchmark, run_candidates
 from microveil.lab.benchmark.benchmark_data import KNOWN, open_data
-from microveil.lab.benchmark.peers import candidates
-from microveil.lab.benchmark.results_file import write
+from microveil.lab.benchmark.peers import list_candidates
+from microveil.lab.benchmark.results_file import write_benchmark
+from microveil.lab.paper.experiments import PAPER_EPSILONS
 
 FINDINGS = Path(__file__).parent.parent / "docs" / "findings"
 PARTS = Path("bench-map")
@@ -29,14 +30,14 @@ def main() -> None:
     each = [_run(name, given.seeds) for name in KNOWN]
     found = Benchmark(pl.concat(one.results for one in each))
     FINDINGS.mkdir(exist_ok=True)
-    for path in write(found, FINDINGS):
+    for path in write_benchmark(found, FINDINGS):
         path.chmod(0o644)
         print(f"wrote {path}")
 
 
 def _run(name: str, seeds: int) -> Benchmark:
     data = open_data(name).some(RECORDS)
-    compared = [*candidates(data, EPSILONS), *peers()]
+    compared = [*list_candidates(data, PAPER_EPSILONS), *peers()]
 
     def show(_: str, done: int, total: int) -> None:
         print(f"{data.name}: {done} of {total}", flush=True)

@@ -4,16 +4,17 @@ import numpy as np
 import polars as pl
 
 from microveil import Confidential, Plan, protect
-from microveil.lab.paper.datasets import DataSet
-from microveil.lab.paper.datasets import load as load_table
+from microveil.lab.paper.datasets import DataSet, load_data_set
 from microveil.measures.distances import mean_sse
 
 RUNS = 10
 
 
-def load(dataset: DataSet, alpha: float = 1.5) -> tuple[pl.DataFrame, dict[str, Confidential]]:
+def load_with_domains(
+    dataset: DataSet, alpha: float = 1.5
+) -> tuple[pl.DataFrame, dict[str, Confidential]]:
     """Read a data set and declare its domains as the paper does: [0, α·max]."""
-    table = load_table(dataset).attributes
+    table = load_data_set(dataset).attributes
     tops = alpha * table.to_numpy().max(axis=0)
     return table, {
         name: Confidential(lower=0, upper=float(top))

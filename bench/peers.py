@@ -1,7 +1,7 @@
 """Methods of others on the same tables of numbers, in small versions of our own.
 
-None of the first three has an ε. Each has its promise beside it, as the benchmark's own candidates
-do. `tests/lab/benchmark/test_peers.py` checks them against values worked out by hand.
+None of them has an ε. Each states its promise, as the benchmark's own candidates do.
+`tests/lab/benchmark/test_peers.py` checks them against values worked out by hand.
 """
 
 from functools import partial
@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 
 from microveil.core.mdav import mdav, standardise
-from microveil.lab.benchmark.peers import Candidate
+from microveil.lab.benchmark.peers import Candidate, PromiseKind
 from microveil.types import Reals
 
 FAMILY = "peers without ε"
@@ -23,17 +23,18 @@ def peers() -> list[Candidate]:
             f"MDAV {k}",
             FAMILY,
             None,
-            f"{k}-anonymity by these attributes: {k} rows are alike; no bound on what values tell",
+            PromiseKind.K_ANONYMITY,
             partial(_masked, partial(aggregated, k)),
+            anonymity=k,
         )
         for k in (10, 25)
     ] + [
         Candidate(
-            "rank swapping 25%", FAMILY, None, "none: values move at most a quarter of the ranks",
+            "rank swapping 25%", FAMILY, None, PromiseKind.NOTHING,
             partial(_masked, partial(swapped, 0.25)),
         ),
         Candidate(
-            "correlated noise 50%", FAMILY, None, "none: noise has half of the standard deviations",
+            "correlated noise 50%", FAMILY, None, PromiseKind.NOTHING,
             partial(_masked, partial(noisy, 0.5)),
         ),
     ]  # fmt: skip

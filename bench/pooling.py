@@ -9,7 +9,7 @@ from multiprocessing import get_context
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
-from bench.paper import load as load_with_domains
+from bench.paper import load_with_domains
 from microveil import Plan, protect
 from microveil.attacks.nearest import nearest_linkage
 from microveil.attacks.one_to_one import one_to_one_linkage
@@ -19,7 +19,7 @@ from microveil.core.joint import cluster_points
 from microveil.core.mdav import joint_clusters, mdav, standardise
 from microveil.core.pooling import collect_clusters, exchange, holds_the_same
 from microveil.core.random_words import SystemWords
-from microveil.lab.paper.datasets import CENSUS, load
+from microveil.lab.paper.datasets import CENSUS, load_data_set
 from microveil.measures.distances import mean_sse
 from microveil.types import Integers, Reals
 
@@ -71,7 +71,7 @@ def numpy_mdav(points: Reals, k: int) -> Integers:
 
 def published_error() -> None:
     """Print the error on all 13 attributes of Census."""
-    table = load(replace(CENSUS, attributes=tuple(CENSUS.columns))).attributes
+    table = load_data_set(replace(CENSUS, attributes=tuple(CENSUS.columns))).attributes
     points = standardise(table.to_numpy())
     print("Census, 13 attributes, SSE/SST in %:   k   microveil   published")
     for k, published in PUBLISHED.items():

@@ -63,7 +63,7 @@ def main(python: str) -> None:
 def _measure(name: str, epsilon: float, python: str) -> list[dict[str, object]]:
     import numpy as np
 
-    from microveil.attacks.registry import ATTACKS
+    from microveil.attacks.attack_rows import ATTACKS
     from microveil.attacks.subject import Subject
     from microveil.lab.benchmark import RECORDS
     from microveil.lab.benchmark.benchmark_data import open_data

@@ -1,7 +1,7 @@
 """What heavy tails do to means and errors: tables of firms, no declared domains, ε = 1.
 
 Amounts of 834 firms, lognormal or Pareto, some also 0 or negative; three firms are far larger than
-all others. «Mean» is how far a release moves the mean of the attribute it moves most, in standard
+all others. "Mean" is how far a release moves the mean of the attribute it moves most, in standard
 deviations, over twenty seeded runs: on average, and at worst. Nothing is pooled: exchange leaves
 means as they are.
 """

@@ -9,7 +9,7 @@ import json
 import warnings
 
 from bench.map import FINDINGS
-from bench.paper import load
+from bench.paper import load_with_domains
 from microveil import Plan, PrivacyWarning, __version__, audit
 from microveil.core.choices import GuaranteeName, MethodName
 from microveil.lab.audit.distinguishers import ALL
@@ -27,7 +27,7 @@ PLANS: dict[str, tuple[MethodName, GuaranteeName, int]] = {
 def main() -> None:
     """Audit the plans, print what was found and write it."""
     warnings.simplefilter("ignore", PrivacyWarning)
-    table, attributes = load(CENSUS)
+    table, attributes = load_with_domains(CENSUS)
     found = {}
     for name, (method, guarantee, k) in PLANS.items():
         plan = Plan.published(

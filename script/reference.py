@@ -30,7 +30,7 @@ from microveil import (
     Scenario,
     Shifted,
 )
-from microveil.attacks.registry import ATTACKS
+from microveil.attacks.attack_rows import ATTACKS
 from microveil.cli.commands import app
 from microveil.compare.figures import Measure
 from microveil.judge.registry import ABOUT, MEASURES

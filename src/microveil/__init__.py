@@ -1,6 +1,7 @@
 """microveil: protect a table of people before it is published.
 
 Public names are imported when they are first used, so that the command line starts at once.
+`ProtectedEstimator` needs `microveil[learning]`, so `from microveil import *` leaves it out.
 """
 
 from importlib import import_module
@@ -43,7 +44,7 @@ if TYPE_CHECKING:
     from microveil.release.certificate import Certificate
     from microveil.release.detail import Detail
     from microveil.release.dry_run import check
-    from microveil.release.estimator import ProtectedEstimator
+    from microveil.release.estimator import ProtectedEstimator as ProtectedEstimator
     from microveil.release.protect import protect
     from microveil.release.protect_file import protect_file
     from microveil.release.release import Release
@@ -70,7 +71,6 @@ __all__ = [
     "Plan",
     "PlanError",
     "PrivacyWarning",
-    "ProtectedEstimator",
     "Pseudonym",
     "Release",
     "Risk",
@@ -170,4 +170,4 @@ def __getattr__(name: str) -> object:
 
 
 def __dir__() -> list[str]:
-    return __all__
+    return sorted((*_HOMES, "__version__"))

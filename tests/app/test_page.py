@@ -9,7 +9,7 @@ from streamlit.testing.v1 import AppTest
 
 import microveil.app
 from microveil.app import attacked
-from microveil.attacks.registry import ATTACKS
+from microveil.attacks.attack_rows import ATTACKS
 from microveil.lab.benchmark import Benchmark, attack_beside_others
 from microveil.plan.plan import Plan
 from microveil.plan.sample import people

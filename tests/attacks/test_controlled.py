@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
+from microveil.attacks.attack_rows import ATTACKS, CONTROLLED, Attack
 from microveil.attacks.inference import attribute_inference
 from microveil.attacks.intervals import interval_disclosure
 from microveil.attacks.linkability import linkability_by_parts
 from microveil.attacks.neighbour import neighbour_reconstruction
-from microveil.attacks.registry import ATTACKS, CONTROLLED, Attack
 from microveil.attacks.subject import Controlled, Coordinates, Subject, nearest_to
 from microveil.types import Integers, Reals
 

@@ -8,7 +8,7 @@ import pytest
 import microveil.lab.benchmark.results_file
 from microveil import Plan
 from microveil.lab.benchmark import Benchmark
-from microveil.lab.benchmark.jobs import SCHEMA
+from microveil.lab.benchmark.jobs import BENCHMARK_COLUMNS
 from microveil.plan.sample import people
 from tests.conftest import Run
 from tests.lab.benchmark.test_benchmark import result
@@ -22,7 +22,7 @@ def test_it_prints_a_table_and_writes_results_and_maps(
     def quickly(data: str, *_: object, **options: object) -> Benchmark:
         asked.append((data, options["quick"], options["epsilons"]))
         row = {**result("m", "linkability", 0.1, 0.2), "data": data, "records": 400}
-        return Benchmark(pl.DataFrame([row], schema=SCHEMA))
+        return Benchmark(pl.DataFrame([row], schema=BENCHMARK_COLUMNS))
 
     monkeypatch.setattr(microveil.lab.benchmark.results_file, "benchmark", quickly)
     code, printed, _ = run("benchmark census a.csv --quick --epsilon 2 -o out")
@@ -40,7 +40,7 @@ def test_a_plan_is_for_one_table(run: Run, tmp_path: Path) -> None:
     (tmp_path / "plan.toml").write_text(plan.to_toml(), encoding="utf-8")
     code, _, said = run("benchmark a.csv sample --plan plan.toml")
     assert code == 1
-    assert "a plan or a target is for one table; name one, or leave both out" in said
+    assert "a plan or a target applies to one table; name one table, or leave both out" in said
 
 
 def test_too_few_records_are_refused_before_any_work(run: Run, tmp_path: Path) -> None:

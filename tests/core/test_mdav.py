@@ -12,7 +12,7 @@ from hypothesis.extra.numpy import arrays
 from microveil.core.kernels.mdav_steps import project
 from microveil.core.mdav import cut_blocks, joint_clusters, mdav, standardise
 from microveil.errors import DataError, PlanError
-from microveil.lab.paper.datasets import CENSUS, WINE, load
+from microveil.lab.paper.datasets import CENSUS, WINE, load_data_set
 from microveil.types import Integers, Reals
 
 PUBLISHED = {3: 5.6922, 5: 9.0884, 10: 14.1559}  # 100 · SSE/SST of MDAV on Census
@@ -194,7 +194,7 @@ def test_what_cannot_be_clustered() -> None:
 @pytest.mark.parametrize("k", PUBLISHED)
 def test_published_error_on_census(k: int, paper_data: Path) -> None:
     every_column = replace(CENSUS, attributes=tuple(CENSUS.columns))
-    points = standardise(load(every_column, paper_data).attributes.to_numpy())
+    points = standardise(load_data_set(every_column, paper_data).attributes.to_numpy())
     assert points.shape == (1_080, 13)
     label = mdav(points, k)
     np.testing.assert_array_equal(label, straightforward(points, k))
@@ -207,6 +207,6 @@ def test_published_error_on_census(k: int, paper_data: Path) -> None:
 
 @pytest.mark.parametrize("k", [3, 10])
 def test_a_table_with_many_equal_records(k: int, paper_data: Path) -> None:
-    points = standardise(load(WINE, paper_data).attributes.to_numpy())
+    points = standardise(load_data_set(WINE, paper_data).attributes.to_numpy())
     assert len(np.unique(points, axis=0)) < len(points) - 900
     np.testing.assert_array_equal(mdav(points, k), straightforward(points, k))

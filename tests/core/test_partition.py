@@ -22,7 +22,7 @@ from microveil.core.kernels.cuts import cheapest_cuts
 from microveil.core.mask import calibrate
 from microveil.core.partition import cut
 from microveil.engines.memory import memory_table
-from microveil.lab.paper.datasets import CENSUS, WINE, DataSet, load
+from microveil.lab.paper.datasets import CENSUS, WINE, DataSet, load_data_set
 from microveil.release.resolve import resolve
 from microveil.types import Integers, Reals
 
@@ -202,7 +202,7 @@ def test_small_clusters_first_finds_what_trying_every_size_finds(
 def test_every_attribute_of_real_tables_is_cut_as_by_trying_every_size(
     dataset: DataSet, epsilon: float, paper_data: Path
 ) -> None:
-    for values in load(dataset, paper_data).attributes.to_numpy().T:
+    for values in load_data_set(dataset, paper_data).attributes.to_numpy().T:
         ranked = np.sort(grid_of_observed(values).to_steps(values))
         ends = np.array([ranked[0], ranked[-1]], dtype=np.float64)
         for pulled_in, trim, ceiling, inner in (

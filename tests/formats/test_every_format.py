@@ -75,7 +75,7 @@ def test_a_changed_file_of_every_kind_is_noticed(run: Run) -> None:
         with Path(f"out{ending}").open("ab") as file:
             file.write(b"\n")
         code, _, err = run("certificate out.certificate.json")
-        assert (code, "not the one this certificate was written for" in err) == (1, True)
+        assert (code, "not the file this certificate was written for" in err) == (1, True)
 
 
 def test_a_plan_is_proposed_for_every_kind_of_file(run: Run) -> None:

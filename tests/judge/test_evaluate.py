@@ -22,8 +22,8 @@ from microveil import (
     evaluate,
     protect,
 )
+from microveil.attacks.attack_rows import LINKAGE
 from microveil.attacks.nearest import nearest_linkage
-from microveil.attacks.registry import LINKAGE
 from microveil.compare.reasons import why_not
 from microveil.judge.registry import MEASURES
 from microveil.measures import distances as utility

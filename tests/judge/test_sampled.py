@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 from microveil import DataError, Plan, evaluate, protect, protect_file
-from microveil.attacks.registry import LINKAGE
+from microveil.attacks.attack_rows import LINKAGE
 from microveil.engines import beside_here as beside
 from microveil.judge.evaluated import Evaluation
 from microveil.judge.evaluation import also_known

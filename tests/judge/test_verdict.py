@@ -20,9 +20,9 @@ from microveil import (
     verdict,
 )
 from microveil.attacks import structure
+from microveil.attacks.attack_rows import LOW_LINKAGE
 from microveil.attacks.known import EVERYTHING
 from microveil.attacks.nearest import link_to_nearest, nearest_linkage
-from microveil.attacks.registry import LOW_LINKAGE
 from microveil.compare.asked import Asked
 from microveil.compare.examined import examine
 from microveil.compare.figures import Figure

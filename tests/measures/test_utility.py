@@ -1,5 +1,6 @@
 import itertools
 import statistics
+import warnings
 
 import numpy as np
 import pytest
@@ -7,6 +8,7 @@ import scipy.stats
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
+from sklearn.linear_model import LogisticRegression
 
 from microveil import DataError
 from microveil.measures import distances as utility
@@ -143,25 +145,34 @@ def test_constant_attributes_have_no_variance_to_compare() -> None:
         utility.variance_differences(ORIGINAL, MASKED[:1])
 
 
-def _newton_pmse(original: Reals, masked: Reals) -> float:
-    """Logistic regression by Newton's method, written out."""
-    design = np.column_stack([np.ones(len(original) + len(masked)), np.vstack([original, masked])])
-    label = np.repeat([0.0, 1.0], [len(original), len(masked)])
-    beta = np.zeros(design.shape[1])
-    for _ in range(30):
-        p = 1 / (1 + np.exp(-design @ beta))
-        hessian = design.T @ (design * (p * (1 - p))[:, np.newaxis])
-        beta += np.linalg.solve(hessian, design.T @ (label - p))
-    return float(np.mean((1 / (1 + np.exp(-design @ beta)) - label.mean()) ** 2))
+RNG = np.random.default_rng(1)
+NORMAL, HEAVY, HALF = RNG.normal(size=(80, 3)), RNG.standard_cauchy((80, 3)), RNG.random(80) < 0.5
 
 
-def test_pmse_against_newtons_method() -> None:
-    rng = np.random.default_rng(1)
-    original, masked = rng.normal(size=(80, 3)), rng.normal(0.4, 1.5, size=(60, 3))
+@pytest.mark.parametrize(
+    ("original", "masked"),
+    [
+        (NORMAL, RNG.normal(0.4, 1.5, size=(60, 3))),
+        (NORMAL[:20], NORMAL + 1e-6),
+        (HEAVY, RNG.standard_cauchy((60, 3)) * 3 + 1),
+        (HEAVY, np.clip(HEAVY + RNG.laplace(0, 5, size=(80, 3)), 0, 20)),
+        (NORMAL, np.column_stack([np.where(HALF, 9, NORMAL[:, 0]), NORMAL[:, 1:]])),
+        (NORMAL, NORMAL + 8),
+    ],
+    ids=["near", "nearer", "heavy tails", "cut off", "half apart", "apart"],
+)
+def test_pmse_against_scikit_learn(original: Reals, masked: Reals) -> None:
     measured = utility.propensity(original, masked)
-    assert measured.pmse == pytest.approx(_newton_pmse(original, masked), rel=1e-6)
-    share = 60 / 140
-    assert measured.expected == pytest.approx(3 * (1 - share) ** 2 * share / 140, rel=1e-12)
+    stacked = np.vstack([original, masked])
+    is_masked = np.repeat([0, 1], [len(original), len(masked)])
+    model = LogisticRegression(C=np.inf, solver="newton-cg", tol=1e-10, max_iter=10_000)
+    with warnings.catch_warnings(action="ignore"):  # of tables apart, it does not converge
+        scores = model.fit(scipy.stats.zscore(stacked), is_masked).predict_proba(
+            scipy.stats.zscore(stacked)
+        )[:, 1]
+    share, total = float(np.mean(is_masked)), len(stacked)
+    assert measured.pmse == pytest.approx(np.mean((scores - share) ** 2), abs=1e-6)
+    assert measured.expected == pytest.approx(3 * (1 - share) ** 2 * share / total, rel=1e-12)
     assert measured.ratio == pytest.approx(measured.pmse / measured.expected, rel=1e-12)
 
 

@@ -65,7 +65,7 @@ def test_worked_by_hand() -> None:
     assert estimates.variances(values, weights) == pytest.approx([squares])
     # places of the three values: 0, 1·2 + 2·1 = 4, 2·1 + 2·3 = 8, of 8
     assert estimates.quantiles(values[:, 0], weights, (0.25, 0.5, 0.75)).tolist() == [1.5, 2, 4]
-    assert estimates.ranks(np.array([[3.0], [3.0], [1.0]]), weights)[:, 0].tolist() == [
+    assert estimates.weighted_ranks(np.array([[3.0], [3.0], [1.0]]), weights)[:, 0].tolist() == [
         2.5,
         2.5,
         0.5,
@@ -75,7 +75,7 @@ def test_worked_by_hand() -> None:
         np.array([2.0, 2.0]),
         Weights(np.array([1.0, 4.0]), np.array([1.0, 4.0])),
     ) == pytest.approx(1 / 9)
-    assert estimates.shares(np.array([0, 1, 1]), weights, 3).tolist() == [0.25, 0.75, 0]
+    assert estimates.weighted_shares(np.array([0, 1, 1]), weights, 3).tolist() == [0.25, 0.75, 0]
     error = 1.959963984540054 * np.sqrt((1.75**2 + 1.5**2 + 3.25**2) * 3 / 2) / 4
     found = estimates.interval_of_mean(values[:, 0], weights)
     assert found == pytest.approx((2.75 - error, 2.75 + error))
@@ -94,12 +94,12 @@ def test_weighted_estimates_are_those_of_records_repeated_so_often() -> None:
     assert estimates.means(values, weights) == pytest.approx(repeated.mean(axis=0))
     factor = 60 / 59
     assert estimates.variances(values, weights) == pytest.approx(repeated.var(axis=0) * factor)
-    assert estimates.correlations(values, weights) == pytest.approx(
+    assert estimates.weighted_correlations(values, weights) == pytest.approx(
         np.corrcoef(repeated, rowvar=False)
     )
     covariance = np.cov(values, rowvar=False, aweights=weights, ddof=0) * factor
     assert estimates.variances(values, weights) == pytest.approx(np.diag(covariance))
-    ranked, by_weight = utility.ranks(repeated), estimates.ranks(values, weights)
+    ranked, by_weight = utility.ranks(repeated), estimates.weighted_ranks(values, weights)
     assert np.repeat(by_weight, counts, axis=0) + 0.5 == pytest.approx(ranked)
     one, other = random.integers(0, 3, 60), random.integers(0, 4, 60)
     assert categorical.cramers_v(one, other, weights) == pytest.approx(

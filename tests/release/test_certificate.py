@@ -231,7 +231,7 @@ def test_categories_and_domains_from_the_data_void_differential_privacy(method: 
             "epsilon": 1, "method": method, "k": 3, "attributes": {"x": attribute},
             "from_data": [mark],
         }  # fmt: skip
-        with pytest.raises(PlanError, match="take the mark out of from_data") as error:
+        with pytest.raises(PlanError, match="remove them from from_data") as error:
             Plan(**settings)
         assert (error.value.attribute, error.value.setting) == ("x", mark.removeprefix("x: "))
         plan = Plan(**settings, domain_from_data=True)
@@ -342,7 +342,7 @@ def test_what_is_trimmed_is_said() -> None:
     ]
     trimmed, plain = done(certificate)[:2]
     assert trimmed.startswith("x (iDP-CBLS): ")
-    assert "means leave out 0.2 of a cluster's records, rounded down, at each end" in trimmed
+    assert "cluster means leave out 0.2 of the records at each end, rounded down" in trimmed
     assert "leave out" not in plain
 
 

@@ -214,7 +214,7 @@ def test_what_cannot_be_moved_or_named_is_refused(key: Path) -> None:
 
 
 def test_what_a_plan_may_not_ask_for() -> None:
-    with pytest.raises(PlanError, match='needs one attribute of role = "pseudonym", got 0'):
+    with pytest.raises(PlanError, match='need one attribute with role = "pseudonym"'):
         Plan(epsilon=1, attributes={"age": AGE, "visit": "shifted"})
     with pytest.raises(PlanError, match="days must be from 1 to 36,500, got 0"):
         Shifted(days=0)

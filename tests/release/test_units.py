@@ -315,7 +315,7 @@ def test_a_unit_can_be_a_pseudonym() -> None:
 
 
 def test_what_does_not_know_units_says_so() -> None:
-    with pytest.raises(PlanError, match="units and strata"):
+    with pytest.raises(PlanError, match="units or strata"):
         audit(PEOPLE, PLAN)
     with pytest.raises(PlanError, match="does not cover units of 4 records"):
         explore(PEOPLE, PLAN)

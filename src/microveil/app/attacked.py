@@ -6,7 +6,7 @@ import streamlit as st
 
 from microveil.app.markup import items, message
 from microveil.app.session_state import Protected, remember
-from microveil.attacks.registry import INFORMED
+from microveil.attacks.attack_rows import INFORMED
 from microveil.errors import MicroveilError
 from microveil.lab.benchmark import QUICK_RECORDS, Benchmark, attack_beside_others
 
@@ -50,18 +50,18 @@ def _attack(outcome: Protected) -> Benchmark:
 
 def map_of_attacks(found: Benchmark) -> "alt.VConcatChart":
     """Draw the map in one column, with the plan marked."""
-    from microveil.lab.benchmark.drawing import draw_narrow
+    from microveil.lab.benchmark.drawing import draw_narrow_map
 
     [name] = found.names
-    return draw_narrow(name, found.points(name))
+    return draw_narrow_map(name, found.points(name))
 
 
 def promises(found: Benchmark) -> list[tuple[str, str]]:
     """Say what the numbers stand for."""
-    from microveil.lab.benchmark.drawing import listed
+    from microveil.lab.benchmark.benchmark_words import map_legend
 
     [name] = found.names
-    return listed(found.points(name))
+    return map_legend(found.points(name))
 
 
 def own_plan_in_words(found: Benchmark) -> str:

@@ -68,7 +68,7 @@ def quantiles(column: Reals, weights: Reals, shares: tuple[float, ...]) -> Reals
     return found
 
 
-def correlations(table: Reals, weights: Reals) -> Reals:
+def weighted_correlations(table: Reals, weights: Reals) -> Reals:
     """Weighted Pearson correlation of every pair of attributes, as a matrix."""
     centred = (table - means(table, weights)) / np.sqrt(variances(table, weights))
     products = (weights[:, np.newaxis] * centred).T @ centred
@@ -77,7 +77,7 @@ def correlations(table: Reals, weights: Reals) -> Reals:
     return found
 
 
-def ranks(table: Reals, weights: Reals) -> Reals:
+def weighted_ranks(table: Reals, weights: Reals) -> Reals:
     """Weight of the records below, within each attribute, and half of that of equal ones."""
     return np.column_stack([_ranks(column, weights) for column in table.T])
 
@@ -89,7 +89,7 @@ def _ranks(column: Reals, weights: Reals) -> Reals:
     return found
 
 
-def shares(codes: Integers, weights: Reals, categories: int) -> Reals:
+def weighted_shares(codes: Integers, weights: Reals, categories: int) -> Reals:
     """Weighted share of every category."""
     found: Reals = np.bincount(codes, weights, minlength=categories) / weights.sum()
     return found
@@ -116,7 +116,7 @@ def intervals_of_shares(codes: Integers, weights: Reals, categories: int) -> lis
     ...     np.array([0.0, 0, 0, 1]), ones)
     True
     """
-    found = shares(codes, weights, categories)
+    found = weighted_shares(codes, weights, categories)
     squares = np.bincount(codes, weights**2, minlength=categories)
     others = float(np.sum(weights**2)) - squares
     spread = (squares * (1 - found) ** 2 + others * found**2) * len(codes) / (len(codes) - 1)

@@ -9,7 +9,7 @@ About = Literal["table", "attribute", "pair", "columns", "class", "scenario", "r
 Need = Literal["paired", "plan", "detail", "target", "quasi-identifiers", "control"]
 Fact = str | float | bool | tuple[str, ...] | None
 
-Limits = tuple[float, float]
+GradeLimits = tuple[float, float]
 """Up to the first a figure is good, up to the second it is fair."""
 
 
@@ -62,7 +62,7 @@ class Measure:
     badness: Callable[[float], float] = high_is_bad
     two_sided: bool = False
     needs: tuple[Need, ...] = ()
-    limits: Limits | None = None
+    limits: GradeLimits | None = None
     of_sample: bool = True
     paper: str = ""
 

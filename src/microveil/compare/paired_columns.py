@@ -57,7 +57,7 @@ class Numbers:
     released: Reals
 
 
-def choose(
+def choose_columns(
     source: nw.DataFrame[Any],
     table: nw.DataFrame[Any],
     target: str | None,
@@ -75,7 +75,7 @@ def choose(
     return chosen, left_out
 
 
-def compare(
+def compare_columns(
     name: str, source: nw.DataFrame[Any], table: nw.DataFrame[Any], plan: Plan | None
 ) -> Numbers | Categories:
     """Bring a column of both tables to numbers or codes."""

@@ -15,8 +15,8 @@ from microveil.compare.paired_columns import (
     MISSING,
     Categories,
     Numbers,
-    choose,
-    compare,
+    choose_columns,
+    compare_columns,
     compare_numbers,
 )
 from microveil.engines.dtypes import column_of
@@ -224,7 +224,7 @@ def pair_tables(
     names, left_out = _attributes(source, table, plan, attributes, target)
     order = None if positions is None else np.argsort(positions, kind="stable")
     rows = slice(None) if order is None else order
-    compared = [compare(name, source, table, plan) for name in names]
+    compared = [compare_columns(name, source, table, plan) for name in names]
     numbers = [attribute for attribute in compared if isinstance(attribute, Numbers)]
     categorical = [attribute for attribute in compared if isinstance(attribute, Categories)]
     return Pair(
@@ -290,7 +290,7 @@ def _attributes(
     if chosen is None and plan is not None:
         chosen = list(plan.confidential)
     if chosen is None:
-        chosen, left_out = choose(source, table, target)
+        chosen, left_out = choose_columns(source, table, target)
     if not chosen:
         raise DataError(
             "original and release have no column of numbers or categories in common to compare"

@@ -67,7 +67,7 @@ def risk_threshold(risk: Reals, max_global_risk: float) -> float | None:
 
 
 def household_risk(risk: Reals, household: Integers) -> Reals:
-    """Chance for each record that somebody of the household is found: 1 − Π (1 − risk).
+    """Chance for each record that anyone in the household is found: 1 − Π (1 − risk).
 
     Households are numbered from 0 on; −1 for a record without one, which is one by itself.
 

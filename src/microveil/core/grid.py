@@ -74,7 +74,7 @@ def grid_of_decimals(decimals: int) -> Grid:
 def grid_of_observed(values: Reals, *, single_precision: bool = False) -> Grid:
     """Grid of the last decimal seen in the data, no finer than double precision can use.
 
-    This looks at the data, so whoever calls it warns.
+    This looks at the data, so callers must warn.
     """
     decimals = observed_decimals(values, single_precision=single_precision)
     return grid_of_last_decimal(decimals, float(np.max(np.abs(values))))

@@ -50,9 +50,9 @@ def cluster_units(
     ---------
     Exchanged within these clusters, each attribute by itself, or averaged, values of a joint
     cluster whose units have as many records each are as likely for any order of these units:
-    whoever knows all values of all units, and which rows are of one, picks a unit with a chance of
-    1/k at most. Units of a size that fewer than k have are clustered with others, beside k or more
-    of one size if there are, and can be told by their size.
+    an attacker who knows all values of all units, and which rows are of one, picks a unit with
+    chance 1/k at most. Units of a size that fewer than k have are clustered with others, beside
+    k or more of one size if there are, and can be told by their size.
     """
     rank = rank_members(members, unit, ties)
     classes, rare = size_classes(np.bincount(unit), k, strata)

@@ -1,7 +1,8 @@
 """What is true of a method, of the model its claim is made in and of a guarantee: a row each.
 
 Nothing else in microveil asks for a method by name: a new one is a row here, its functions in
-`core.sensitivity` or `core.clusters`, its name in `core.choices`, and tests.
+`core.sensitivity` or `core.clusters`, its name in `core.choices`, its words in
+`show.words.method_words`, and tests.
 """
 
 from collections.abc import Callable

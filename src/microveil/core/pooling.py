@@ -105,11 +105,11 @@ def exchange(clusters: JointClusters, source: WordSource) -> Integers:
 
     Guarantee
     ---------
-    Whichever of a cluster's rows belongs to whom, its exchanged values are equally likely: nobody
-    picks a person's row among them by these attributes with more than one chance in the cluster's
-    size, whatever they know of everybody's values. It presumes that rows are published in random
-    order and that no other column points to a row. Every value stays in its cluster, so what a
-    cluster's records have in common is not hidden.
+    Whichever of a cluster's rows belongs to whom, its exchanged values are equally likely: no
+    attacker picks a person's row among them by these attributes with more than one chance in the
+    cluster's size, whatever they know of everybody's values. It presumes that rows are published
+    in random order and that no other column points to a row. Every value stays in its cluster, so
+    what a cluster's records have in common is not hidden.
 
     Examples
     --------

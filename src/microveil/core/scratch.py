@@ -13,5 +13,5 @@ def start_of_scratch() -> str:
 
 
 def name_of_scratch() -> str:
-    """Return a name that nobody has, of this process."""
+    """Return an unused name that says which process made it."""
     return f"{start_of_scratch()}{os.getpid()}-{secrets.token_hex(8)}"

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from microveil.attacks.attack_rows import ATTACKS
 from microveil.attacks.known import EVERYTHING, scenarios_of
-from microveil.attacks.registry import ATTACKS
 from microveil.compare.asked import Asked, Scale
 from microveil.compare.examined import Examined, examine
 from microveil.compare.figures import Figure, Items, Need, NotComputed, Sample, figures_in
@@ -17,8 +17,8 @@ from microveil.errors import DataError
 from microveil.judge.evaluated import Evaluation
 from microveil.judge.next_step import next_step
 from microveil.judge.registry import MEASURES
-from microveil.measures.learning import open_target
-from microveil.measures.registry import FAMILIES, Family
+from microveil.measures.learning import open_target, scikit_learn
+from microveil.measures.measure_rows import FAMILIES, Family
 from microveil.plan.scenarios import Scenario
 from microveil.release.detail import Detail
 from microveil.release.release import Release
@@ -114,6 +114,8 @@ def evaluate(
     """
     if isinstance(quasi_identifiers, str):
         quasi_identifiers = [quasi_identifiers]
+    if target is not None:
+        scikit_learn()  # says what to install, before any work is done
     asked = Asked(
         scale, rank_percent, deviations, tuple(quasi_identifiers), target, estimator, train,
         most_attacked=linkage_sample, seed=seed,

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from microveil.attacks.registry import ATTACKS, GRADED
+from microveil.attacks.attack_rows import ATTACKS, GRADED
 from microveil.compare.figures import Figure
 from microveil.judge.registry import MEASURES
 

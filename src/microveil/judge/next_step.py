@@ -7,10 +7,10 @@ from typing import Any, Literal
 
 import numpy as np
 
+from microveil.attacks.attack_rows import LINKAGE, LOW_LINKAGE
 from microveil.attacks.known import EVERYTHING
 from microveil.attacks.nearest import link_to_nearest
 from microveil.attacks.one_to_one import link_one_to_one
-from microveil.attacks.registry import LINKAGE, LOW_LINKAGE
 from microveil.attacks.whole_units import link_units
 from microveil.compare.asked import Asked
 from microveil.compare.examined import Examined

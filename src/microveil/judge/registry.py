@@ -2,10 +2,10 @@
 
 from difflib import get_close_matches
 
-from microveil.attacks.registry import ATTACKS
+from microveil.attacks.attack_rows import ATTACKS
 from microveil.compare.figures import About, Measure
 from microveil.errors import DataError
-from microveil.measures.registry import FAMILIES
+from microveil.measures.measure_rows import FAMILIES
 
 _ROWS: tuple[Measure, ...] = (
     *ATTACKS.values(),

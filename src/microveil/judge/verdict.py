@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from microveil.attacks.attack_rows import ATTACKS
 from microveil.attacks.known import EVERYTHING, scenarios_of
-from microveil.attacks.registry import ATTACKS
 from microveil.compare.asked import Asked
 from microveil.compare.examined import Examined, examine
 from microveil.compare.figures import Figure, figures_in

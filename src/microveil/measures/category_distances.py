@@ -43,8 +43,8 @@ def total_variation(original: Integers, masked: Integers, weights: Weights | Non
     _check_categories(original, masked)
     categories = 1 + int(max(original.max(), masked.max()))
     before, after = weights or (np.ones(len(original)), np.ones(len(masked)))
-    shares = estimates.shares(original, before, categories)
-    return float(np.abs(shares - estimates.shares(masked, after, categories)).sum() / 2)
+    shares = estimates.weighted_shares(original, before, categories)
+    return float(np.abs(shares - estimates.weighted_shares(masked, after, categories)).sum() / 2)
 
 
 def share_overlap(original: Integers, masked: Integers, weights: Weights | None = None) -> float:
@@ -97,7 +97,9 @@ def cramers_v(one: Integers, other: Integers, weights: Reals | None = None) -> f
 def _weighted_v(one: Integers, other: Integers, weights: Reals) -> float:
     """Cramér's V with shares of the weights, which do not depend on their sum, for counts."""
     (rows, row), (columns, column) = (np.unique(x, return_inverse=True) for x in (one, other))
-    cells = estimates.shares(row * len(columns) + column, weights, len(rows) * len(columns))
+    cells = estimates.weighted_shares(
+        row * len(columns) + column, weights, len(rows) * len(columns)
+    )
     observed = cells.reshape(len(rows), len(columns))
     expected = np.outer(observed.sum(axis=1), observed.sum(axis=0))
     squares = float(np.sum((observed - expected) ** 2 / expected))

@@ -28,7 +28,7 @@ from microveil.measures.classical_result import (
     Suda,
 )
 from microveil.measures.disclosure_risk import distances_to_all
-from microveil.measures.frequencies import MISSING, TEXT, Combinations, code, combinations_of
+from microveil.measures.frequencies import NO_CODE, TEXT, Combinations, code, combinations_of
 from microveil.plan.plan import Plan
 from microveil.types import Integers, UserTable
 
@@ -105,7 +105,7 @@ def risk(
         weight=weight,
         records=len(records),
         combinations=len(found.codes),
-        incomplete=int((found.codes == MISSING).any(axis=1)[found.label].sum()),
+        incomplete=int((found.codes == NO_CODE).any(axis=1)[found.label].sum()),
         smallest_class=int(found.shared.min()),
         violations={k: int((records["fk"] < k).sum()) for k in LIMITS},
         sample_uniques=len(alone),
@@ -229,7 +229,7 @@ def _diversity(name: str, column: pl.Series, label: Integers) -> tuple[Diversity
     codes = code(column).to_numpy().astype(np.int64)
     here = class_diversity(codes + 1, label)
     distance = np.full(len(here.distinct), np.nan)
-    there = codes != MISSING
+    there = codes != NO_CODE
     if there.any():
         classes, own = np.unique(label[there], return_inverse=True)
         ordered = not (column.dtype in TEXT or column.dtype == pl.Boolean)

@@ -7,25 +7,21 @@ record by record it counts 0 if it is unchanged; otherwise it is an error. Diffe
 take sampling weights, and then measure in weighted standard deviations.
 """
 
-import warnings
 from dataclasses import dataclass
-from threading import Lock
 from typing import Literal
 
 import numpy as np
 import polars as pl
 
 from microveil.compare import estimates
+from microveil.compare.asked import Scale
 from microveil.compare.estimates import LARGEST, Weights, standard_deviations
 from microveil.errors import DataError
 from microveil.types import Integers, Reals
 
-Scale = Literal["std", "variance"]
 Correlation = Literal["pearson", "spearman"]
 
-_FILTERS = Lock()
-"""Filters of warnings are those of the whole process: one thread at a time changes them."""
-
+_MOST_STEPS, _SMALLEST_GAIN = 100, 1e-14  # of Newton's method, in mean log-likelihood
 QUANTILES = (0.01, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99)
 
 
@@ -259,23 +255,37 @@ def _correlations(
 ) -> Reals:
     _check_varies(name, table)
     if weights is not None:
-        ranked = estimates.ranks(table, weights) if kind == "spearman" else table
-        return estimates.correlations(ranked, weights)
+        ranked = estimates.weighted_ranks(table, weights) if kind == "spearman" else table
+        return estimates.weighted_correlations(ranked, weights)
     return np.atleast_2d(np.corrcoef(ranks(table) if kind == "spearman" else table, rowvar=False))
 
 
 def _propensity_scores(components: Reals, is_masked: Integers) -> Reals:
-    from sklearn.exceptions import ConvergenceWarning
-    from sklearn.linear_model import LogisticRegression
+    """Fit a logistic regression without penalty by Newton's method; return its probabilities.
 
-    model = LogisticRegression(C=np.inf, solver="newton-cholesky", tol=1e-8, max_iter=100)
-    with _FILTERS, warnings.catch_warnings():
-        # Its complaints are harmless here: either machine precision is reached, or the tables are
-        # so far apart that every probability goes to 0 or 1.
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        model.fit(components, is_masked)
-    scores: Reals = model.predict_proba(components)[:, 1]
-    return scores
+    Of tables that can be told apart wholly, each step brings every probability nearer to 0 or 1.
+    """
+    design = np.column_stack([np.ones(len(components)), components])
+    signs = 1.0 - 2 * is_masked
+    weights = np.zeros(design.shape[1])
+
+    def loss(weights: Reals) -> float:
+        return float(np.logaddexp(0, signs * (design @ weights)).mean())
+
+    def scores(weights: Reals) -> Reals:
+        return (1 + np.tanh(design @ weights / 2)) / 2
+
+    for _ in range(_MOST_STEPS):
+        fitted = scores(weights)
+        slope = design.T @ (fitted - is_masked) / len(design)
+        curvature = (design.T * (fitted * (1 - fitted))) @ design / len(design)
+        step = np.linalg.lstsq(curvature, slope)[0]
+        while loss(weights - step) > loss(weights):
+            step /= 2
+        weights -= step
+        if slope @ step < _SMALLEST_GAIN:
+            break
+    return scores(weights)
 
 
 def _independent(table: Reals) -> Reals:

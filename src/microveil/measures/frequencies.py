@@ -13,7 +13,7 @@ import polars as pl
 
 from microveil.types import Integers, Reals
 
-MISSING = -1
+NO_CODE = -1
 TEXT = (pl.String, pl.Categorical, pl.Enum)
 
 
@@ -60,7 +60,7 @@ def combinations_of(keys: Iterable[pl.Series], weights: pl.Series | None) -> Com
     label = coded.join(counted, on=names, how="left", maintain_order="left")["label"]
     codes = counted.select(names).to_numpy().astype(np.int64)
     sums = counted.select("records", "weight")
-    if (codes == MISSING).any():
+    if (codes == NO_CODE).any():
         sums = _matched(counted, names)
     shared, population = (sums[name].to_numpy() for name in ("records", "weight"))
     return Combinations(
@@ -75,12 +75,12 @@ def code(column: pl.Series) -> pl.Series:
     elif column.dtype.is_float():
         column = column.fill_nan(None)
     column = column.alias("column")  # some names are patterns to Polars
-    return (column.rank("dense").cast(pl.Int32) - 1).fill_null(MISSING)
+    return (column.rank("dense").cast(pl.Int32) - 1).fill_null(NO_CODE)
 
 
 def _matched(counted: pl.DataFrame, names: list[str]) -> pl.DataFrame:
     """Count for each combination those that agree with it wherever both have a key."""
-    has_key = [(pl.col(name) != MISSING).cast(pl.Int64) for name in names]
+    has_key = [(pl.col(name) != NO_CODE).cast(pl.Int64) for name in names]
     has = pl.sum_horizontal(flag * 2**place for place, flag in enumerate(has_key))
     by_keys = counted.with_columns(has=has).partition_by("has", as_dict=True, include_key=False)
     tables = {int(key[0]): table for key, table in by_keys.items()}

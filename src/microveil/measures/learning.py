@@ -13,12 +13,17 @@ from microveil.compare.encoding import encoded
 from microveil.compare.examined import Examined
 from microveil.compare.figures import Figure, Items, NotComputed
 from microveil.compare.pairing import Pair
-from microveil.errors import DataError
+from microveil.errors import DataError, require
 from microveil.measures.distances import check_records
 from microveil.types import Reals
 
 MOST_CLASSES = 50
 F_MEASURES = ("learning.f_measure", "learning.f_measure_original")
+
+
+def scikit_learn(part: str = "base") -> Any:  # noqa: ANN401 - scikit-learn has no types
+    """Import a part of scikit-learn, or say how to install it."""
+    return require(f"sklearn.{part}", "learning")
 
 
 @dataclass(frozen=True)
@@ -128,8 +133,6 @@ def f_and_area(
     >>> f_and_area(original + 0.25, original, original.ravel() > 4)
     (1.0, 1.0)
     """
-    from sklearn.metrics import roc_auc_score
-
     trained, first, classes = _trained(training, target, estimator, train, seed)
     actual, chances = target[first:], trained.predict_proba(original[first:])
     scores = _scores(trained.classes_[chances.argmax(axis=1)], actual, classes)
@@ -137,7 +140,8 @@ def f_and_area(
     if len(known) < len(classes) or len(trained.classes_) < len(classes):
         return float(np.mean(known)), None
     given = chances[:, 1] if len(classes) == 2 else chances
-    return float(np.mean(known)), float(roc_auc_score(actual, given, multi_class="ovr"))
+    area = scikit_learn("metrics").roc_auc_score(actual, given, multi_class="ovr")
+    return float(np.mean(known)), float(area)
 
 
 def _trained(
@@ -148,19 +152,18 @@ def _trained(
     seed: int,
 ) -> tuple[Any, int, NDArray[Any]]:
     """Return a model of the first records, how many these are, and all classes."""
-    from sklearn.base import clone
-
     first = _split(len(training), train)
     classes = _classes(target, len(training), first)
-    return clone(_classifier(estimator, seed)).fit(training[:first], target[:first]), first, classes
+    model = scikit_learn("base").clone(_classifier(estimator, seed))
+    return model.fit(training[:first], target[:first]), first, classes
 
 
 def _scores(
     predicted: NDArray[Any], actual: NDArray[Any], classes: NDArray[Any]
 ) -> dict[Any, float | None]:
-    from sklearn.metrics import f1_score
-
-    scores = f1_score(actual, predicted, labels=classes, average=None, zero_division=0.0)
+    scores = scikit_learn("metrics").f1_score(
+        actual, predicted, labels=classes, average=None, zero_division=0.0
+    )
     return {
         label: float(score) if np.any(actual == label) else None
         for label, score in zip(classes, scores, strict=True)
@@ -211,6 +214,7 @@ def learning_figures(seen: Examined, asked: Asked) -> Items:
 
 def open_target(source: nw.DataFrame[Any], target: Any) -> tuple[str, nw.Series[Any]]:  # noqa: ANN401
     """Return the name of a target, a column of the original or an array, and its classes."""
+    scikit_learn()  # without it nothing can be learned
     if isinstance(target, str):
         if target not in source.columns:
             raise DataError(
@@ -263,12 +267,9 @@ def _classes(target: NDArray[Any], records: int, first: int) -> NDArray[Any]:
 
 
 def _classifier(estimator: Any, seed: int) -> Any:  # noqa: ANN401 - scikit-learn has no types
-    from sklearn.base import is_classifier
-    from sklearn.ensemble import RandomForestClassifier
-
     if estimator is None:
-        return RandomForestClassifier(random_state=seed, n_jobs=-1)
-    if not is_classifier(estimator):
+        return scikit_learn("ensemble").RandomForestClassifier(random_state=seed, n_jobs=-1)
+    if not scikit_learn("base").is_classifier(estimator):
         raise DataError(
             f"estimator must be a scikit-learn classifier, got {type(estimator).__name__}"
         )

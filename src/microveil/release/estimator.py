@@ -9,16 +9,21 @@ import narwhals as nw
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
-from sklearn.utils import _safe_indexing, check_consistent_length, check_random_state, get_tags
-from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_is_fitted, validate_data
 
 from microveil.core.choices import MethodName
-from microveil.errors import PrivacyWarning, noted, warn
+from microveil.errors import PrivacyWarning, noted, require, warn
 from microveil.plan.plan import Plan
 from microveil.plan.rules import parse
 from microveil.release.protect import protect
+
+try:
+    from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
+    from sklearn.utils import _safe_indexing, check_consistent_length, check_random_state, get_tags
+    from sklearn.utils.metaestimators import available_if
+    from sklearn.utils.validation import check_is_fitted, validate_data
+except ImportError:
+    require("sklearn", "learning")  # which says how to install it
+    raise
 
 
 def _has(method: str) -> Callable[["ProtectedEstimator"], bool]:
@@ -30,35 +35,36 @@ def _has(method: str) -> Callable[["ProtectedEstimator"], bool]:
 
 
 class ProtectedEstimator(MetaEstimatorMixin, BaseEstimator):
-    """Protect the attributes inside `fit`; predict on data as it is.
+    """Train an estimator on protected attributes; predict on unprotected data.
 
-    What a model would be worth that was trained on a release: in `cross_val_score` and
-    `GridSearchCV` every fold protects its own training records. The target is used as it is.
+    It shows how good a model trained on a release would be: in `cross_val_score` and
+    `GridSearchCV`, every fold protects its own training records. The target is not protected.
+    Needs ``microveil[learning]``.
 
     Parameters
     ----------
     estimator
         Any scikit-learn estimator; it is cloned and trained on the protected attributes.
     plan
-        What to do with each column of X; the columns of an array are called x0, x1, … Attributes
-        of the plan that are not confidential may be absent from X, such as the target. Masked
-        categories reach the estimator as they are: let it be a pipeline that encodes them. By
-        default every column is confidential, with epsilon = 1; noise grids of real numbers then
-        follow the data, which warns.
+        What to do with each column of X; the columns of an array are named x0, x1, … Attributes
+        that are not confidential, such as the target, may be missing from X. Masked categories
+        reach the estimator without encoding: use a pipeline that encodes them. By default every
+        column is confidential with epsilon = 1; the noise grids of real numbers then follow the
+        data, and `fit` warns about that.
     epsilon, k, method
-        Instead of the plan's, so that a grid search can vary them.
+        Override the plan's settings, so that a grid search can vary them.
     random_state
-        For repeatable noise. None takes it from the operating system, as a release does.
+        Makes the noise repeatable. By default it comes from the operating system, as in a release.
 
     Attributes
     ----------
     estimator_
         The trained estimator.
     plan_
-        The plan its training records were protected by.
+        The plan that protected the training records.
     certificate_
-        What is promised of them. If something weakens the guarantee, `fit` warns once, and its
-        `notes` say all of it.
+        Their certificate. If something weakens the guarantee, `fit` warns once, and the `notes` of
+        the certificate list everything.
 
     Examples
     --------

@@ -196,7 +196,6 @@ def certificate_beside(protected: Path) -> Certificate | None:
     if certificate.file.name != protected.name:
         return None
     raise FileError(
-        f"{protected}: the file is not the one {beside.name} was written for: they belong to "
-        "different releases, or the file was changed; protect the table again, or put the matching "
-        "files together"
+        f"{protected}: not the file {beside.name} was written for: it was changed, or it belongs "
+        "to another release; put the right file next to it, or protect again"
     )

@@ -14,6 +14,7 @@ from microveil.release.release import Release
 from microveil.show.screens import MOST_BARS, ResultScreen
 from microveil.show.words.certificate_words import (
     ATTRIBUTE_COLUMNS,
+    NUMBER_COLUMNS,
     SEEDED,
     attribute_rows,
     certificate_sections,
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
     import altair as alt
 
 _TITLE = "Certificate of a release protected with microveil"
-_FIGURES = ("epsilon", "level 2 bound")
 
 
 def show_certificate(certificate: Certificate) -> RenderableType:
@@ -114,7 +114,7 @@ def _facts(certificate: Certificate) -> RenderableType:
 def _masked(certificate: Certificate) -> RenderableType:
     grid = Table(header_style="bold", box=SIMPLE)
     for name in ATTRIBUTE_COLUMNS:
-        grid.add_column(name, justify="right" if name in _FIGURES else "left")
+        grid.add_column(name, justify="right" if name in NUMBER_COLUMNS else "left")
     for row in attribute_rows(certificate):
         grid.add_row(*map(escape, row))
     return grid

@@ -11,7 +11,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from microveil.attacks.registry import LINKAGE
+from microveil.attacks.attack_rows import LINKAGE
 from microveil.compare.figures import Figure, Topic
 from microveil.compare.reasons import why_not
 from microveil.judge.evaluated import Evaluation

@@ -35,12 +35,12 @@ def found(outcome: Audit, attribute: str, level: int) -> float:
     return next(f.found for f in outcome.findings if (f.attribute, f.level) == (attribute, level))
 
 
-def test_a_million_runs_come_near_the_loss_of_plain_laplace_noise() -> None:
+def test_many_runs_come_near_the_loss_of_plain_laplace_noise() -> None:
     domain = Confidential(lower=0, upper=1)
     plan = Plan(epsilon=0.1, method="DP", attributes={"x": domain})
-    outcome = audit(pl.DataFrame({"x": [0.0, 1.0]}), plan, runs=1_000_000, releases=20, seed=1)
+    outcome = audit(pl.DataFrame({"x": [0.0, 1.0]}), plan, runs=400_000, releases=20, seed=1)
     assert not outcome.broken
-    assert 0.088 < found(outcome, "x", 1) < 0.1
+    assert 0.08 < found(outcome, "x", 1) < 0.1
     assert outcome.findings[0].exact == pytest.approx(0.1, rel=1e-6)
     assert outcome.findings[0].claimed == 0.1
 
@@ -125,7 +125,7 @@ def unmasked(
 def test_broken_mechanisms_are_caught(broken: Mechanism) -> None:
     outcome = audit(TABLE, PLAN, runs=20_000, releases=20, seed=4, mechanism=broken)
     assert outcome.broken
-    assert "BROKEN" in outcome.reading
+    assert "BROKEN" in str(outcome)
 
 
 @pytest.mark.parametrize("broken", [halved, not_pulled_in])
@@ -162,7 +162,7 @@ def test_bounds_of_probabilities_agree_with_scipy(likely: int, unlikely: int) ->
     assert bound == pytest.approx(expected)
 
 
-def test_the_informed_adversary_by_hand() -> None:
+def test_the_informed_attacker_by_hand() -> None:
     # {1, 2, 4}, {5, 7, 11}, {20, 21, 30}: knowing all others, the middle cluster's values are
     # pinned to [4, 20]; the first one's to [0, 5] and the last one's to [11, 40], by the domain.
     values = [1.0, 2, 4, 5, 7, 11, 20, 21, 30]
@@ -195,7 +195,7 @@ def test_the_whole_sample_with_missing_values_and_several_records_per_person() -
 def test_the_time_budget_ends_the_audit() -> None:
     told: list[tuple[str, int, int]] = []
     outcome = audit(
-        people(500), people_plan(), runs=10**9, releases=10**6, seconds=0.5, seed=1,
+        TABLE, PLAN, runs=10**9, releases=10**6, seconds=0.5, seed=1,
         progress=lambda *step: told.append(step),
     )  # fmt: skip
     assert 100 <= outcome.runs < 10**8

@@ -13,7 +13,7 @@ from microveil import Confidential, Plan
 from microveil.core.mask import publish_centroids
 from microveil.core.random_words import SeededWords
 from microveil.engines.memory import memory_table
-from microveil.lab.audit.checks import CHECKS, RELEASES, Seen, look
+from microveil.lab.audit.checks import CHECKS, Flaw, Observed, check_releases
 from microveil.lab.audit.distinguishers import lower_bound, most_provable
 from microveil.lab.audit.models import CategoryModel, NumericModel, fingerprints
 from microveil.lab.audit.number_targets import NumericTarget
@@ -177,9 +177,13 @@ def attributes_of(method: str) -> list[NumericTarget]:
     return [coarse, fine]
 
 
-def draws(targets: list[NumericTarget], releases: int, random: np.random.Generator) -> list[Seen]:
+def draws(
+    targets: list[NumericTarget], releases: int, random: np.random.Generator
+) -> list[Observed]:
     return [
-        Seen(name, target.own_model, clusters, target.own_model.draw(releases, clusters, random))
+        Observed(
+            name, target.own_model, clusters, target.own_model.draw(releases, clusters, random)
+        )
         for name, target in zip("ab", targets, strict=True)
         if len(clusters := np.arange(len(target.sizes)))
     ]
@@ -189,9 +193,9 @@ def draws(targets: list[NumericTarget], releases: int, random: np.random.Generat
 def test_checks_of_what_is_as_it_should_be_seldom_give_an_alarm(method: str) -> None:
     targets, random = attributes_of(method), np.random.default_rng(11)
     alarms = np.zeros(CHECKS)
-    repetitions, alarm = 150, 0.2
+    repetitions, alarm = 80, 0.2
     for _ in range(repetitions):
-        checks = look([draws(targets, 25, random) for _ in range(2)], alarm, random)
+        checks = check_releases([draws(targets, 25, random) for _ in range(2)], alarm, random)
         alarms += [check.broken for check in checks]
     assert alarms.sum() <= stats.binom.ppf(0.999, repetitions, alarm)
     assert alarms.max() <= stats.binom.ppf(0.9999, repetitions, alarm / CHECKS)
@@ -200,11 +204,11 @@ def test_checks_of_what_is_as_it_should_be_seldom_give_an_alarm(method: str) -> 
 def test_one_repeated_release_is_enough_where_none_can_repeat() -> None:
     target, random = attributes_of("DP-UM")[1], np.random.default_rng(3)
     seen = draws([target, target], 60, random)[0]
-    checks = {check.looked_for: check for check in look([[seen]], 0.025, random)}
-    assert not checks[RELEASES].broken
+    checks = {check.looked_for: check for check in check_releases([[seen]], 0.025, random)}
+    assert not checks[Flaw.REPEATED_NOISE].broken
     seen.published[17] = seen.published[44]
-    checks = {check.looked_for: check for check in look([[seen]], 0.025, random)}
-    assert checks[RELEASES].where == ("a",)
+    checks = {check.looked_for: check for check in check_releases([[seen]], 0.025, random)}
+    assert checks[Flaw.REPEATED_NOISE].where == ("a",)
 
 
 def test_lower_bounds_are_seldom_above_the_loss() -> None:

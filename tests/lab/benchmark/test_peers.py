@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from bench.peers import aggregated, noisy, peers, swapped
-from microveil.lab.benchmark.peers import candidates
+from microveil.lab.benchmark.peers import PromiseKind, list_candidates
 from tests.lab.benchmark.test_benchmark import a_table
 
 
@@ -40,11 +40,11 @@ def test_noise_has_its_share_of_the_deviations_and_the_correlations() -> None:
     )
 
 
-def test_peers_are_candidates_and_say_what_they_promise() -> None:
+def test_peers_are_candidates_that_state_their_promise() -> None:
     data = a_table()
-    names = {candidate.name for candidate in candidates(data, [1.0])}
+    names = {candidate.name for candidate in list_candidates(data, [1.0])}
     for peer in peers():
         assert peer.name not in names
-        assert peer.promise
+        assert peer.promise in (PromiseKind.K_ANONYMITY, PromiseKind.NOTHING)
         released = peer.mask(data.table, 1)
         assert released.shape == data.table.shape

@@ -12,11 +12,11 @@ from microveil.lab.paper.datasets import CENSUS, DataSet
 from microveil.lab.paper.experiments import (
     ALPHAS,
     CONSTANT,
-    EPSILONS,
+    EXPERIMENT_COLUMNS,
     MICROVEIL,
     NOISELESS,
     ORIGINAL,
-    SCHEMA,
+    PAPER_EPSILONS,
 )
 
 KS = (3, 5, 10, 15, 50, 100)
@@ -48,10 +48,10 @@ def tiny() -> DataSet:
     )
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def as_published() -> pl.DataFrame:
     """Results as the paper describes them, and a line for microveil, made up."""
-    return pl.DataFrame(list(_rows()), schema=SCHEMA)
+    return pl.DataFrame(list(_rows()), schema=EXPERIMENT_COLUMNS)
 
 
 def _rows() -> Iterator[dict[str, object]]:
@@ -75,7 +75,7 @@ def _rows() -> Iterator[dict[str, object]]:
 
         yield row(ORIGINAL, at=(None, None, None), f=bound)
         yield row(CONSTANT, at=(None, None, None), f=(0.6, 0.4))
-        for alpha, (place, epsilon) in product(ALPHAS, enumerate(EPSILONS)):
+        for alpha, (place, epsilon) in product(ALPHAS, enumerate(PAPER_EPSILONS)):
             plain = 1e5 * (alpha / 1.5) ** 2 * (1, 0.97, 0.9)[place]
             yield row("DP", at=(alpha, epsilon, None), sse=plain, correlation=0.0)
             yield row(MICROVEIL, at=(alpha, epsilon, None),

@@ -1,7 +1,15 @@
 import polars as pl
 import pytest
 
-from microveil.lab.paper.claims import CLAIMS, Case, Claim, Evidence, Verdict, measured, verdict
+from microveil.lab.paper.claims import (
+    CLAIMS,
+    Case,
+    Claim,
+    ClaimVerdict,
+    Evidence,
+    judge_claim,
+    measured,
+)
 from microveil.lab.paper.claims.document import write_claims
 from microveil.lab.paper.curves import Curves
 from microveil.lab.paper.diagnosis import Diagnosis
@@ -12,9 +20,9 @@ CANNOT_ALL_HOLD = {
 }
 
 
-def verdict_of(quotation: str, results: pl.DataFrame) -> Verdict:
+def verdict_of(quotation: str, results: pl.DataFrame) -> ClaimVerdict:
     [claim] = [claim for claim in CLAIMS if quotation in claim.quotation]
-    return verdict(claim.judge(Curves(results)))
+    return judge_claim(claim.judge(Curves(results)))
 
 
 def change(results: pl.DataFrame, method: str, **columns: pl.Expr) -> pl.DataFrame:
@@ -56,7 +64,7 @@ def diagnosis() -> Diagnosis:
     ],
 )
 def test_one_rule_for_all_verdicts(met: list[float | None], expected: str) -> None:
-    assert verdict([Case("Census", "", one) for one in met]) == expected
+    assert judge_claim([Case("Census", "", one) for one in met]) == expected
 
 
 def test_figures_are_in_one_line() -> None:
@@ -70,7 +78,7 @@ def test_claims_hold_in_results_as_the_paper_describes_them(
 ) -> None:
     if claim.quotation not in CANNOT_ALL_HOLD:
         cases = claim.judge(Curves(as_published))
-        assert verdict(cases) == "holds", measured(cases)
+        assert judge_claim(cases) == "holds", measured(cases)
 
 
 sse, f_first, f_second = pl.col("mean_sse_std"), pl.col("f_first_class"), pl.col("f_second_class")
@@ -136,7 +144,7 @@ def test_the_document_has_every_claim_by_number(
     assert sum(verdicts.values()) == len(CLAIMS)
     assert verdicts["holds"] == len(CLAIMS) - len(CANNOT_ALL_HOLD)
     for number, claim in enumerate(CLAIMS, start=1):
-        assert f"**{number}.** «{claim.quotation}» — **" in document
+        assert f'**{number}.** "{claim.quotation}": **' in document
     assert "standard deviations" in document
     assert "Means over 2 runs" in document
     assert "nan" not in document.lower().split()
@@ -153,7 +161,7 @@ def test_microveil_is_set_beside_the_best_of_cluster_based_sensitivity(
     for dataset in ("Census", "Wine Quality"):
         assert (
             f"- {dataset}, ε = 0.01 | 0.1 | 1: mean SSE 25.0% and 50.0% | 20.0% and 40.0% | "
-            "80.0% and 160.0% of the least of iDP-CBLS (α = 1.5 and 3); F-measures at most "
+            "80.0% and 160.0% of the smallest of iDP-CBLS (α = 1.5 and 3); F-measures at most "
             "10.0% | 5.0% | 0.0% below those of original data, and "
         ) in section
     assert "and 10.1% | 3.1% | 0.1% with iDP-CBLS.\n- Wine" in section
@@ -186,5 +194,5 @@ def test_the_printed_scale_is_judged_by_itself(
         change(as_published, "DP", mean_sse_variance=pl.col("mean_sse_variance") / 1e9), diagnosis
     )
     [entry] = [part for part in document.split("\n\n**") if "results in the highest SSE" in part]
-    assert "» — **holds**" in entry
+    assert '": **holds**' in entry
     assert "- With σ² as printed: does not hold." in entry

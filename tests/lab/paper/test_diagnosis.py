@@ -4,33 +4,33 @@ import numpy as np
 import polars as pl
 import pytest
 
-from microveil.lab.paper.datasets import DataSet, Table
+from microveil.lab.paper.datasets import DataSet, PaperTable
 from microveil.lab.paper.diagnosis import Diagnosis, diagnose
-from microveil.lab.paper.experiments import Task, perform
+from microveil.lab.paper.experiments import Experiment, perform
 
 
-@pytest.fixture
-def tables(tiny: DataSet) -> Mapping[str, Table]:
+@pytest.fixture(scope="module")
+def tables(tiny: DataSet) -> Mapping[str, PaperTable]:
     """One attribute without ties; one in steps of 50, 20 and 10 records that tells the class."""
     generator = np.random.default_rng(1)
     steps = generator.permutation(np.repeat([1.0, 2.0, 10.0], [50, 20, 10]))
     attributes = pl.DataFrame({"spread": np.arange(80.0), "FICA": steps})
-    return {"Census": Table(tiny, attributes, steps > 1.5)}
+    return {"Census": PaperTable(tiny, attributes, steps > 1.5)}
 
 
-@pytest.fixture
-def diagnosis(tables: Mapping[str, Table]) -> Diagnosis:
+@pytest.fixture(scope="module")
+def diagnosis(tables: Mapping[str, PaperTable]) -> Diagnosis:
     return diagnose(tables, {"Census": [4, 5]}, runs=2)
 
 
 def test_clusters_of_equal_values_are_counted(
-    tables: Mapping[str, Table], diagnosis: Diagnosis
+    tables: Mapping[str, PaperTable], diagnosis: Diagnosis
 ) -> None:
     assert diagnosis.without_noise("Census", 5, "spread") == 0
     assert diagnosis.without_noise("Census", 5, "FICA") == 1
     # Clusters of 4: the one with the 50th and the one with the 70th of 80 values are mixed.
     assert diagnosis.without_noise("Census", 4, "FICA") == 72 / 80
-    released = perform(Task("Census", 4, 1), tables["Census"]).filter(method="iDP-CBLS")
+    released = perform(Experiment("Census", 4, 1), tables["Census"]).filter(method="iDP-CBLS")
     assert released["without_noise"].unique().to_list() == [diagnosis.without_noise("Census", 4)]
 
 

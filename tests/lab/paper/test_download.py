@@ -7,8 +7,8 @@ from typing import NamedTuple
 import pytest
 
 from microveil.errors import FileError
-from microveil.lab.paper.datasets import DataSet, load
-from microveil.lab.paper.download import download
+from microveil.lab.paper.datasets import DataSet, load_data_set
+from microveil.lab.paper.download import download_file
 
 PAGE = b"wage,tax rate,class\n1,2,0\n2.5,4,1\n4,0,2\n"
 LARGE = b"x" * 200_000
@@ -53,7 +53,7 @@ def site() -> Iterator[Site]:
 
 def test_downloads_all_of_it_and_says_how_far(site: Site) -> None:
     seen: list[tuple[int, int]] = []
-    content = download(
+    content = download_file(
         f"{site.address}/large", progress=lambda _, done, of: seen.append((done, of))
     )
     assert content == LARGE
@@ -67,24 +67,24 @@ def test_downloads_all_of_it_and_says_how_far(site: Site) -> None:
 )
 def test_half_a_file_or_none_is_an_error(site: Site, page: str, reason: str) -> None:
     with pytest.raises(FileError, match=reason):
-        download(f"{site.address}/{page}")
+        download_file(f"{site.address}/{page}")
 
 
 def test_an_address_nobody_answers_at_is_an_error() -> None:
     with pytest.raises(FileError, match="cannot be downloaded"):
-        download("http://127.0.0.1:9/tiny.csv")
+        download_file("http://127.0.0.1:9/tiny.csv")
 
 
 def test_only_the_web_is_read(tmp_path: Path) -> None:
     with pytest.raises(FileError, match="expected an http or https address"):
-        download((tmp_path / "tiny.csv").as_uri())
+        download_file((tmp_path / "tiny.csv").as_uri())
 
 
 def test_a_data_set_is_downloaded_once(tiny: DataSet, site: Site, empty_cache: Path) -> None:
     urls = [f"{site.address}/tiny.csv"]
     said: list[str] = []
-    first = load(tiny, urls=urls, progress=lambda what, *_: said.append(what))
-    second = load(tiny, urls=urls)
+    first = load_data_set(tiny, urls=urls, progress=lambda what, *_: said.append(what))
+    second = load_data_set(tiny, urls=urls)
     assert first.attributes.equals(second.attributes)
     assert site.requests == ["/tiny.csv"]
     assert said == [f"downloading {urls[0]}"]
@@ -93,7 +93,10 @@ def test_a_data_set_is_downloaded_once(tiny: DataSet, site: Site, empty_cache: P
 
 def test_the_next_address_is_tried(tiny: DataSet, site: Site, empty_cache: Path) -> None:
     pages = ["absent", "wrong.csv", "tiny.csv"]
-    assert load(tiny, urls=[f"{site.address}/{page}" for page in pages]).attributes.height == 3
+    assert (
+        load_data_set(tiny, urls=[f"{site.address}/{page}" for page in pages]).attributes.height
+        == 3
+    )
     assert site.requests == [f"/{page}" for page in pages]
     assert (empty_cache / "tiny.csv").read_bytes() == PAGE
 
@@ -101,6 +104,6 @@ def test_the_next_address_is_tried(tiny: DataSet, site: Site, empty_cache: Path)
 def test_what_is_not_the_public_file_is_not_kept(
     tiny: DataSet, site: Site, empty_cache: Path
 ) -> None:
-    with pytest.raises(FileError, match=r"wrong\.csv: column 'wage' .* put it as tiny\.csv into"):
-        load(tiny, urls=[f"{site.address}/wrong.csv"])
+    with pytest.raises(FileError, match=r"wrong\.csv: column 'wage' .* save it as tiny\.csv in"):
+        load_data_set(tiny, urls=[f"{site.address}/wrong.csv"])
     assert not empty_cache.exists()

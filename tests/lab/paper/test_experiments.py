@@ -5,8 +5,15 @@ import numpy as np
 import polars as pl
 import pytest
 
-from microveil.lab.paper.datasets import CENSUS, WINE, DataSet, Table
-from microveil.lab.paper.experiments import KS, QUICK_KS, SCHEMA, Task, perform, tasks
+from microveil.lab.paper.datasets import CENSUS, WINE, DataSet, PaperTable
+from microveil.lab.paper.experiments import (
+    EXPERIMENT_COLUMNS,
+    KS,
+    QUICK_KS,
+    Experiment,
+    list_experiments,
+    perform,
+)
 from microveil.measures.distances import mean_sse
 from microveil.plan.plan import Plan
 from microveil.plan.roles import Confidential
@@ -14,26 +21,26 @@ from microveil.release.protect import protect
 
 
 @pytest.fixture(scope="module")
-def table(tiny: DataSet) -> Table:
+def table(tiny: DataSet) -> PaperTable:
     """Ninety records, the second attribute with many ties; the class follows the first."""
     generator = np.random.default_rng(1)
     first = generator.gamma(2.0, 100.0, 90)
     attributes = pl.DataFrame({"a": first, "b": np.repeat([1.0, 2.0, 7.0], [60, 20, 10])})
-    return Table(tiny, attributes, first > np.median(first))
+    return PaperTable(tiny, attributes, first > np.median(first))
 
 
 @pytest.fixture(scope="module")
-def results(table: Table) -> pl.DataFrame:
-    return perform(Task("Tiny", 5, 1), table)
+def results(table: PaperTable) -> pl.DataFrame:
+    return perform(Experiment("Tiny", 5, 1), table)
 
 
 @pytest.fixture(scope="module")
-def without_k(table: Table) -> pl.DataFrame:
-    return perform(Task("Tiny", None, 1), table)
+def without_k(table: PaperTable) -> pl.DataFrame:
+    return perform(Experiment("Tiny", None, 1), table)
 
 
 def test_a_task_makes_every_release(results: pl.DataFrame, without_k: pl.DataFrame) -> None:
-    assert dict(results.schema) == SCHEMA
+    assert dict(results.schema) == EXPERIMENT_COLUMNS
     made = results.group_by("method").len().sort("method").rows()
     assert made == [("DP-UM", 6), ("iDP-CBLS", 6), ("iDP-LS", 6), ("noiseless", 1)]
     made = without_k.group_by("method").len().sort("method").rows()
@@ -41,16 +48,16 @@ def test_a_task_makes_every_release(results: pl.DataFrame, without_k: pl.DataFra
     assert without_k["k"].null_count() == len(without_k)
 
 
-def test_runs_can_be_repeated_and_differ(table: Table, results: pl.DataFrame) -> None:
+def test_runs_can_be_repeated_and_differ(table: PaperTable, results: pl.DataFrame) -> None:
     first = results
-    assert first.equals(perform(Task("Tiny", 5, 1), table))
-    second = perform(Task("Tiny", 5, 2), table)
+    assert first.equals(perform(Experiment("Tiny", 5, 1), table))
+    second = perform(Experiment("Tiny", 5, 2), table)
     noisy = first.filter(pl.col("method") != "noiseless").drop("run")
     assert not noisy.equals(second.filter(pl.col("method") != "noiseless").drop("run"))
     assert first["mean_sse_std"].n_unique() == len(first)
 
 
-def test_values_stay_in_the_domain(table: Table, without_k: pl.DataFrame) -> None:
+def test_values_stay_in_the_domain(table: PaperTable, without_k: pl.DataFrame) -> None:
     """No value moves further than its domain is wide, so mean SSE has a bound."""
     results = without_k.filter(method="DP", epsilon=0.01)
     original = table.attributes.to_numpy()
@@ -60,9 +67,9 @@ def test_values_stay_in_the_domain(table: Table, without_k: pl.DataFrame) -> Non
         assert 0.25 * bound < sse <= bound
 
 
-def test_microaggregation_alone_is_what_it_says(table: Table) -> None:
+def test_microaggregation_alone_is_what_it_says(table: PaperTable) -> None:
     """Mean SSE of the pre-processed cluster means, worked out record by record."""
-    noiseless = perform(Task("Tiny", 7, 1), table).filter(method="noiseless")
+    noiseless = perform(Experiment("Tiny", 7, 1), table).filter(method="noiseless")
     total = 0.0
     for column in table.attributes:
         values = sorted(column.to_list())
@@ -83,7 +90,7 @@ def test_microaggregation_alone_is_what_it_says(table: Table) -> None:
     ],
 )  # fmt: skip
 def test_releases_can_be_made_by_hand(
-    table: Table,
+    table: PaperTable,
     results: pl.DataFrame,
     without_k: pl.DataFrame,
     k: int | None,
@@ -106,7 +113,7 @@ def test_releases_can_be_made_by_hand(
 
 
 def test_learning_is_perfect_where_the_class_is_plain(
-    table: Table, without_k: pl.DataFrame
+    table: PaperTable, without_k: pl.DataFrame
 ) -> None:
     original = without_k.filter(method="original")
     assert original["f_first_class"].item() > 0.9
@@ -126,7 +133,7 @@ def test_the_values_of_k_are_the_papers() -> None:
 
 
 def test_tasks_cover_everything_once() -> None:
-    listed = tasks(2, quick=True)
+    listed = list_experiments(2, quick=True)
     assert len(set(listed)) == len(listed) == 2 * (5 + 1 + 5 + 1)
     assert len({task.name for task in listed}) == len(listed)
-    assert set(listed) <= set(tasks(10, quick=False))
+    assert set(listed) <= set(list_experiments(10, quick=False))

@@ -5,26 +5,26 @@ import polars as pl
 import pytest
 
 from microveil.errors import DataError
-from microveil.lab.paper.datasets import DataSet, Table
-from microveil.lab.paper.experiments import Task
-from microveil.lab.paper.runner import run
+from microveil.lab.paper.datasets import DataSet, PaperTable
+from microveil.lab.paper.experiments import Experiment
+from microveil.lab.paper.runner import run_experiments
 
-TASKS = [Task("Tiny", k, 1) for k in (3, 5, None)]
+TASKS = [Experiment("Tiny", k, 1) for k in (3, 5, None)]
 
 
 @pytest.fixture
-def tables(tiny: DataSet) -> dict[str, Table]:
+def tables(tiny: DataSet) -> dict[str, PaperTable]:
     values = np.random.default_rng(2).gamma(2.0, 100.0, (60, 2))
     attributes = pl.DataFrame(values, schema=["a", "b"])
-    return {"Tiny": Table(tiny, attributes, values[:, 0] > np.median(values[:, 0]))}
+    return {"Tiny": PaperTable(tiny, attributes, values[:, 0] > np.median(values[:, 0]))}
 
 
 @pytest.mark.long
 def test_finished_tasks_are_kept_and_not_done_again(
-    tables: dict[str, Table], tmp_path: Path
+    tables: dict[str, PaperTable], tmp_path: Path
 ) -> None:
     seen: list[tuple[str, int, int]] = []
-    first = run(TASKS[:2], tables, tmp_path, lambda *step: seen.append(step))
+    first = run_experiments(TASKS[:2], tables, tmp_path, lambda *step: seen.append(step))
     assert seen == [("experiments", done, 2) for done in range(3)]
 
     [directory] = tmp_path.iterdir()
@@ -34,19 +34,21 @@ def test_finished_tasks_are_kept_and_not_done_again(
     marked.write_parquet(kept[0])
 
     seen.clear()
-    again = run(TASKS, tables, tmp_path, lambda *step: seen.append(step))
+    again = run_experiments(TASKS, tables, tmp_path, lambda *step: seen.append(step))
     assert seen == [("experiments", done, 3) for done in (2, 3)]
     assert again.filter(k=3)["correlation"].unique().to_list() == [-7.0]
     assert again.filter(k=5).equals(first.filter(k=5))
     assert again.filter(pl.col("k").is_null())["method"].n_unique() == 4
 
     seen.clear()
-    assert run(TASKS, tables, tmp_path, lambda *step: seen.append(step)).equals(again)
+    assert run_experiments(TASKS, tables, tmp_path, lambda *step: seen.append(step)).equals(again)
     assert seen == [("experiments", 3, 3)]
 
 
-def test_what_goes_wrong_in_a_process_is_reported(tables: dict[str, Table], tmp_path: Path) -> None:
+def test_what_goes_wrong_in_a_process_is_reported(
+    tables: dict[str, PaperTable], tmp_path: Path
+) -> None:
     with pytest.raises(DataError, match="choose a smaller k"):
-        run([Task("Tiny", 61, 1)], tables, tmp_path)
+        run_experiments([Experiment("Tiny", 61, 1)], tables, tmp_path)
     [directory] = tmp_path.iterdir()
     assert not list(directory.iterdir())

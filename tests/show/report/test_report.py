@@ -27,7 +27,7 @@ from microveil import (
     protect,
 )
 from microveil.compare import examined, pairing
-from microveil.compare.paired_columns import compare
+from microveil.compare.paired_columns import compare_columns
 from microveil.compare.reasons import why_not
 from microveil.errors import FileError, visible
 from microveil.formats import load_table
@@ -362,10 +362,10 @@ def test_evaluate_reads_and_pairs_both_files_once(
 
     def counting_compare(name: str, *tables: Any) -> Any:  # noqa: ANN401
         paired.append(name)
-        return compare(name, *tables)
+        return compare_columns(name, *tables)
 
     monkeypatch.setattr(examined, "load_table", counting_load)
-    monkeypatch.setattr(pairing, "compare", counting_compare)
+    monkeypatch.setattr(pairing, "compare_columns", counting_compare)
     monkeypatch.setattr(
         "microveil.show.report.report_words.next_step_after", lambda _: None
     )  # other plans
@@ -396,7 +396,7 @@ def test_a_certificate_of_another_file_is_refused(tmp_path: Path) -> None:
     plan = Plan(epsilon=1.0, attributes={"age": "confidential", "children": "confidential"})
     written = protect(table, plan).write(tmp_path / "safe.parquet")
     table.write_parquet(written.protected)
-    with pytest.raises(FileError, match=r"not the one safe\.certificate\.json was written for"):
+    with pytest.raises(FileError, match=r"not the file safe\.certificate\.json was written for"):
         write_report(tmp_path / "report.html", table, written.protected)
 
 

@@ -63,14 +63,14 @@ def moved(batch: pa.RecordBatch, place: str, shift: Moving) -> tuple[pl.Series, 
 
 
 def most_records(values: DataFrame) -> int:
-    """Count the records of whoever has most of them; the driver learns that number only."""
+    """Count the records of the person with most of them; the driver learns only that number."""
     (name,) = values.columns
     sizes = values.where(F.col(name).isNotNull()).groupBy(name).count()
     return int(sizes.agg(F.max("count")).collect()[0][0] or 0)
 
 
 def check_moving(records: DataFrame, place: str, shift: Moving, names: tuple[str, str]) -> None:
-    """Refuse dates of nobody, and those that would leave the calendar."""
+    """Refuse dates without a person, and dates that would leave the calendar."""
     nobody = F.col(shift.person).isNull() & F.col(place).isNotNull()
     unknown = int(records.agg(F.count_if(nobody)).collect()[0][0])
     if unknown:

@@ -185,7 +185,7 @@ class SparkEngine:
     def keep_rules(
         self, rules: Sequence[Rule], systems: Sequence[System]
     ) -> tuple[list[int | None], list[KeptRule]]:
-        """Keep rules when masked values are joined to their records, where nobody counts.
+        """Keep rules when masked values are joined to their records; what that took is not counted.
 
         Of derived columns, which are not staged, it is not counted either what broke the rules.
         """

@@ -7,13 +7,13 @@ from typing import Any
 
 import narwhals as nw
 
-from microveil.attacks.registry import LOW_LINKAGE
+from microveil.attacks.attack_rows import LOW_LINKAGE
 from microveil.engines.memory import open_table
 from microveil.errors import DataError, PlanError, noted
 from microveil.formats import LoadedTable, load_table, source_of
 from microveil.judge.explore.advice import advise
 from microveil.judge.explore.candidates import candidates, chosen, pooled, starting_plan
-from microveil.judge.explore.exploration import Exploration, Limits, Point, Rule
+from microveil.judge.explore.exploration import AdviceRule, Exploration, Limits, Point
 from microveil.judge.explore.repeated import RepeatedTable, repeated_table
 from microveil.judge.explore.trials import Measurer
 from microveil.measures.expected_error import expected_of
@@ -109,7 +109,7 @@ def explore(
     with noted():  # nothing is released; protect warns
         tried = _expect(opened, base, candidates(base, table, budgets), limits, progress)
         points = _measure(tried, measurer, progress)
-    rule: Rule = "spread" if target is None else "learning"
+    rule: AdviceRule = "spread" if target is None else "learning"
     return advise(base, points, limits, rule, target if isinstance(target, str) else None)
 
 

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable, Sequence
 
-from microveil.judge.explore.exploration import Exploration, Limits, Measured, Point, Rule
+from microveil.judge.explore.exploration import AdviceRule, Exploration, Limits, Measured, Point
 from microveil.plan.plan import Plan
 
 LEARNING_LOSS = 0.02
@@ -20,7 +20,7 @@ MeasuredPoint = tuple[Point, Measured]
 
 
 def advise(
-    base: Plan, points: Sequence[Point], limits: Limits, rule: Rule, target: str | None = None
+    base: Plan, points: Sequence[Point], limits: Limits, rule: AdviceRule, target: str | None = None
 ) -> Exploration:
     """Recommend the smallest ε that is good enough, with the settings of least measured error.
 

@@ -7,7 +7,7 @@ from typing import Literal
 
 import polars as pl
 
-from microveil.attacks.registry import LOW_LINKAGE
+from microveil.attacks.attack_rows import LOW_LINKAGE
 from microveil.core.choices import MethodName
 from microveil.core.methods import METHODS
 from microveil.errors import PlanError
@@ -15,7 +15,7 @@ from microveil.plan.plan import Plan
 from microveil.shown import Shown
 
 LimitName = Literal["max_linkage", "max_error", "min_anonymity"]
-Rule = Literal["learning", "spread"]
+AdviceRule = Literal["learning", "spread"]
 """What makes an ε good enough: classes are still learned, or numbers keep their spread."""
 
 
@@ -183,7 +183,7 @@ class Exploration(Shown):
     best: Point
     broken: Mapping[LimitName, tuple[float, float]]
     plan: Plan | None
-    rule: Rule
+    rule: AdviceRule
     good_enough: bool = False
     target: str | None = None
     set_aside: tuple[str, ...] = ()

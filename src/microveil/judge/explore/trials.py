@@ -6,8 +6,8 @@ from typing import Any
 import narwhals as nw
 import numpy as np
 
+from microveil.attacks.attack_rows import ATTACKS, LINKAGE
 from microveil.attacks.known import EVERYTHING
-from microveil.attacks.registry import ATTACKS, LINKAGE
 from microveil.compare.asked import Asked
 from microveil.compare.examined import Examined, examine
 from microveil.compare.figures import Figure

@@ -1,99 +1,36 @@
-"""Attack our own releases and their mechanism, and say what an attacker can really tell."""
+"""Attack our own releases and their mechanism, and measure what an attacker can really tell."""
 
 import time
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
 from functools import partial
 from typing import Any
 
 import numpy as np
-import polars as pl
 
 from microveil.core.mask import publish_centroids
 from microveil.core.random_words import open_words
 from microveil.errors import DataError, PlanError
 from microveil.formats import load_table
-from microveil.lab.audit.as_run import AsRun, judge, open_neighbour, tell_apart
+from microveil.lab.audit.as_run import losses_as_run, open_neighbour, tell_apart
+from microveil.lab.audit.audit_result import Audit
 from microveil.lab.audit.category_targets import CategoryMechanism, CategoryTarget, mask_counts
-from microveil.lab.audit.checks import Check, look
-from microveil.lab.audit.fixed_scales import Finding, findings_of, plan_attacks, sample
-from microveil.lab.audit.line import Line, never_shown, open_read
+from microveil.lab.audit.checks import check_releases
+from microveil.lab.audit.fixed_scales import findings_of, plan_attacks, sample
+from microveil.lab.audit.line import ReleaseLine, never_shown, open_read
 from microveil.lab.audit.number_targets import Mechanism, NumericTarget
 from microveil.lab.audit.released import Narrowed, Pinned, narrowed, pinned
 from microveil.lab.audit.targets import AnyTarget, open_targets
 from microveil.plan.plan import Plan
 from microveil.release.choose_k import resolve_and_choose
-from microveil.shown import Shown
 from microveil.types import Progress
 
-__all__ = ["AsRun", "Audit", "Check", "Finding", "audit"]
+__all__ = ["Audit", "audit"]
 
 ALARM = 0.05
-"""The probability, at most, that an audit calls broken what is as it should be."""
+"""The largest probability of a false alarm."""
 
 _FEWEST_RUNS = 100
 _FEWEST_RELEASES = 20
-
-
-@dataclass(frozen=True, repr=False)
-class Audit(Shown):
-    """The outcome of an audit. It is a function of the data: private.
-
-    An audit of what is as it should be calls it broken with probability 5% at most, as far as the
-    large-sample p-values of its checks hold: half for all lower bounds together, half for all
-    checks.
-
-    Attributes
-    ----------
-    runs, releases
-        How often the mechanism ran on each table, and how often the whole line.
-    findings
-        What attacks on the mechanism found, with noise scales fixed.
-    as_run
-        What attacks on releases of the table and of a neighbour found, noise scales recomputed.
-    checks
-        What releases were searched for.
-    off_grid
-        Attributes published with bits below the noise grid.
-    doubt
-        The probability, at most, that a lower bound is too high; of all together half of 5%.
-    released, narrowed
-        What the informed adversary learns of numbers and of categories.
-    pooled
-        Attributes whose masked values the plan pools, which were attacked before that.
-    """
-
-    runs: int
-    releases: int
-    findings: tuple[Finding, ...]
-    as_run: tuple[AsRun, ...]
-    checks: tuple[Check, ...]
-    off_grid: tuple[str, ...]
-    doubt: float
-    released: tuple[Pinned, ...] = ()
-    narrowed: tuple[Narrowed, ...] = ()
-    pooled: tuple[str, ...] = ()
-
-    @property
-    def broken(self) -> bool:
-        """Whether more was found than is claimed, or anything that releases must not show."""
-        found = [one.broken for part in (self.findings, self.as_run, self.checks) for one in part]
-        return bool(self.off_grid) or any(found)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return everything as plain values."""
-        return asdict(self)
-
-    def to_frame(self) -> pl.DataFrame:
-        """Return one row per attack on the mechanism."""
-        return pl.DataFrame([asdict(f) | {"broken": f.broken} for f in self.findings])
-
-    @property
-    def reading(self) -> str:
-        """Return the outcome in a paragraph for people."""
-        from microveil.lab.audit.audit_words import in_words
-
-        return in_words(self)
 
 
 def audit(
@@ -110,26 +47,26 @@ def audit(
 ) -> Audit:
     """Attack what `protect` does with this table, and bound its loss from below.
 
-    **The whole line** releases the table many times, and also a neighbour: the one that releases
-    should tell apart best, with clusters and noise scales computed anew from it. The loss found is
-    that *as run*. DP and DP-UM claim to bound it; iDP does not, since its scales follow the data.
-    The releases are also compared with draws from what they should be, by arithmetic of its own,
-    and searched for noise that is missing, too small, repeated or shared, and for fewer than k
-    records alike.
+    **Whole releases.** The table is released many times, and so is the neighbour that releases
+    should tell apart best, with clusters and noise scales recomputed from it. The loss found is
+    the loss *as run*. DP and DP-UM bound it; iDP does not, since its scales follow the data. The
+    releases are also compared with independent draws from what they should be, and searched for
+    noise that is missing, too small, repeated or shared, and for masked values shared by fewer than
+    k records.
 
-    **The mechanism** runs many more times on the clusters of the table and of neighbours: the
-    worst one that the exact probabilities tell of, and random ones. Noise scales, and which
-    clusters of categories are released as they are, are fixed as computed from the table:
-    individual differential privacy counts them as part of the mechanism. Where the data decided
-    where clusters begin and end, only fixed clusters are attacked: nothing is claimed of others.
+    **The mechanism** runs many more times on the clusters of the table and of its neighbours: the
+    worst one by the exact probabilities, and random ones. Noise scales, and the choice of category
+    clusters that are released as they are, stay fixed as computed from the table: individual
+    differential privacy counts them as part of the mechanism. Where the data decide cluster
+    boundaries, only fixed clusters are attacked, because nothing is claimed otherwise.
 
-    Masked values are attacked before they are pooled, which shows an adversary more: with joint
-    clusters fixed, pooling is a random function of masked values.
+    Masked values are attacked before pooling, which shows an attacker more: with fixed joint
+    clusters, pooling is a random function of masked values.
 
     An event that tells two tables apart is chosen on one half of the runs, or on draws from what
-    releases should be, and its probabilities are bounded on the other half, or on the releases.
+    releases should be; its probabilities are bounded on the other half, or on the releases.
 
-    A second adversary, who knows all records but one, looks at one table of masked values.
+    A second attacker, who knows all records but one, sees one table of masked values.
 
     Parameters
     ----------
@@ -138,21 +75,21 @@ def audit(
     plan
         As for `protect`.
     runs
-        How often the mechanism runs on each table. More runs bring the bound nearer to the truth.
+        Number of runs of the mechanism on each table. More runs give a tighter bound.
     releases
-        How often the whole line runs on the table and on its neighbour. By default once for every
-        25 runs, but from 20 to 400 times.
+        Number of releases of the table and of its neighbour. By default one for every 25 runs, but
+        at least 20 and at most 400.
     seconds
-        Stop after about so many seconds with what was done by then.
+        Stop after about this many seconds and report what was done by then.
     seed
-        For experiments: repeatable noise, also of the releases. Without one these take their noise
-        from the operating system, as `protect` does.
+        Makes the noise repeatable, for experiments. Without a seed, noise comes from the operating
+        system, as in `protect`.
     progress
         Called after every release and every batch of runs.
     mechanism
-        What is attacked, from cluster summaries to published values.
+        The function under attack, from cluster summaries to published values.
     category_mechanism
-        The same for categories, from counts to numbers of categories.
+        The same for categories, from counts to category codes.
 
     Examples
     --------
@@ -171,8 +108,8 @@ def audit(
     for setting in ("unit", "within"):
         if getattr(plan, setting):
             raise PlanError(
-                "the audit attacks one record among all of a table, and not units and strata; "
-                "audit the plan without them on one record of each unit, or on one stratum",
+                "the audit attacks single records, not units or strata; audit the plan without "
+                "this setting, on one record of each unit or on one stratum",
                 setting=setting,
             )
     started, random = time.monotonic(), np.random.default_rng(seed)
@@ -181,7 +118,7 @@ def audit(
     table = load_table(data, **plan.reading)
     opened = open_read(table)
     targets = open_targets(opened, resolve_and_choose(plan, opened), mechanism, category_mechanism)
-    here = Line(table, plan, targets)
+    here = ReleaseLine(table, plan, targets)
     there = open_neighbour(here)
     lines = [here] if there is None else [here, there]
     shared = None if seconds is None else started + seconds / 2
@@ -197,8 +134,8 @@ def audit(
         runs=done,
         releases=released,
         findings=findings_of(attacks, plan.records_per_person, doubt),
-        as_run=judge(told, targets, plan, doubt),
-        checks=(*look(seen, ALARM / 2, random), *never_shown(lines)),
+        as_run=losses_as_run(told, targets, plan, doubt),
+        checks=(*check_releases(seen, ALARM / 2, random), *never_shown(lines)),
         off_grid=tuple(sorted(off_grid.union(*(line.off_grid for line in lines)))),
         released=pinned_down,
         narrowed=left,
@@ -208,7 +145,7 @@ def audit(
 
 
 def _release(
-    lines: Sequence[Line],
+    lines: Sequence[ReleaseLine],
     releases: int,
     until: float | None,
     seed: int | None,
@@ -236,7 +173,7 @@ def _seed_of(seed: int | None, table: int, number: int) -> int | None:
 def _look_at_release(
     targets: Sequence[AnyTarget], seed: int | None
 ) -> tuple[tuple[Pinned, ...], tuple[Narrowed, ...]]:
-    """Let the informed adversary look at one release of what is clustered."""
+    """Show one release of what is clustered to the informed attacker."""
     clustered = [t for t in targets if t.clustered]
     words = partial(open_words, seed, "as released")
     return (

@@ -9,11 +9,11 @@ import numpy as np
 import polars as pl
 
 from microveil.engines.dtypes import column_like
-from microveil.lab.audit.checks import Seen
+from microveil.lab.audit.checks import Observed
 from microveil.lab.audit.distinguishers import ALL, Samples, lower_bound
-from microveil.lab.audit.line import Line, most_telling
+from microveil.lab.audit.line import ReleaseLine, most_telling
 from microveil.lab.audit.models import CategoryModel, Model, Published
-from microveil.lab.audit.target import Target
+from microveil.lab.audit.target import AuditTarget
 from microveil.plan.plan import Plan
 from microveil.release.guarantees import level_2_bound
 from microveil.types import Reals, UserTable
@@ -60,12 +60,12 @@ class AsRun:
         return float(1 / (1 + np.exp(-self.epsilon)))
 
 
-def is_attacked(target: Target[Any]) -> bool:
+def is_attacked(target: AuditTarget[Any]) -> bool:
     """Whether clusters in rank order are the same number on every neighbour."""
     return not target.settings.chosen_from_data
 
 
-def open_neighbour(here: Line) -> Line | None:
+def open_neighbour(here: ReleaseLine) -> ReleaseLine | None:
     """Open the neighbour that releases tell apart best; None where nothing is attacked."""
     targets = [target for target in here.targets if is_attacked(target)]
     if not targets:
@@ -82,7 +82,7 @@ def open_neighbour(here: Line) -> Line | None:
     return there
 
 
-def _telling_change(targets: Sequence[Target[Any]]) -> tuple[int, dict[str, Any]]:
+def _telling_change(targets: Sequence[AuditTarget[Any]]) -> tuple[int, dict[str, Any]]:
     """Return the record, and its new values, whose change tells most with scales computed anew.
 
     Tried are the records that tell most of some attribute, and for each the most telling values.
@@ -98,7 +98,7 @@ def _telling_change(targets: Sequence[Target[Any]]) -> tuple[int, dict[str, Any]
     return record, values
 
 
-def _most_telling(target: Target[Any], record: int) -> tuple[float, Any]:
+def _most_telling(target: AuditTarget[Any], record: int) -> tuple[float, Any]:
     """Return how well the most telling value of a record tells, and the value itself."""
     told = []
     for units, value in target.new_values:
@@ -128,7 +128,9 @@ class Told:
     seen: Samples
 
 
-def tell_apart(here: Line, there: Line, random: np.random.Generator) -> dict[str, Told]:
+def tell_apart(
+    here: ReleaseLine, there: ReleaseLine, random: np.random.Generator
+) -> dict[str, Told]:
     """Compare releases of two tables, attribute by attribute.
 
     What is compared are the masked values of clusters in rank order, not which rows share them:
@@ -150,7 +152,7 @@ def _comparable(one: Model, other: Model) -> bool:
     return True
 
 
-def _compare(one: Seen, other: Seen, random: np.random.Generator) -> Told:
+def _compare(one: Observed, other: Observed, random: np.random.Generator) -> Told:
     clusters = one.clusters
 
     def ratios(published: Published) -> Reals:
@@ -164,8 +166,8 @@ def _compare(one: Seen, other: Seen, random: np.random.Generator) -> Told:
     )
 
 
-def judge(
-    told: dict[str, Told], targets: Sequence[Target[Any]], plan: Plan, doubt: float
+def losses_as_run(
+    told: dict[str, Told], targets: Sequence[AuditTarget[Any]], plan: Plan, doubt: float
 ) -> tuple[AsRun, ...]:
     """Bound the loss of every attribute, and of all together if all are attacked."""
     settings = {t.settings.name: t.settings for t in targets}

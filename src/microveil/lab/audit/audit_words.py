@@ -1,4 +1,4 @@
-"""The outcome of an audit for people: tables and a paragraph."""
+"""An audit in tables and a paragraph."""
 
 from typing import TYPE_CHECKING
 
@@ -8,22 +8,35 @@ from rich.console import Group
 from rich.markup import escape
 from rich.table import Table
 
+from microveil.lab.audit.as_run import AsRun
+from microveil.lab.audit.audit_result import Audit
+from microveil.lab.audit.checks import Flaw
 from microveil.lab.audit.distinguishers import ALL, most_provable
+from microveil.lab.audit.fixed_scales import Finding
 from microveil.show.screens import MOST_BARS, ResultScreen
 
 if TYPE_CHECKING:
     import altair as alt
 
-    from microveil.lab.audit import AsRun, Audit, Finding
+FLAWS = {
+    Flaw.NOISE_SIZE: "noise of the wrong size or shape",
+    Flaw.SAME_SIGN: "noise of the same sign in too many clusters",
+    Flaw.DEPENDENT_ATTRIBUTES: "noise in one attribute that depends on another attribute",
+    Flaw.REPEATED_NOISE: "the same noise in several releases",
+    Flaw.EXACT_CENTROIDS: "too many centroids published without noise",
+    Flaw.INSIDE_RANGE: "too few masked values outside the range of the data",
+    Flaw.TOO_FEW_ALIKE: "masked values shared by fewer than k records",
+    Flaw.OTHER_CLUSTERS: "rows outside the clusters that the plan asks for",
+}
 
 _LEVELS = {1: "fixed clusters", 2: "re-clustered"}
 
 
-def audit_screen(audit: "Audit") -> ResultScreen:
+def audit_screen(audit: Audit) -> ResultScreen:
     """Say whether anything is broken, with a row for each attack."""
     title = (
-        f"Audit: {audit.runs:,} runs of the mechanism, {audit.releases:,} releases; private: it "
-        "depends on the data"
+        f"Audit of {audit.runs:,} runs of the mechanism and {audit.releases:,} releases "
+        "(private: computed from the original data)"
     )
     fixed = [
         (f.attribute, _LEVELS[f.level], _bound(f.claimed), f"{f.found:.3g}", f.broken)
@@ -41,12 +54,12 @@ def audit_screen(audit: "Audit") -> ResultScreen:
         head,
         rows,
         lambda: _chart(audit),
-        lambda: Group(*tables(audit), in_words(audit)),
+        lambda: Group(*audit_tables(audit), audit_in_words(audit)),
     )
 
 
-def _chart(audit: "Audit") -> "alt.LayerChart":
-    """Draw with fixed clusters what was found, what is lost and what is claimed."""
+def _chart(audit: Audit) -> "alt.LayerChart":
+    """Draw the loss found, the exact loss and the claimed bound, with fixed clusters."""
     from microveil.show.charts.overviews import spans
 
     shown = [f for f in audit.findings if f.level == 1][:MOST_BARS]
@@ -55,15 +68,15 @@ def _chart(audit: "Audit") -> "alt.LayerChart":
         [f.found for f in shown],
         [f.exact for f in shown],
         [f.exact if f.claimed is None else f.claimed for f in shown],
-        title="loss with fixed clusters: found to claimed, exact (mark)",
-        description="What attacks found and what is claimed, by attribute",
+        title="loss with fixed clusters, from found to claimed; the mark is the exact loss",
+        description="Loss found by attacks and claimed bound, by attribute",
     )
 
 
-def tables(audit: "Audit") -> list[Table]:
-    """Lay out what attacks found, what was looked for, and what the informed adversary learns."""
+def audit_tables(audit: Audit) -> list[Table]:
+    """Lay out what attacks found, the flaws looked for, and what the informed attacker learns."""
     fixed = _table(
-        f"Telling tables apart with noise scales fixed, {audit.runs:,} runs of the mechanism",
+        f"Telling neighbouring tables apart: fixed noise scales, {audit.runs:,} runs",
         ("attribute", "clusters"),
         ("claimed at most", "exact", "found at least", ""),
     )
@@ -73,7 +86,7 @@ def tables(audit: "Audit") -> list[Table]:
             f"{one.found:.4g}", "BROKEN" if one.broken else "",
         )  # fmt: skip
     as_run = _table(
-        f"Telling them apart as run, {audit.releases:,} releases of the table and of a neighbour",
+        f"Telling neighbouring tables apart: as run, {audit.releases:,} releases of each",
         ("attribute",),
         ("claimed at most", "epsilon", "found at least", "told apart", "epsilon allows", ""),
     )
@@ -83,12 +96,12 @@ def tables(audit: "Audit") -> list[Table]:
             f"{run.told_apart:.0%}", f"{run.allowed:.0%}", _beyond(run),
         )  # fmt: skip
     checks = _table(
-        f"Looked for in {audit.releases:,} releases", ("what", "where"), ("probability by chance",)
+        f"Flaws looked for in {audit.releases:,} releases", ("flaw", "found in"), ("p-value",)
     )
     for check in audit.checks:
         chance = "-" if check.p_value is None else f"{check.p_value:.2g}"
-        where = f"FOUND: {escape(', '.join(check.where))}" if check.where else "nowhere"
-        checks.add_row(check.looked_for, where, chance)
+        where = f"BROKEN: {escape(', '.join(check.where))}" if check.where else "none"
+        checks.add_row(FLAWS[check.looked_for], where, chance)
     return [table for table in (fixed, as_run, checks) if table.row_count] + _released(audit)
 
 
@@ -105,15 +118,15 @@ def _bound(claimed: float | None) -> str:
     return "no bound" if claimed is None else f"{claimed:.4g}"
 
 
-def _beyond(run: "AsRun") -> str:
+def _beyond(run: AsRun) -> str:
     if run.broken:
         return "BROKEN"
     return "more than epsilon" if run.beyond_epsilon else ""
 
 
-def _released(audit: "Audit") -> list[Table]:
-    """Lay out what the informed adversary learns of numbers and of categories."""
-    title = "Knowing all other records, as released"
+def _released(audit: Audit) -> list[Table]:
+    """Lay out what the informed attacker learns about numbers and categories."""
+    title = "What an attacker learns who knows all other records"
     pinned = _table(
         title, ("attribute",), ("median interval (st. dev.)", "narrower than 0.1", "open-ended")
     )
@@ -123,7 +136,7 @@ def _released(audit: "Audit") -> list[Table]:
             f"{one.share_below_tenth:.0%}", f"{one.open_ended:.1%}",
         )  # fmt: skip
     narrowed = _table(
-        f"{title}, and the clusters",
+        f"{title} and the clusters",
         ("attribute",),
         ("categories", "possible on average", "known for certain"),
     )
@@ -134,14 +147,14 @@ def _released(audit: "Audit") -> list[Table]:
     return [table for table in (pinned, narrowed) if table.row_count]
 
 
-def in_words(audit: "Audit") -> str:
-    """Say the outcome in a paragraph."""
+def audit_in_words(audit: Audit) -> str:
+    """Describe the outcome in a paragraph."""
     together = {f.level: f for f in audit.findings if f.attribute == ALL}
     sentences = _verdict(audit)
     sentences += [
-        f"{'With fixed clusters' if level == 1 else 'Re-clustered'} and with noise scales fixed, "
-        f"the worst neighbour attacked is at a loss of {finding.exact:.3g} for all attributes "
-        f"together, and the attack proved {finding.found:.3g}{_limit(finding, audit)}."
+        f"{'With fixed clusters' if level == 1 else 'Re-clustered'} and with fixed noise scales, "
+        f"the loss of the worst neighbour attacked is {finding.exact:.3g} over all attributes; "
+        f"the attack proves at least {finding.found:.3g}{_limit(finding, audit)}."
         for level, finding in sorted(together.items())
     ]
     sentences += _as_run(audit)
@@ -149,14 +162,14 @@ def in_words(audit: "Audit") -> str:
     sentences += [_categories(audit)] if audit.narrowed else []
     if audit.pooled:
         sentences.append(
-            f"Masked values of {', '.join(audit.pooled)} were attacked before they are pooled: "
-            "with joint clusters fixed, pooled values tell nothing that masked values do not."
+            f"The masked values of {', '.join(audit.pooled)} were attacked before pooling: with "
+            "fixed joint clusters, pooled values reveal nothing that masked values do not."
         )
     return " ".join(sentences)
 
 
-def _as_run(audit: "Audit") -> list[str]:
-    """Say how well releases tell the table from a neighbour, and what that means."""
+def _as_run(audit: Audit) -> list[str]:
+    """Describe how well releases tell the table from a neighbour, and what that means."""
     attributes = [f.attribute for f in audit.findings if f.level == 1 and f.attribute != ALL]
     attacked = {run.attribute: run for run in audit.as_run}
     sentences = []
@@ -164,56 +177,56 @@ def _as_run(audit: "Audit") -> list[str]:
         most = attacked.get(ALL) or max(audit.as_run, key=lambda run: run.told_apart)
         which = "" if most.attribute == ALL else f" by {most.attribute} alone"
         sentences.append(
-            f"As run, with clusters and noise scales computed anew from each table, "
-            f"{most.told_apart:.0%} of {2 * audit.releases:,} releases of the table and of a "
-            f"neighbour were told apart{which}, where a loss of {most.epsilon:.3g} allows "
-            f"{most.allowed:.0%}; that proves a loss of {most.found:.3g} or more."
+            f"As run, with clusters and noise scales recomputed from each table, the attack told "
+            f"{most.told_apart:.0%} of {2 * audit.releases:,} releases apart{which}; a loss of "
+            f"{most.epsilon:.3g} allows {most.allowed:.0%}. This proves a loss of at least "
+            f"{most.found:.3g}."
         )
     above = [run.attribute for run in audit.as_run if run.beyond_epsilon]
     if above:
         sentences.append(
-            f"This is more than epsilon in {', '.join(above)}, and not an error: nothing is "
+            f"The loss exceeds epsilon for {', '.join(above)}. This is not an error: no bound is "
             "claimed as run where noise scales follow the data. Individual differential privacy "
-            "holds with noise scales fixed; DP and DP-UM with declared domains hold as run."
+            "holds with fixed noise scales; DP and DP-UM with declared domains hold as run."
         )
     left_out = [name for name in attributes if name not in attacked]
     if left_out:
         sentences.append(
-            f"Not attacked as run: {', '.join(left_out)}. Nothing is claimed as run where the data "
-            "decide where clusters begin and end, or which categories there are."
+            f"Not attacked as run: {', '.join(left_out)}. No bound is claimed as run where the "
+            "data decide cluster boundaries or the list of categories."
         )
     return sentences
 
 
-def _intervals(audit: "Audit") -> str:
+def _intervals(audit: Audit) -> str:
     narrow = min(audit.released, key=lambda one: one.median_width)
     below = float(np.mean([one.share_below_tenth for one in audit.released]))
     return (
-        "Noise does not hide which records share a masked value: somebody who knows all other "
-        f"records pins half of the people's {narrow.attribute} to an interval of "
-        f"{narrow.median_width:.2g} standard deviations or less, and on average over the "
-        f"attributes {below:.0%} of values to less than a tenth of a standard deviation, "
-        "whatever epsilon is. A larger k widens these intervals."
+        "Noise does not hide which records share a masked value. At any epsilon, an attacker who "
+        f"knows all other records narrows {narrow.attribute} down to {narrow.median_width:.2g} "
+        f"standard deviations or less for half of the people, and {below:.0%} of values to less "
+        "than a tenth of a standard deviation, averaged over attributes. A larger k widens these "
+        "intervals."
     )
 
 
-def _categories(audit: "Audit") -> str:
+def _categories(audit: Audit) -> str:
     most = max(audit.narrowed, key=lambda one: one.certain)
     return (
-        "Somebody who knows all other records, and which of them share a cluster (the table shows "
-        "that only where masked categories differ), knows the category of "
-        f"{most.certain:.1%} of people in {most.attribute} for certain, whatever epsilon is. "
-        "Clusters by individual ranking do not hide a category; method DP, which forms none, does."
+        "At any epsilon, an attacker who knows all other records and which of them share a cluster "
+        "(which the table shows only where masked categories differ) is certain of "
+        f"{most.attribute} for {most.certain:.1%} of people. Individual ranking does not hide "
+        "categories; method DP, which forms no clusters, does."
     )
 
 
-def _verdict(audit: "Audit") -> list[str]:
-    """Say what is broken, or that nothing is."""
+def _verdict(audit: Audit) -> list[str]:
+    """Name what is broken, or state that nothing is."""
     lost = [f"{f.attribute} ({_LEVELS[f.level]})" for f in audit.findings if f.broken]
     lost += [f"{run.attribute} (as run)" for run in audit.as_run if run.broken]
-    wrong = [f"it loses more than it should in {', '.join(lost)}"] if lost else []
+    wrong = [f"the loss is larger than it should be for {', '.join(lost)}"] if lost else []
     wrong += [
-        f"releases show {check.looked_for}, in {', '.join(check.where)}"
+        f"releases show {FLAWS[check.looked_for]}, in {', '.join(check.where)}"
         for check in audit.checks
         if check.broken
     ]
@@ -223,13 +236,13 @@ def _verdict(audit: "Audit") -> list[str]:
     if wrong:
         return [f"The mechanism is BROKEN: {'; '.join(wrong)}."]
     return [
-        "No attack found more than the mechanism should lose.",
-        f"Nothing was found in {audit.releases:,} releases that they must not show.",
+        "No attack found a larger loss than there should be.",
+        f"{audit.releases:,} releases show none of the flaws we looked for.",
         "All lower bounds hold together with 97.5% confidence.",
     ]
 
 
-def _limit(finding: "Finding", audit: "Audit") -> str:
+def _limit(finding: Finding, audit: Audit) -> str:
     """Explain a bound that more runs would raise."""
     most = most_provable(audit.runs // 2, audit.doubt)
     if finding.exact > most:

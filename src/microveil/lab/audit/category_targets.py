@@ -19,7 +19,7 @@ from microveil.core.categories import (
 )
 from microveil.core.random_words import WordSource
 from microveil.lab.audit.models import CERTAIN, CategoryModel
-from microveil.lab.audit.target import Target
+from microveil.lab.audit.target import AuditTarget
 from microveil.types import Integers, Reals
 
 CategoryMechanism = Callable[
@@ -44,7 +44,7 @@ def mask_counts(
 
 
 @dataclass(frozen=True, eq=False)
-class CategoryTarget(Target[CategorySummary]):
+class CategoryTarget(AuditTarget[CategorySummary]):
     """An attribute of categories; which clusters are released as they are is fixed, as scales are.
 
     Where the method forms no clusters, every record is a cluster of its own. `watched` names the

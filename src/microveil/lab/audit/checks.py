@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from enum import StrEnum, auto
 from itertools import combinations
 from typing import Literal
 
@@ -11,19 +12,26 @@ from numpy.typing import NDArray
 from microveil.lab.audit.models import Model, Published, fingerprints
 from microveil.types import Integers, Reals
 
-SIZE = "noise of another size or shape than it should have"
-CLUSTERS = "noise of the same sign in more clusters than by chance"
-ATTRIBUTES = "noise in one attribute that depends on another's"
-RELEASES = "the same noise in more releases than by chance"
-CENTROIDS = "more centroids published as they are than by chance"
-RANGE = "fewer masked values outside the range of the data than by chance"
+
+class Flaw(StrEnum):
+    """What releases must not show; the last two never, the others no more often than by chance."""
+
+    NOISE_SIZE = auto()
+    SAME_SIGN = auto()
+    DEPENDENT_ATTRIBUTES = auto()
+    REPEATED_NOISE = auto()
+    EXACT_CENTROIDS = auto()
+    INSIDE_RANGE = auto()
+    TOO_FEW_ALIKE = auto()
+    OTHER_CLUSTERS = auto()
+
 
 Alternative = Literal["two-sided", "greater", "less"]
-_STATISTICS: dict[str, tuple[tuple[str, ...], Alternative]] = {
-    SIZE: (("size", "tail"), "two-sided"),
-    CLUSTERS: (("sign",), "greater"),
-    CENTROIDS: (("exact",), "greater"),
-    RANGE: (("outside",), "less"),
+_STATISTICS: dict[Flaw, tuple[tuple[str, ...], Alternative]] = {
+    Flaw.NOISE_SIZE: (("size", "tail"), "two-sided"),
+    Flaw.SAME_SIGN: (("sign",), "greater"),
+    Flaw.EXACT_CENTROIDS: (("exact",), "greater"),
+    Flaw.INSIDE_RANGE: (("outside",), "less"),
 }
 CHECKS = len(_STATISTICS) + 2
 
@@ -39,7 +47,7 @@ class Check:
     Attributes
     ----------
     looked_for
-        What releases must not show.
+        The flaw.
     p_value
         The probability, at most, that releases as they should be look like it as much as these do;
         None where they never do.
@@ -47,7 +55,7 @@ class Check:
         The attributes that show it: something is broken.
     """
 
-    looked_for: str
+    looked_for: Flaw
     p_value: float | None
     where: tuple[str, ...]
 
@@ -58,7 +66,7 @@ class Check:
 
 
 @dataclass(frozen=True, eq=False)
-class Seen:
+class Observed:
     """What some clusters of an attribute published in many releases, and should publish."""
 
     name: str
@@ -77,8 +85,8 @@ class _Compared:
     fingerprints: tuple[NDArray[np.uint64], NDArray[np.uint64]]
 
 
-def look(
-    tables: Sequence[Sequence[Seen]], alarm: float, random: np.random.Generator
+def check_releases(
+    tables: Sequence[Sequence[Observed]], alarm: float, random: np.random.Generator
 ) -> tuple[Check, ...]:
     """Compare releases with draws from what they should be.
 
@@ -105,7 +113,7 @@ def look(
     return tuple(checks)
 
 
-def _compare(seen: Seen, random: np.random.Generator) -> _Compared:
+def _compare(seen: Observed, random: np.random.Generator) -> _Compared:
     """Draw from the model in batches, and keep of them what is compared."""
     model, clusters = seen.model, seen.clusters
     wanted = _DRAWS_PER_RELEASE * len(seen.published)
@@ -124,7 +132,7 @@ def _compare(seen: Seen, random: np.random.Generator) -> _Compared:
 
 
 def _check_statistics(
-    looked_for: str,
+    looked_for: Flaw,
     names: tuple[str, ...],
     alternative: Alternative,
     table: Sequence[_Compared],
@@ -173,13 +181,13 @@ def _check_attributes(table: Sequence[_Compared], level: float) -> Check:
     first = {name: signs for name, signs in above.items() if 0 < signs.mean() < 1}
     pairs = list(combinations(first, 2))
     if not pairs:
-        return Check(ATTRIBUTES, 1.0, ())
+        return Check(Flaw.DEPENDENT_ATTRIBUTES, 1.0, ())
     alike = np.abs(np.atleast_2d(np.corrcoef(np.stack(list(first.values())))))
     pair = pairs[int(np.argmax(alike[np.triu_indices(len(first), k=1)]))]
     one, two = (first[name] for name in pair)
     table_of_signs = [[np.sum(a & b) for b in (two, ~two)] for a in (one, ~one)]
     p = min(1.0, float(fisher_exact(table_of_signs).pvalue) * len(pairs))
-    return Check(ATTRIBUTES, p, pair if p < level else ())
+    return Check(Flaw.DEPENDENT_ATTRIBUTES, p, pair if p < level else ())
 
 
 def _check_releases(
@@ -200,7 +208,7 @@ def _check_releases(
             total += scores
             where |= {one.name: None} if scores[0] == scores.max() else {}
     p = float(np.mean(total >= total[0]))
-    return Check(RELEASES, p, tuple(where) if p < level else ())
+    return Check(Flaw.REPEATED_NOISE, p, tuple(where) if p < level else ())
 
 
 def _pairs(

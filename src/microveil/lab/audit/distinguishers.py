@@ -19,7 +19,7 @@ Samples = tuple[Reals, Reals]
 _THRESHOLDS = 50
 
 
-class Attack:
+class Distinguisher:
     """Samples of the statistics from both tables, for some targets and one neighbour.
 
     Of targets and neighbour it keeps what can tell the tables apart.
@@ -84,7 +84,7 @@ def most_provable(runs: int, doubt: float) -> float:
 
 
 def _choose(first: Reals, second: Reals, runs: int, doubt: float) -> tuple[float, float]:
-    """Return the best bound to be expected of so many runs, and its event «≥ threshold»."""
+    """Return the best bound to expect from so many runs, and the threshold of its event."""
     pooled = np.concatenate([first, second])
     thresholds = np.unique(np.quantile(pooled, np.linspace(0, 1, _THRESHOLDS), method="higher"))
     counts = [

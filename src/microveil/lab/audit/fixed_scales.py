@@ -1,4 +1,4 @@
-"""Attack the mechanism with noise scales fixed, on the clusters of a table and its neighbours."""
+"""Attack the mechanism with fixed noise scales, on the clusters of a table and its neighbours."""
 
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -8,9 +8,9 @@ from typing import Any, Literal
 import numpy as np
 
 from microveil.core.random_words import open_words
-from microveil.lab.audit.distinguishers import ALL, Attack, halves, lower_bound
+from microveil.lab.audit.distinguishers import ALL, Distinguisher, halves, lower_bound
 from microveil.lab.audit.models import Published
-from microveil.lab.audit.target import Target
+from microveil.lab.audit.target import AuditTarget
 from microveil.lab.audit.targets import Targets, neighbour, random_neighbour, worst_neighbour
 from microveil.release.guarantees import level_1_bound, level_2_bound
 from microveil.types import Progress
@@ -47,13 +47,12 @@ class Finding:
         return self.found > self.exact * (1 + 1e-9) or self.exact > claimed * (1 + 1e-9)
 
 
-Key = tuple[str, Literal[1, 2]]
-Attacks = dict[Key, list[Attack]]
+Distinguishers = dict[tuple[str, Literal[1, 2]], list[Distinguisher]]
 
 
-def plan_attacks(targets: Targets, random: np.random.Generator) -> Attacks:
+def plan_attacks(targets: Targets, random: np.random.Generator) -> Distinguishers:
     """Choose the neighbours to tell apart, for every attribute and for all together."""
-    attacks: Attacks = {}
+    attacks: Distinguishers = {}
     levels: tuple[Literal[1, 2], ...] = (1, 2)
     for level in levels:
         fixed = level == 1
@@ -63,7 +62,7 @@ def plan_attacks(targets: Targets, random: np.random.Generator) -> Attacks:
             worst = worst_neighbour([target], telling[target.settings.name], fixed=fixed)
             suspects = target.suspects() if fixed else ()
             chosen = [worst, *(neighbour([target], (suspect,)) for suspect in suspects)]
-            attacks[target.settings.name, level] = [Attack([target], one) for one in chosen]
+            attacks[target.settings.name, level] = [Distinguisher([target], one) for one in chosen]
         if len(attacked) < len(targets):
             continue
         everyone = [record for records in telling.values() for record in records]
@@ -71,12 +70,12 @@ def plan_attacks(targets: Targets, random: np.random.Generator) -> Attacks:
         neighbours += [
             random_neighbour(targets, random, fixed=fixed) for _ in range(_RANDOM_NEIGHBOURS)
         ]
-        attacks[ALL, level] = [Attack(targets, one) for one in neighbours]
+        attacks[ALL, level] = [Distinguisher(targets, one) for one in neighbours]
     return attacks
 
 
 def sample(
-    attacks: Attacks,
+    attacks: Distinguishers,
     runs: int,
     until: float | None,
     seed: int | None,
@@ -92,7 +91,7 @@ def sample(
         while done < runs and (not done or not until or time.monotonic() < until):
             count, at = min(batch, runs - done), done
 
-            def here(target: Target[Any], count: int = count, at: int = at) -> Published:
+            def here(target: AuditTarget[Any], count: int = count, at: int = at) -> Published:
                 source = open_words(seed, f"here {target.settings.name} {at}")
                 return target.run(target.summary, count, source)
 
@@ -111,7 +110,7 @@ def sample(
     return done, off_grid
 
 
-def findings_of(attacks: Attacks, persons: int, doubt: float) -> tuple[Finding, ...]:
+def findings_of(attacks: Distinguishers, persons: int, doubt: float) -> tuple[Finding, ...]:
     """Bound the loss from below, attribute by attribute and level by level."""
     return tuple(
         _finding(level, chosen, persons, name, doubt) for (name, level), chosen in attacks.items()
@@ -119,7 +118,7 @@ def findings_of(attacks: Attacks, persons: int, doubt: float) -> tuple[Finding, 
 
 
 def _finding(
-    level: Literal[1, 2], attacks: list[Attack], persons: int, name: str, doubt: float
+    level: Literal[1, 2], attacks: list[Distinguisher], persons: int, name: str, doubt: float
 ) -> Finding:
     targets = attacks[0].targets
     bounds = [

@@ -12,10 +12,10 @@ from microveil.engines.memory import memory_table
 from microveil.errors import noted
 from microveil.formats import LoadedTable
 from microveil.lab.audit.category_targets import CategoryTarget
-from microveil.lab.audit.checks import Check, Seen
+from microveil.lab.audit.checks import Check, Flaw, Observed
 from microveil.lab.audit.models import Published
 from microveil.lab.audit.rows import OtherClustersError, RowReader
-from microveil.lab.audit.target import Target
+from microveil.lab.audit.target import AuditTarget
 from microveil.lab.audit.targets import Targets, open_targets
 from microveil.plan.plan import Plan
 from microveil.release.choose_k import resolve_and_choose
@@ -23,9 +23,6 @@ from microveil.release.protect import run_plan
 from microveil.release.release import Release
 from microveil.release.store import LocalStore
 from microveil.types import Integers, Reals, UserTable
-
-ANONYMITY = "fewer than k records with the same masked values"
-OTHER_CLUSTERS = "rows that are not of the clusters the plan asks for"
 
 _MOST_CLUSTERS = 1_000
 _FIRST = 200
@@ -42,7 +39,7 @@ def most_telling(clusters: Integers, telling: Reals) -> Integers:
     return np.union1d(clusters[most], clusters[:_FIRST])
 
 
-class Line:
+class ReleaseLine:
     """One table on the line, and what its releases show.
 
     It sees what anybody sees, the released rows; knowing the original values, it tells which
@@ -58,13 +55,13 @@ class Line:
         self.not_anonymous: dict[str, None] = {}
         self.off_grid: set[str] = set()
 
-    def of_neighbour(self, data: UserTable) -> "Line":
+    def of_neighbour(self, data: UserTable) -> "ReleaseLine":
         """Open another table that the same plan is for."""
         table = LoadedTable(data, self.table.meta)
         with noted():  # it was said when the plan was first resolved
             opened = open_read(table)
             targets = open_targets(opened, resolve_and_choose(self.plan, opened))
-        return Line(table, self.plan, targets)
+        return ReleaseLine(table, self.plan, targets)
 
     def release(self, seed: int | None) -> Release:
         """Walk the line once."""
@@ -95,23 +92,28 @@ class Line:
             if np.unique(rows[settings.name], return_counts=True)[1].min() < settings.k:
                 self.not_anonymous[settings.name] = None
 
-    def seen(self) -> dict[str, Seen]:
+    def seen(self) -> dict[str, Observed]:
         """Return what was seen of every attribute whose clusters could be read throughout."""
         return {
-            name: Seen(name, target.own_model, self.watched[name], np.stack(self._published[name]))
+            name: Observed(
+                name, target.own_model, self.watched[name], np.stack(self._published[name])
+            )
             for target in self.targets
             if (name := target.settings.name) not in self.other_clusters
         }
 
 
-def never_shown(lines: Sequence[Line]) -> list[Check]:
-    """Say what no release may show, by whatever chance."""
+def never_shown(lines: Sequence[ReleaseLine]) -> list[Check]:
+    """Report what no release may ever show."""
     alike = dict.fromkeys(name for line in lines for name in line.not_anonymous)
     clusters = dict.fromkeys(name for line in lines for name in line.other_clusters)
-    return [Check(ANONYMITY, None, tuple(alike)), Check(OTHER_CLUSTERS, None, tuple(clusters))]
+    return [
+        Check(Flaw.TOO_FEW_ALIKE, None, tuple(alike)),
+        Check(Flaw.OTHER_CLUSTERS, None, tuple(clusters)),
+    ]
 
 
-def _rows(released: UserTable, target: Target[Any]) -> Published:
+def _rows(released: UserTable, target: AuditTarget[Any]) -> Published:
     """Return what the records that have a value publish, as numbers."""
     if isinstance(target, CategoryTarget):
         return memory_table(released).steps(target.settings)

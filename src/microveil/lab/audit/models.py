@@ -182,7 +182,7 @@ class CategoryModel:
 
 
 def fingerprints(published: Published) -> NDArray[np.uint64]:
-    """Return a number per run that only the same published values have, in whatever order."""
+    """Return a number per run that only the same published values have, in any order."""
     bits = (published + 0.0).view(np.uint64)  # adding turns −0 into 0
     for shift, factor in ((33, 0xFF51AFD7ED558CCD), (29, 0xC4CEB9FE1A85EC53), (32, 1)):
         bits = (bits ^ (bits >> np.uint64(shift))) * np.uint64(factor)

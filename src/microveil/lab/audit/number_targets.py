@@ -13,14 +13,14 @@ from microveil.core.grid import LARGEST_STEPS
 from microveil.core.mask import calibrate, publish
 from microveil.core.random_words import WordSource
 from microveil.lab.audit.models import NumericModel
-from microveil.lab.audit.target import Target
+from microveil.lab.audit.target import AuditTarget
 from microveil.types import Integers, Reals
 
 Mechanism = Callable[[ClusterSummary, Integers, NumericSettings, WordSource], Reals]
 
 
 @dataclass(frozen=True, eq=False)
-class NumericTarget(Target[ClusterSummary]):
+class NumericTarget(AuditTarget[ClusterSummary]):
     """A numeric attribute, with noise scales fixed as computed from the table."""
 
     settings: NumericSettings

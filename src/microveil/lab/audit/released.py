@@ -1,4 +1,4 @@
-"""The informed adversary: knows all records but one, sees the released table."""
+"""The informed attacker: knows all records but one, sees the released table."""
 
 from dataclasses import dataclass
 
@@ -12,7 +12,7 @@ from microveil.types import Integers, Reals
 
 @dataclass(frozen=True)
 class Pinned:
-    """How narrowly such an adversary pins the missing value, over all records of an attribute.
+    """How narrowly the informed attacker pins the missing value, over all records.
 
     Widths are in standard deviations of the attribute. `open_ended` is the share of records in
     an outermost cluster without a declared domain, whose value is bounded on one side only.
@@ -27,7 +27,7 @@ class Pinned:
 def pinned(target: NumericTarget, published: Reals) -> Pinned:
     """Measure the intervals that the released table leaves.
 
-    The adversary sees which known records share the missing one's masked value, and so which
+    The attacker sees which known records share the missing one's masked value, and so which
     cluster (or clusters, where masked values coincide) it is in. Its value then lies between the
     largest value of the cluster below and the smallest of the cluster above.
     """
@@ -53,7 +53,7 @@ def pinned(target: NumericTarget, published: Reals) -> Pinned:
 
 @dataclass(frozen=True)
 class Narrowed:
-    """How many categories such an adversary has to reckon with, over all records of an attribute.
+    """How many categories remain possible for the informed attacker, over all records.
 
     `certain` is the share of records for which there is only one, `possible` the mean number of
     them, out of `categories`.
@@ -68,9 +68,9 @@ class Narrowed:
 def narrowed(target: CategoryTarget, published: Integers) -> Narrowed:
     """Count the categories that clusters by individual ranking leave to the missing record.
 
-    The adversary knows all other records and, beyond what a table shows in which many clusters
-    publish the same category, which of them are in which cluster; not how ties were broken. So he
-    knows the missing record's cluster, the one short of a member. Its category comes neither
+    The attacker knows all other records and, beyond what a table shows in which many clusters
+    publish the same category, which of them are in which cluster; not how ties were broken. So they
+    know the missing record's cluster, the one short of a member. Its category comes neither
     before the last category of the cluster before nor after the first one of the cluster after,
     or it would rank elsewhere; and any category from the one to the other, put in its place,
     leaves every cluster as it is if ties fall accordingly. What the other clusters publish tells

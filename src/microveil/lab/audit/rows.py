@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from microveil.lab.audit.models import Published
-from microveil.lab.audit.target import Target
+from microveil.lab.audit.target import AuditTarget
 from microveil.types import Integers
 
 
@@ -41,7 +41,7 @@ class RowReader:
     data decided how large clusters are.
     """
 
-    def __init__(self, target: Target[Any]) -> None:
+    def __init__(self, target: AuditTarget[Any]) -> None:
         self._k, self._order, self._sizes = target.settings.k, target.order, target.sizes
         self._rising = target.settings.post != "none"
         self._cluster = np.repeat(np.arange(len(target.sizes)), target.sizes)
@@ -57,7 +57,7 @@ class RowReader:
             read[tie.alone] = self._rising or target.own_model.alike(tie.alone)
         self.clusters: Integers = np.flatnonzero(read)
 
-    def _look_for_ties(self, ranked: Integers, target: Target[Any]) -> None:
+    def _look_for_ties(self, ranked: Integers, target: AuditTarget[Any]) -> None:
         starts = np.flatnonzero(np.diff(ranked, prepend=ranked[0] - 1))
         ends = np.append(starts[1:], len(ranked))
         spans = self._cluster[starts] != self._cluster[ends - 1]

@@ -16,11 +16,11 @@ from microveil.core.random_words import WordSource
 from microveil.lab.audit.models import Model, Published
 from microveil.types import Integers, Reals
 
-Summary = TypeVar("Summary")
+SummaryT = TypeVar("SummaryT")
 
 
 @dataclass(frozen=True, eq=False)
-class Target(ABC, Generic[Summary]):
+class AuditTarget(ABC, Generic[SummaryT]):
     """One attribute under attack.
 
     Attributes
@@ -50,7 +50,7 @@ class Target(ABC, Generic[Summary]):
         return cut(self.values[self.order], self.settings)
 
     @cached_property
-    def summary(self) -> Summary:
+    def summary(self) -> SummaryT:
         """Summary of the table as it is."""
         return self.summarise(self.values[self.order])
 
@@ -67,7 +67,7 @@ class Target(ABC, Generic[Summary]):
         """Return the record of a rank."""
         return int(np.flatnonzero(self.present)[self.order[rank]])
 
-    def changed(self, record: int, value: int, *, fixed: bool) -> Summary:
+    def changed(self, record: int, value: int, *, fixed: bool) -> SummaryT:
         """Summarise the table with one value changed, with fixed clusters or re-clustered."""
         position = self.position(record)
         if position is None:
@@ -84,7 +84,7 @@ class Target(ABC, Generic[Summary]):
         ranked[members] = np.sort(ranked[members])
         return self.summarise(ranked)
 
-    def furthest(self, record: int, *, fixed: bool) -> tuple[Summary, Summary]:
+    def furthest(self, record: int, *, fixed: bool) -> tuple[SummaryT, SummaryT]:
         """Summarise the table with one value changed: where most is likelier here, or there."""
         most, furthest = [-1.0, -1.0], [self.summary, self.summary]
         for value in self.telling_values:
@@ -94,11 +94,11 @@ class Target(ABC, Generic[Summary]):
                     most[way], furthest[way] = loss, there
         return furthest[0], furthest[1]
 
-    def watching(self, there: Summary) -> tuple[Self, Summary]:
+    def watching(self, there: SummaryT) -> tuple[Self, SummaryT]:
         """Leave out of this target and of a neighbour what cannot tell them apart."""
         return self, there
 
-    def loss(self, there: Summary) -> float:
+    def loss(self, there: SummaryT) -> float:
         """Loss between the table as it is and another one, exactly."""
         return max(self.losses(there))
 
@@ -108,7 +108,7 @@ class Target(ABC, Generic[Summary]):
         """Values for a changed record: in grid steps or as a code, and as they are in the table."""
 
     @abstractmethod
-    def model(self, summary: Summary) -> Model:
+    def model(self, summary: SummaryT) -> Model:
         """Return what a table with these clusters should publish, calibrated by itself."""
 
     @cached_property
@@ -126,12 +126,12 @@ class Target(ABC, Generic[Summary]):
     def telling_values(self) -> Iterable[int]:
         """The values to which a record's change can tell most."""
 
-    def summarise(self, ranked: Integers) -> Summary:
+    def summarise(self, ranked: Integers) -> SummaryT:
         """Summarise the clusters of values that stand cluster by cluster."""
-        return cast(Summary, summary_of(ranked, self.sizes, self.settings))
+        return cast(SummaryT, summary_of(ranked, self.sizes, self.settings))
 
     @abstractmethod
-    def losses(self, there: Summary) -> tuple[float, float]:
+    def losses(self, there: SummaryT) -> tuple[float, float]:
         """How much likelier anything can be here than there, and there than here: logarithms."""
 
     @abstractmethod
@@ -142,7 +142,7 @@ class Target(ABC, Generic[Summary]):
     def telling_records(self, *, fixed: bool) -> Sequence[int]:
         """Return the records whose change can tell most about this target."""
 
-    def suspects(self) -> Sequence[Summary]:
+    def suspects(self) -> Sequence[SummaryT]:
         """Further neighbours with fixed clusters, on which a broken mechanism betrays itself."""
         return ()
 
@@ -156,11 +156,11 @@ class Target(ABC, Generic[Summary]):
         """Run the mechanism once, as it is released."""
 
     @abstractmethod
-    def run(self, summary: Summary, runs: int, source: WordSource) -> Published:
+    def run(self, summary: SummaryT, runs: int, source: WordSource) -> Published:
         """Run the mechanism many times; one row of published values per run."""
 
     @abstractmethod
-    def statistics(self, there: Summary, published: Published) -> Reals:
+    def statistics(self, there: SummaryT, published: Published) -> Reals:
         """Compute four numbers per run, each large where this table is likelier than the other."""
 
     @abstractmethod

@@ -11,11 +11,11 @@ from microveil.core.mask import publish_centroids
 from microveil.engines.local import LocalTable
 from microveil.lab.audit.category_targets import CategoryMechanism, CategoryTarget, mask_counts
 from microveil.lab.audit.number_targets import Mechanism, NumericTarget
-from microveil.lab.audit.target import Target
+from microveil.lab.audit.target import AuditTarget
 from microveil.release.resolve import ResolvedPlan
 
 AnyTarget = NumericTarget | CategoryTarget
-Targets = Sequence[Target[Any]]
+Targets = Sequence[AuditTarget[Any]]
 
 
 def open_targets(

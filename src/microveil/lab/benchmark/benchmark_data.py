@@ -1,4 +1,4 @@
-"""Tables to benchmark on: the paper's two, the bundled sample, or one of the user's."""
+"""Tables to benchmark on: the paper's two, the bundled sample, or the user's."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,9 +13,8 @@ from microveil.engines.memory import open_table
 from microveil.errors import DataError, PlanError
 from microveil.formats import load_table, source_of
 from microveil.judge.explore.candidates import starting_plan
-from microveil.lab.paper.datasets import DATA_SETS, DataSet
-from microveil.lab.paper.datasets import load as load_data_set
-from microveil.measures.learning import check_number_of_classes, open_target
+from microveil.lab.paper.datasets import DATA_SETS, DataSet, load_data_set
+from microveil.measures.learning import check_number_of_classes, open_target, scikit_learn
 from microveil.plan.plan import Plan
 from microveil.plan.propose.columns import as_polars
 from microveil.plan.roles import Confidential
@@ -24,10 +23,10 @@ from microveil.plan.sample import people, recommended_people_plan
 from microveil.types import UserTable
 
 FEWEST_RECORDS = 200
-"""Fewer do not make two halves that could be attacked."""
+"""Fewer cannot be split into a half to release and a half as control."""
 
 ALPHA = 1.5
-"""Domains of the paper's data are from 0 to so many times the largest value, as in the paper."""
+"""Domains of the paper's data reach from 0 to α times the largest value, as in the paper."""
 
 SAMPLE = "sample"
 KNOWN = {dataset.name.split()[0].lower(): dataset for dataset in DATA_SETS.values()}
@@ -82,6 +81,7 @@ def open_data(data: UserTable, plan: Plan | None = None, target: str | None = No
 
 
 def _data_set(dataset: DataSet) -> Data:
+    scikit_learn()  # which its classes are learned with
     table = load_data_set(dataset)
     domains = {
         name: Confidential(lower=0, upper=ALPHA * cast("float", table.attributes[name].max()))
@@ -106,8 +106,8 @@ def _data(name: str, table: pl.DataFrame, base: Plan, own: Plan | None, target: 
     kept = table.select(masked).filter(pl.Series(complete))
     if kept.height < FEWEST_RECORDS:
         raise DataError(
-            f"a benchmark needs at least {FEWEST_RECORDS} records, of which one half is released "
-            f"and the other is the control, found {kept.height}"
+            f"a benchmark needs at least {FEWEST_RECORDS} records: half are released, half are the "
+            f"control; found {kept.height}"
         )
     return Data(name, kept, only_masked(base), None if own is None else only_masked(own), classes)
 
@@ -116,8 +116,8 @@ def _classes(table: pl.DataFrame, target: str, plan: Plan) -> NDArray[Any]:
     _, series = open_target(nw.from_native(table, eager_only=True), target)
     if target in plan.confidential:
         raise DataError(
-            f"target {target!r}: a class must not be one of the confidential attributes; make it "
-            "an identifier or kept"
+            f"target {target!r} is a confidential attribute; choose another column, or make it an "
+            "identifier or kept in the plan"
         )
     check_number_of_classes(series.drop_nulls().n_unique())
     classes = series.to_numpy()
@@ -129,9 +129,9 @@ def only_masked(plan: Plan) -> Plan:
     for setting in ("unit", "within"):
         if getattr(plan, setting):
             raise PlanError(
-                f"{setting}: a benchmark attacks masked attributes record by record, and knows "
-                "neither units nor strata; leave it out of the plan here, and use microveil "
-                "evaluate for a release that has it",
+                f"{setting}: a benchmark attacks masked attributes record by record, without "
+                "units or strata; remove this setting from the plan, or use microveil evaluate for "
+                "a release that has it",
                 setting=setting,
             )
     names = plan.confidential

@@ -1,4 +1,4 @@
-"""One candidate on one table with one seed: all attacks on it, and what it is still good for."""
+"""One candidate on one table with one seed: every attack on it, and how useful it remains."""
 
 import platform
 from collections.abc import Callable, Sequence
@@ -10,18 +10,18 @@ import numpy as np
 import polars as pl
 
 from microveil import __version__
+from microveil.attacks.attack_rows import CONTROLLED, Attack
 from microveil.attacks.known import with_gaps
-from microveil.attacks.registry import CONTROLLED, Attack
 from microveil.attacks.subject import Subject
 from microveil.compare.estimates import standard_deviations
-from microveil.compare.paired_columns import Categories, Numbers, compare
+from microveil.compare.paired_columns import Categories, Numbers, compare_columns
 from microveil.lab.benchmark.benchmark_data import Data
 from microveil.lab.benchmark.peers import Candidate
 from microveil.measures.distances import mean_sse
-from microveil.measures.learning import f_and_area
+from microveil.measures.learning import f_and_area, scikit_learn
 from microveil.types import Integers, Reals
 
-SCHEMA = {
+BENCHMARK_COLUMNS = {
     "data": pl.String,
     "records": pl.Int64,
     "method": pl.String,
@@ -42,22 +42,25 @@ SCHEMA = {
     "f_boosting": pl.Float64,
     "auc_boosting": pl.Float64,
     "promise": pl.String,
+    "anonymity": pl.Int64,
+    "conditional": pl.Boolean,
     "microveil": pl.String,
     "python": pl.String,
     "numpy": pl.String,
 }
 """Columns of the results: one row per attack.
 
-`rate` and `control` are shares of right guesses, `risk` what is gained over the control, `low` and
+`rate` and `control` are shares of correct guesses, `risk` is the gain over the control, `low` and
 `high` its 95% interval. `error` is the mean SSE of numbers in standard deviations; `f_…` and
 `auc_…` are the mean F-measure over the classes and the area under the curve of models trained on
-the release and tested on original records, null where there is nothing to learn.
+the release and tested on original records, null where there is nothing to learn. `promise`,
+`anonymity` and `conditional` are those of the `Candidate`.
 """
 
 
 @dataclass(frozen=True, eq=False)
-class Job:
-    """What a process does: picklable, and the same figures whenever it is done."""
+class BenchmarkJob:
+    """The work of one process: picklable, and with the same figures every time."""
 
     data: Data
     candidate: Candidate
@@ -66,7 +69,7 @@ class Job:
 
     @property
     def name(self) -> str:
-        """A file name of its own, but for the data."""
+        """A file name that is unique among the jobs of one table."""
         epsilon = "none" if self.candidate.epsilon is None else f"{self.candidate.epsilon:g}"
         words = f"{self.data.name} {self.candidate.name} {epsilon} {self.seed}"
         return "".join(letter if letter.isalnum() else "-" for letter in words)
@@ -90,14 +93,15 @@ class Job:
                     "attack_auc": found.auc,
                 }
             )  # fmt: skip
-        return pl.DataFrame(rows, schema=SCHEMA)
+        return pl.DataFrame(rows, schema=BENCHMARK_COLUMNS)
 
     def _facts(self) -> dict[str, Any]:
         candidate = self.candidate
         return {
             "data": self.data.name, "records": self.data.table.height, "method": candidate.name,
             "family": candidate.family, "epsilon": candidate.epsilon, "seed": self.seed,
-            "promise": candidate.promise, "microveil": __version__,
+            "promise": candidate.promise, "anonymity": candidate.anonymity,
+            "conditional": candidate.conditional, "microveil": __version__,
             "python": platform.python_version(), "numpy": np.__version__,
         }  # fmt: skip
 
@@ -117,11 +121,10 @@ class Job:
 
 
 def _models(seed: int) -> dict[str, Any]:
-    from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
-
+    ensemble = scikit_learn("ensemble")
     return {
-        "forest": RandomForestClassifier(random_state=seed, n_jobs=1),
-        "boosting": HistGradientBoostingClassifier(random_state=seed),
+        "forest": ensemble.RandomForestClassifier(random_state=seed, n_jobs=1),
+        "boosting": ensemble.HistGradientBoostingClassifier(random_state=seed),
     }
 
 
@@ -138,11 +141,11 @@ def _error(original: Reals, released: Reals, nominal: Sequence[int]) -> float | 
 def subject_of(data: Data, candidate: Candidate) -> Subject:
     """Turn a table and a candidate into what attacks take: numbers, and codes of categories."""
     whole = nw.from_native(data.table, eager_only=True)
-    compared = [compare(name, whole, whole, data.plan) for name in data.table.columns]
+    compared = [compare_columns(name, whole, whole, data.plan) for name in data.table.columns]
 
     def release(chosen: Integers, seed: int) -> Reals:
         masked = nw.from_native(candidate.mask(data.table[chosen], seed), eager_only=True)
-        columns = [compare(name, whole, masked, data.plan) for name in data.table.columns]
+        columns = [compare_columns(name, whole, masked, data.plan) for name in data.table.columns]
         return _side_by_side(columns, lambda column: column.released)
 
     nominal = [

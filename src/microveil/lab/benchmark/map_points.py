@@ -1,15 +1,15 @@
-"""Points of the map: of every method and ε the worst that attacks made of it, and its error."""
+"""Points of the map: the highest risk and the error of every method and ε."""
 
 import polars as pl
 
-from microveil.attacks.registry import INFORMED
+from microveil.attacks.attack_rows import INFORMED
 
-_METHOD = ("method", "family", "epsilon", "promise")
+_METHOD = ("method", "family", "epsilon", "promise", "anonymity", "conditional")
 _USE = ("error", "f_forest", "auc_forest", "f_boosting", "auc_boosting")
 
 
 def by_attack(results: pl.DataFrame) -> pl.DataFrame:
-    """Take all seeds together: the mean of what was found, and the highest upper end."""
+    """Combine all seeds: the mean of what was found, and the highest upper limit."""
     return results.group_by(*_METHOD, "attack", maintain_order=True).agg(
         pl.col("rate", "control", "risk", "attack_auc").mean(),
         pl.col("low").min(),
@@ -18,12 +18,12 @@ def by_attack(results: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def points_of(results: pl.DataFrame) -> pl.DataFrame:
+def points_of_map(results: pl.DataFrame) -> pl.DataFrame:
     """Return one row per method and ε of one table.
 
-    `risk`, `high` and `attack` are those of the attack whose upper end is highest, among attackers
-    who know people's values; `informed` and `informed_high` of the one who knows every record but
-    one. `number` counts the methods.
+    `risk`, `high` and `attack` belong to the attack with the highest upper limit, among attackers
+    who know people's values; `informed` and `informed_high` to the attacker who knows every record
+    but one. `number` counts the methods.
     """
     attacks = by_attack(results)
     informed = attacks.filter(attack=INFORMED).select(

@@ -1,11 +1,12 @@
 """What is compared: the paper's methods, what is recommended, and plans between them.
 
-Every candidate has its promise beside it: a point on the map says what was measured of one release,
-a promise what holds of all.
+Every candidate states its promise: a point on the map is what was measured of one release, a
+promise is what holds of all releases.
 """
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from enum import StrEnum, auto
 from functools import partial
 from typing import Any
 
@@ -30,23 +31,18 @@ _POOLINGS: dict[Pooling, str] = {"exchange": EXCHANGED, "average": AVERAGED}
 _K, _WIDE_K, _RECLUSTERED_K = 10, 50, 100
 _STAYS = ("missing", "records_per_person", "domain_from_data", "from_data")
 
-_DP_AS_RELEASED = "differential privacy, ε, of the table as it is released"
-_DP_OF_VALUES = (
-    "differential privacy, ε, of masked values with clusters fixed; nothing about which rows share "
-    "values"
-)
-_IDP = (
-    "individual differential privacy, ε, with clusters and noise scales fixed; nothing about which "
-    "rows share values"
-)
-_RECLUSTERED = (
-    "individual differential privacy, ε, with clusters formed again and noise scales fixed; "
-    "nothing about which rows share values"
-)
-_POOLED = (
-    "individual differential privacy, ε, with clusters and noise scales fixed; nobody's row is "
-    "picked by these attributes with a better chance than 1 in {}"
-)
+
+class PromiseKind(StrEnum):
+    """What holds of all releases of a candidate; `benchmark_words` puts it into words."""
+
+    DP = auto()
+    DP_OF_VALUES = auto()
+    IDP = auto()
+    IDP_RECLUSTERED = auto()
+    IDP_POOLED = auto()
+    K_ANONYMITY = auto()
+    CERTIFIED = auto()
+    NOTHING = auto()
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,29 +58,33 @@ class Candidate:
     epsilon
         Its budget; None where it has none.
     promise
-        What holds of all its releases, in a sentence.
+        What holds of all its releases.
     mask
         Protects a table.
+    anonymity
+        How many records share or exchange values, where the promise is about that.
+    conditional
+        Whether the promise holds only as far as the certificate of this table says.
     """
 
     name: str
     family: str
     epsilon: float | None
-    promise: str
+    promise: PromiseKind
     mask: Mask
+    anonymity: int | None = None
+    conditional: bool = False
 
 
-def candidates(data: Data, epsilons: Sequence[float]) -> list[Candidate]:
+def list_candidates(data: Data, epsilons: Sequence[float]) -> list[Candidate]:
     """List what is compared on a table; methods that need a domain only where all are declared."""
-    own = [] if data.own is None else [_of_plan("your plan", YOURS, _YOURS, data.own)]
+    own = (
+        [] if data.own is None else [_of_plan("your plan", YOURS, PromiseKind.CERTIFIED, data.own)]
+    )
     varied = [each for epsilon in epsilons for each in _at(data.plan, epsilon)]
     if data.plan.from_data or data.plan.domain_from_data or data.plan.records_per_person > 1:
-        varied = [replace(each, promise=each.promise + _ONLY_IF) for each in varied]
+        varied = [replace(each, conditional=True) for each in varied]
     return [*own, *varied, *_references()]
-
-
-_YOURS = "see its certificate"
-_ONLY_IF = " (of this table only as far as its certificate says)"
 
 
 def _at(base: Plan, epsilon: float) -> Iterator[Candidate]:
@@ -99,25 +99,26 @@ def _at(base: Plan, epsilon: float) -> Iterator[Candidate]:
             name = f"{method.name}, k = {k}" if method.clustered else method.name
             yield _of_plan(name, PUBLISHED, _promise(method), plan)
     trimmed = Plan.published(**common, k=_K, trim=0.1)
-    yield _of_plan(f"{trimmed.method}, k = {_K}, trimmed", NOT_POOLED, _IDP, trimmed)
+    yield _of_plan(f"{trimmed.method}, k = {_K}, trimmed", NOT_POOLED, PromiseKind.IDP, trimmed)
     again = Plan(**common, k=_RECLUSTERED_K, guarantee="re-clustered")
     name = f"{again.method}, k = {_RECLUSTERED_K}, re-clustered"
-    yield _of_plan(name, NOT_POOLED, _RECLUSTERED, again)
+    yield _of_plan(name, NOT_POOLED, PromiseKind.IDP_RECLUSTERED, again)
     alone = Plan.recommended(**common, anonymity=0)
-    yield _of_plan("recommended, not pooled", NOT_POOLED, _IDP, alone)
+    yield _of_plan("recommended, not pooled", NOT_POOLED, PromiseKind.IDP, alone)
     for pooling, family in _POOLINGS.items():
         for anonymity in ANONYMITIES:
             pooled = Plan.recommended(**common, anonymity=anonymity, pooling=pooling)
-            yield _of_plan(f"{pooling} {anonymity}", family, _POOLED.format(anonymity), pooled)
+            named = _of_plan(f"{pooling} {anonymity}", family, PromiseKind.IDP_POOLED, pooled)
+            yield replace(named, anonymity=anonymity)
 
 
-def _promise(method: Method) -> str:
+def _promise(method: Method) -> PromiseKind:
     if not method.clustered:
-        return _DP_AS_RELEASED
-    return _IDP if method.promise.fixes_scales else _DP_OF_VALUES
+        return PromiseKind.DP
+    return PromiseKind.IDP if method.promise.fixes_scales else PromiseKind.DP_OF_VALUES
 
 
-def _of_plan(name: str, family: str, promise: str, plan: Plan) -> Candidate:
+def _of_plan(name: str, family: str, promise: PromiseKind, plan: Plan) -> Candidate:
     return Candidate(name, family, plan.epsilon, promise, partial(protected, plan))
 
 
@@ -132,8 +133,8 @@ def protected(plan: Plan, table: pl.DataFrame, seed: int) -> pl.DataFrame:
 
 
 def _references() -> Iterator[Candidate]:
-    yield Candidate("original", REFERENCES, None, "nothing: the table itself", _as_it_is)
-    yield Candidate("shuffled", REFERENCES, None, "no value stays with a person", _shuffled)
+    yield Candidate("original", REFERENCES, None, PromiseKind.NOTHING, _as_it_is)
+    yield Candidate("shuffled", REFERENCES, None, PromiseKind.NOTHING, _shuffled)
 
 
 def _as_it_is(table: pl.DataFrame, _: int) -> pl.DataFrame:

@@ -24,14 +24,16 @@ def benchmark_all(
     seeds: int,
     progress: Progress | None,
 ) -> tuple[Benchmark, list[Path]]:
-    """Benchmark every table that is named; write results and maps, and keep what is done in parts.
+    """Benchmark every named table; write results and maps, and keep finished parts.
 
-    Only the owner can read what is written: it depends on the data.
+    Only the owner can read the files: they are computed from the data.
     """
     import microveil.show.charts.render  # noqa: F401 - says what to install, before any work is done
 
     if len(names) > 1 and (plan is not None or target is not None):
-        raise PlanError("a plan or a target is for one table; name one, or leave both out")
+        raise PlanError(
+            "a plan or a target applies to one table; name one table, or leave both out"
+        )
     make_directory(out)
     each = [
         benchmark(
@@ -47,12 +49,18 @@ def benchmark_all(
         for name in names
     ]
     found = Benchmark(pl.concat(one.results for one in each))
-    return found, write(found, out)
+    return found, write_benchmark(found, out)
 
 
-def write(found: Benchmark, out: Path) -> list[Path]:
+def write_benchmark(found: Benchmark, out: Path) -> list[Path]:
     """Write results.parquet, and a map for each table."""
-    maps = {out / f"map-{_file_name(name)}.svg": found.map_as_svg(name) for name in found.names}
+    from microveil.lab.benchmark.drawing import draw_map
+    from microveil.show.charts.render import to_svg
+
+    maps = {
+        out / f"map-{_file_name(name)}.svg": to_svg(draw_map(name, found.points(name)))
+        for name in found.names
+    }
     paths = [out / "results.parquet", *maps]
     with moved_into_place(paths) as temporary:
         for path in temporary:

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 import numpy as np
 import polars as pl
 
+from microveil.compare.asked import Scale
 from microveil.lab.paper.experiments import ALPHAS, CONSTANT, MICROVEIL, NOISELESS, ORIGINAL
-from microveil.measures.distances import Scale
 from microveil.types import Reals
 
 _CLASSES = ("f_first_class", "f_second_class")

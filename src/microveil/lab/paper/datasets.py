@@ -1,4 +1,4 @@
-"""The paper's two data sets: found or downloaded, and checked against the public originals."""
+"""The paper's two data sets: found or downloaded, and compared with the public originals."""
 
 import csv
 import io
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from microveil.errors import FileError
 from microveil.formats import moved_into_place
-from microveil.lab.paper.download import download
+from microveil.lab.paper.download import download_file
 from microveil.types import Progress
 
 ENVIRONMENT = "MICROVEIL_DATA"
@@ -60,7 +60,7 @@ class DataSet:
 
 
 @dataclass(frozen=True, eq=False)
-class Table:
+class PaperTable:
     """A data set at hand: the attributes the paper masks, and every record's class."""
 
     dataset: DataSet
@@ -121,13 +121,13 @@ WINE = DataSet(
 DATA_SETS = {dataset.name: dataset for dataset in (CENSUS, WINE)}
 
 
-def load(
+def load_data_set(
     dataset: DataSet,
     data_dir: Path | None = None,
     *,
     urls: Sequence[str] | None = None,
     progress: Progress | None = None,
-) -> Table:
+) -> PaperTable:
     """Load a data set from `data_dir`, MICROVEIL_DATA or the cache, or download it into the cache.
 
     Parameters
@@ -148,7 +148,7 @@ def load(
         public file.
     """
     if data_dir is not None and not data_dir.is_dir():
-        raise FileError(f"{data_dir}: no such directory; name the one that holds the data sets")
+        raise FileError(f"{data_dir}: no such directory; give the directory of the data sets")
     places = _places(data_dir)
     path = _find(dataset, places)
     if path is None:
@@ -171,7 +171,7 @@ def make_directory(path: Path) -> None:
     try:
         path.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise FileError(f"{path}: cannot be made a directory: {error.strerror}") from None
+        raise FileError(f"{path}: cannot create this directory: {error.strerror}") from None
 
 
 def _places(data_dir: Path | None) -> list[Path]:
@@ -192,7 +192,7 @@ def _download(
     failures = []
     for url in urls:
         try:
-            content = download(url, progress=progress)
+            content = download_file(url, progress=progress)
             _read(dataset, content, url)
         except FileError as failure:
             failures.append(str(failure))
@@ -204,20 +204,20 @@ def _download(
         return path
     raise FileError(
         f"the {dataset.name} data set is not in {', '.join(map(str, places))}, and "
-        f"{'; '.join(failures) or 'there is no address to download it from'}; get it from "
-        f"{dataset.home} and put it as {dataset.file_names[0]} into {places[0]}, or into a "
-        f"directory that the environment variable {ENVIRONMENT} names"
+        f"{'; '.join(failures) or 'there is no address to download it from'}; download it from "
+        f"{dataset.home} and save it as {dataset.file_names[0]} in {places[0]}, or in the "
+        f"directory named by the environment variable {ENVIRONMENT}"
     )
 
 
-def _read(dataset: DataSet, content: bytes, source: str) -> Table:
+def _read(dataset: DataSet, content: bytes, source: str) -> PaperTable:
     names, values = _parse(dataset, _text(dataset, content, source), source)
     _check(dataset, names, values, source)
     frame = pl.DataFrame(values, schema=names, orient="row")
     second_class = frame[dataset.class_column].to_numpy() > dataset.class_above
     if np.count_nonzero(second_class) != dataset.second_class:
         raise _not_public(dataset, dataset.class_column, source)
-    return Table(dataset, frame.select(dataset.attributes), second_class)
+    return PaperTable(dataset, frame.select(dataset.attributes), second_class)
 
 
 def _text(dataset: DataSet, content: bytes, source: str) -> str:
@@ -275,6 +275,6 @@ def _check(dataset: DataSet, names: list[str], values: NDArray[np.float64], sour
 
 def _not_public(dataset: DataSet, column: str, source: str) -> FileError:
     return FileError(
-        f"{source}: column {column!r} is not that of the public {dataset.name} data set; "
-        f"get the file from {dataset.home}"
+        f"{source}: column {column!r} differs from the public {dataset.name} data set; "
+        f"download the file from {dataset.home}"
     )

@@ -1,7 +1,7 @@
 """What explains our results where they differ from the paper's, measured.
 
 A cluster of equal values has zero cluster-based sensitivity: no single record can move its
-pre-processed centroid, so iDP-CBLS releases it as it is, whatever ε is.
+pre-processed centroid, so iDP-CBLS releases it without noise at any ε.
 """
 
 from collections.abc import Mapping, Sequence
@@ -12,12 +12,12 @@ import polars as pl
 
 from microveil.core.clusters import cluster_sizes, summarise
 from microveil.core.grid import grid_of_observed
-from microveil.lab.paper.datasets import CENSUS, Table
+from microveil.lab.paper.datasets import CENSUS, PaperTable
 from microveil.lab.paper.experiments import (
     ALPHAS,
-    EPSILONS,
+    PAPER_EPSILONS,
+    Experiment,
     PaperSetting,
-    Task,
     f_measures,
     make_release,
     seed_of,
@@ -64,7 +64,9 @@ class Diagnosis:
         return chosen["attribute"][int(shares.argmax())], float(shares.max() / shares.sum())
 
 
-def diagnose(tables: Mapping[str, Table], ks: Mapping[str, Sequence[int]], runs: int) -> Diagnosis:
+def diagnose(
+    tables: Mapping[str, PaperTable], ks: Mapping[str, Sequence[int]], runs: int
+) -> Diagnosis:
     """Measure what explains the results for these values of k."""
     rows = [
         {"dataset": name, "attribute": column.name, "k": k, **_sensitivities(column, k)}
@@ -91,10 +93,10 @@ def _sensitivities(column: pl.Series, k: int) -> dict[str, float]:
     }
 
 
-def _learn(table: Table, k: int, run: int) -> pl.DataFrame:
+def _learn(table: PaperTable, k: int, run: int) -> pl.DataFrame:
     """Train on part of the very release that the results hold for this run."""
-    setting = PaperSetting("iDP-CBLS", ALPHAS[0], EPSILONS[0])
-    seed = seed_of(Task(table.dataset.name, k, run), setting)
+    setting = PaperSetting("iDP-CBLS", ALPHAS[0], PAPER_EPSILONS[0])
+    seed = seed_of(Experiment(table.dataset.name, k, run), setting)
     released = make_release(setting, k, table.attributes, seed).data
     tied = (released[TELLTALE] == table.attributes[TELLTALE]).to_numpy()
     original, masked = table.attributes.to_numpy(), released.to_numpy()

@@ -11,7 +11,7 @@ _LARGEST_FILE = 2**26
 _TIMEOUT_SECONDS = 30.0
 
 
-def download(url: str, *, progress: Progress | None = None) -> bytes:
+def download_file(url: str, *, progress: Progress | None = None) -> bytes:
     """Return what is at an http or https address.
 
     Progress is in bytes, out of 0 where the server does not say how many there are.

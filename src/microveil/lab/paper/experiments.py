@@ -1,9 +1,8 @@
 """The paper's experiments: every release it makes, and what is measured of each.
 
 The releases are made by `microveil.protect`, with the settings of the paper's Section 4. One
-*task* is one run at one k on one data set: all methods, ε and α. A task's figures depend on
-nothing but the task, so tasks may run in any order, in any process, or be taken from an earlier
-run.
+*experiment* is one run at one k on one data set: all methods, ε and α. Its figures depend on
+nothing else, so experiments may run in any order, in any process, or be taken from an earlier run.
 """
 
 from dataclasses import asdict, dataclass
@@ -15,8 +14,9 @@ import polars as pl
 from numpy.typing import NDArray
 
 from microveil.core.choices import MethodName
-from microveil.lab.paper.datasets import CENSUS, WINE, Table
+from microveil.lab.paper.datasets import CENSUS, WINE, PaperTable
 from microveil.measures.distances import mean_sse
+from microveil.measures.learning import scikit_learn
 from microveil.plan.plan import Plan
 from microveil.plan.roles import Confidential
 from microveil.release.protect import protect
@@ -24,7 +24,7 @@ from microveil.release.release import Release
 from microveil.types import Reals
 
 ALPHAS = (1.5, 3.0)
-EPSILONS = (0.01, 0.1, 1.0)
+PAPER_EPSILONS = (0.01, 0.1, 1.0)
 TRAINING_SHARE = 0.66
 RUNS, QUICK_RUNS = 10, 3
 
@@ -53,7 +53,7 @@ QUICK_KS: dict[str, tuple[int, ...]] = {
     WINE.name: (3, 5, 15, 50, 400),
 }
 
-SCHEMA = {
+EXPERIMENT_COLUMNS = {
     "dataset": pl.String,
     "method": pl.String,
     "alpha": pl.Float64,
@@ -77,7 +77,7 @@ share of values in clusters of zero sensitivity. What is not measured of a metho
 
 
 @dataclass(frozen=True)
-class Task:
+class Experiment:
     """One run at one k; `k` is None for what has none: DP, microveil and references."""
 
     dataset: str
@@ -100,43 +100,48 @@ class PaperSetting:
     epsilon: float | None = None
 
 
-def tasks(runs: int, *, quick: bool) -> list[Task]:
-    """List everything to be done, the longest tasks first so that no core idles at the end."""
+def list_experiments(runs: int, *, quick: bool) -> list[Experiment]:
+    """List all experiments, the longest first so that no core idles at the end."""
     ks = QUICK_KS if quick else KS
     return [
-        Task(dataset, k, run)
+        Experiment(dataset, k, run)
         for dataset in reversed(ks)
         for k in (*ks[dataset], None)
         for run in range(1, runs + 1)
     ]
 
 
-def perform(task: Task, table: Table) -> pl.DataFrame:
-    """Make every release of a task and measure it."""
-    rows = [_measure(task, setting, table) for setting in _settings(task)]
-    return pl.DataFrame(rows, schema=SCHEMA)
+def perform(experiment: Experiment, table: PaperTable) -> pl.DataFrame:
+    """Make every release of a experiment and measure it."""
+    rows = [_measure(experiment, setting, table) for setting in _settings(experiment)]
+    return pl.DataFrame(rows, schema=EXPERIMENT_COLUMNS)
 
 
-def _settings(task: Task) -> list[PaperSetting]:
-    methods = ("DP", MICROVEIL) if task.k is None else ("DP-UM", "iDP-LS", "iDP-CBLS")
+def _settings(experiment: Experiment) -> list[PaperSetting]:
+    methods = ("DP", MICROVEIL) if experiment.k is None else ("DP-UM", "iDP-LS", "iDP-CBLS")
     published = [
         PaperSetting(method, alpha, epsilon)
         for method in methods
         for alpha in ALPHAS
-        for epsilon in EPSILONS
+        for epsilon in PAPER_EPSILONS
     ]
-    references = (ORIGINAL, CONSTANT) if task.k is None else (NOISELESS,)
+    references = (ORIGINAL, CONSTANT) if experiment.k is None else (NOISELESS,)
     return [*published, *map(PaperSetting, references)]
 
 
-def _measure(task: Task, setting: PaperSetting, table: Table) -> dict[str, object]:
-    row = {"dataset": task.dataset, **asdict(setting), "k": task.k, "run": task.run}
+def _measure(experiment: Experiment, setting: PaperSetting, table: PaperTable) -> dict[str, object]:
+    row = {
+        "dataset": experiment.dataset,
+        **asdict(setting),
+        "k": experiment.k,
+        "run": experiment.run,
+    }
     if setting.method == CONSTANT:
         return row | _f_measures_of_constants(table.second_class)
-    seed = seed_of(task, setting)
+    seed = seed_of(experiment, setting)
     original = masked = table.attributes.to_numpy()
     if setting.method != ORIGINAL:
-        release = make_release(setting, task.k, table.attributes, seed)
+        release = make_release(setting, experiment.k, table.attributes, seed)
         masked = release.data.to_numpy()
         row |= _figures(original, masked) | {"without_noise": _share_without_noise(release)}
     if setting.method not in ("DP", "DP-UM"):
@@ -152,9 +157,16 @@ def _figures(original: Reals, masked: Reals) -> dict[str, object]:
     }
 
 
-def seed_of(task: Task, setting: PaperSetting) -> int:
+def seed_of(experiment: Experiment, setting: PaperSetting) -> int:
     """Give every release noise of its own, the same whenever it is made again."""
-    key = (task.dataset, task.k, task.run, setting.method, setting.alpha, setting.epsilon)
+    key = (
+        experiment.dataset,
+        experiment.k,
+        experiment.run,
+        setting.method,
+        setting.alpha,
+        setting.epsilon,
+    )
     return int.from_bytes(sha256(repr(key).encode()).digest()[:4])
 
 
@@ -207,11 +219,9 @@ def f_measures(
     A random forest with scikit-learn's defaults. A class that is never predicted has F-measure 0.
     Where `chosen` is given, it trains on those of the first 66% that are chosen.
     """
-    from sklearn.ensemble import RandomForestClassifier
-
     training = _training_records(second_class)
     learned = slice(training) if chosen is None else np.flatnonzero(chosen[:training])
-    forest = RandomForestClassifier(random_state=seed, n_jobs=1)
+    forest = scikit_learn("ensemble").RandomForestClassifier(random_state=seed, n_jobs=1)
     forest.fit(masked[learned], second_class[learned])
     return _f_of_both(second_class[training:], forest.predict(original[training:]))
 
@@ -230,7 +240,7 @@ def _training_records(second_class: NDArray[np.bool_]) -> int:
 
 
 def _f_of_both(actual: NDArray[np.bool_], predicted: NDArray[np.bool_]) -> dict[str, object]:
-    from sklearn.metrics import f1_score
-
-    both = f1_score(actual, predicted, labels=[False, True], average=None, zero_division=0.0)
+    both = scikit_learn("metrics").f1_score(
+        actual, predicted, labels=[False, True], average=None, zero_division=0.0
+    )
     return {"f_first_class": float(both[0]), "f_second_class": float(both[1])}

@@ -10,7 +10,7 @@ import polars as pl
 from microveil.formats import moved_into_place
 from microveil.lab.paper.curves import Curves
 from microveil.lab.paper.datasets import CENSUS, DATA_SETS, WINE
-from microveil.lab.paper.experiments import ALPHAS, EPSILONS, MICROVEIL
+from microveil.lab.paper.experiments import ALPHAS, MICROVEIL, PAPER_EPSILONS
 from microveil.show.charts.canvas import alt
 from microveil.show.charts.palette import BLACK, BLUE, GREEN, GREY, ORANGE, PINK, VERMILION
 from microveil.show.charts.panels import Panel, StyledLine, panels
@@ -32,7 +32,7 @@ _LEFT_TO_RIGHT = {CENSUS.name: (0, 1), WINE.name: (1, 0)}  # classes, as in the 
 _TICKS = (3, 5, 10, 20, 50, 100, 200, 400)
 
 
-def draw(results: pl.DataFrame, directory: Path) -> list[Path]:
+def draw_figures(results: pl.DataFrame, directory: Path) -> list[Path]:
     """Draw the four figures as SVG and PNG into a directory and return their paths."""
     curves = Curves(results)
     paths = []
@@ -57,7 +57,7 @@ def _draw_sse(curves: Curves, dataset: str) -> "alt.VConcatChart":
                 ],
             )
         ]
-        for epsilon in EPSILONS
+        for epsilon in PAPER_EPSILONS
     ]
     return panels(
         rows,
@@ -77,7 +77,7 @@ def _draw_sse(curves: Curves, dataset: str) -> "alt.VConcatChart":
 def _draw_f(curves: Curves, dataset: str) -> "alt.VConcatChart":
     rows = [
         [_f_panel(curves, dataset, epsilon, class_) for class_ in _LEFT_TO_RIGHT[dataset]]
-        for epsilon in EPSILONS
+        for epsilon in PAPER_EPSILONS
     ]
     return panels(
         rows,

@@ -1,4 +1,4 @@
-"""The whole reproduction: load, run, keep, draw, judge."""
+"""The whole reproduction: load data, run experiments, draw figures, judge claims."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -8,12 +8,13 @@ import polars as pl
 
 from microveil.errors import PlanError
 from microveil.formats import moved_into_place
-from microveil.lab.paper.claims import Verdict
+from microveil.lab.paper.claims import ClaimVerdict
 from microveil.lab.paper.claims.document import write_claims
-from microveil.lab.paper.datasets import DATA_SETS, load, make_directory
+from microveil.lab.paper.datasets import DATA_SETS, load_data_set, make_directory
 from microveil.lab.paper.diagnosis import Diagnosis, diagnose
-from microveil.lab.paper.experiments import KS, QUICK_KS, QUICK_RUNS, RUNS, tasks
-from microveil.lab.paper.runner import run
+from microveil.lab.paper.experiments import KS, QUICK_KS, QUICK_RUNS, RUNS, list_experiments
+from microveil.lab.paper.runner import run_experiments
+from microveil.measures.learning import scikit_learn
 from microveil.types import Progress
 
 
@@ -24,7 +25,7 @@ class Reproduction:
     results: Path
     claims: Path
     figures: tuple[Path, ...]
-    verdicts: Mapping[Verdict, int]
+    verdicts: Mapping[ClaimVerdict, int]
 
 
 def reproduce(
@@ -34,38 +35,41 @@ def reproduce(
     quick: bool = False,
     progress: Progress | None = None,
 ) -> Reproduction:
-    """Repeat every experiment of the paper.
+    """Repeat every experiment of the paper; needs ``microveil[paper]``.
 
-    Writes ``results.parquet`` (every run's figures), four figures as SVG and PNG and ``claims.md``.
-    Finished experiments are kept in ``parts`` and not done again, so an interrupted reproduction
-    goes on where it stopped, and a quick one is the beginning of a full one.
+    Writes ``results.parquet`` (the figures of every run), four charts as SVG and PNG, and
+    ``claims.md``. Finished experiments are kept in ``parts`` and not repeated, so an interrupted
+    reproduction resumes where it stopped, and a full one continues a quick one.
 
     Parameters
     ----------
     data_dir
-        Where the data sets are; otherwise the environment variable MICROVEIL_DATA, the cache, or
-        their public homes.
+        Directory of the data sets. By default the directory in the environment variable
+        MICROVEIL_DATA, then the cache, then a download from their public addresses.
     out
-        Directory to write to; made if it does not exist.
+        Directory to write to; created if it does not exist.
     runs
-        How often every experiment is repeated, each time with other noise.
+        Number of repetitions of every experiment, each with different noise.
     quick
         A few values of k and at most three runs.
     progress
-        Called with what is being done, how much of it is done, and how much there is.
+        Called with the current step, how much of it is done, and how much there is.
     """
     if runs < 1:
         raise PlanError(f"runs must be 1 or more, got {runs}")
-    import microveil.lab.paper.paper_figures  # noqa: F401 - says what to install, before any work is done
+    import microveil.lab.paper.paper_figures  # noqa: F401 - names a missing extra, as does the next
 
+    scikit_learn()
     make_directory(out)
-    tables = {name: load(known, data_dir, progress=progress) for name, known in DATA_SETS.items()}
+    tables = {
+        name: load_data_set(known, data_dir, progress=progress) for name, known in DATA_SETS.items()
+    }
     runs = min(runs, QUICK_RUNS) if quick else runs
-    results = run(tasks(runs, quick=quick), tables, out / "parts", progress)
-    return write(results, diagnose(tables, QUICK_KS if quick else KS, runs), out)
+    results = run_experiments(list_experiments(runs, quick=quick), tables, out / "parts", progress)
+    return write_reproduction(results, diagnose(tables, QUICK_KS if quick else KS, runs), out)
 
 
-def write(results: pl.DataFrame, diagnosis: Diagnosis, out: Path) -> Reproduction:
+def write_reproduction(results: pl.DataFrame, diagnosis: Diagnosis, out: Path) -> Reproduction:
     """Write results, claims and figures.
 
     Parameters
@@ -77,11 +81,11 @@ def write(results: pl.DataFrame, diagnosis: Diagnosis, out: Path) -> Reproductio
     out
         Directory to write to.
     """
-    from microveil.lab.paper.paper_figures import draw
+    from microveil.lab.paper.paper_figures import draw_figures
 
     document, verdicts = write_claims(results, diagnosis)
     results_path, claims_path = out / "results.parquet", out / "claims.md"
     with moved_into_place([results_path, claims_path]) as (parquet, claims):
         results.write_parquet(parquet)
         claims.write_text(document, encoding="utf-8")
-    return Reproduction(results_path, claims_path, tuple(draw(results, out)), verdicts)
+    return Reproduction(results_path, claims_path, tuple(draw_figures(results, out)), verdicts)

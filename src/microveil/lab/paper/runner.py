@@ -1,4 +1,4 @@
-"""Tasks in parallel, each kept in a file of its own, so that an interrupted run can go on."""
+"""Experiments in parallel, each kept in a file of its own, so that an interrupted run can go on."""
 
 import multiprocessing
 import os
@@ -14,21 +14,21 @@ import numpy as np
 import polars as pl
 
 from microveil.formats import moved_into_place
-from microveil.lab.paper.datasets import CENSUS, Table
-from microveil.lab.paper.experiments import Task, perform
+from microveil.lab.paper.datasets import CENSUS, PaperTable
+from microveil.lab.paper.experiments import Experiment, perform
 from microveil.machine import available_cores
 from microveil.types import Progress
 
 Jobs = Mapping[Path, Callable[[], pl.DataFrame]]
 
 
-def run(
-    todo: Sequence[Task],
-    tables: Mapping[str, Table],
+def run_experiments(
+    todo: Sequence[Experiment],
+    tables: Mapping[str, PaperTable],
     directory: Path,
     progress: Progress | None = None,
 ) -> pl.DataFrame:
-    """Perform the tasks that `directory` does not hold yet, and return the results of all.
+    """Perform the experiments that `directory` does not hold yet, and return the results of all.
 
     Results are taken over only if today's code gives the same figures on a made-up table.
     """
@@ -59,11 +59,11 @@ def run_parts(jobs: Jobs, progress: Progress | None, *, what: str) -> pl.DataFra
 
 
 def _edition() -> str:
-    """Digest all figures of a made-up table: whatever changes results changes it."""
+    """Hash all figures of a made-up table: every change of results changes it."""
     values = np.arange(1.0, 31.0)
     attributes = pl.DataFrame({"rising": values, "falling": values[::-1] ** 2})
-    table = Table(CENSUS, attributes, values % 3 == 0)
-    figures = pl.concat(perform(Task("made up", k, 1), table) for k in (3, None))
+    table = PaperTable(CENSUS, attributes, values % 3 == 0)
+    figures = pl.concat(perform(Experiment("made up", k, 1), table) for k in (3, None))
     return sha256(figures.write_csv().encode()).hexdigest()[:16]
 
 
@@ -82,7 +82,7 @@ def _do_all(jobs: Jobs, finished: Callable[[int], object]) -> None:
 
 
 def _follow_parent() -> None:
-    """Leave Ctrl-C to the parent, so that tasks under way are kept, and never outlive it."""
+    """Leave Ctrl-C to the parent, so that jobs under way are kept, and never outlive it."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_end_with_parent, daemon=True).start()
 

@@ -24,6 +24,7 @@ from microveil.show.report.report_words import cards, done, repeated, verdict_on
 from microveil.show.report.templating import render
 from microveil.show.words.certificate_words import (
     ATTRIBUTE_COLUMNS,
+    NUMBER_COLUMNS,
     SEEDED,
     attribute_rows,
     facts_of,
@@ -200,9 +201,13 @@ def _certified(certificate: Certificate) -> dict[str, Any]:
             for level in certificate.levels
         ],
         "remarks": remarks_of(certificate),
-        "columns": ATTRIBUTE_COLUMNS,
+        "columns": [(name, _class_of(name)) for name in ATTRIBUTE_COLUMNS],
         "attributes": attribute_rows(certificate),
     }
+
+
+def _class_of(column: str) -> str:
+    return "number" if column in NUMBER_COLUMNS else "name" if column == "attribute" else "text"
 
 
 def _losses(detail: Detail | None) -> list[tuple[str, str, str]]:

@@ -30,6 +30,9 @@ ATTRIBUTE_COLUMNS = (
 )
 """The head of the table of masked attributes."""
 
+NUMBER_COLUMNS = ("epsilon", "level 2 bound")
+"""Those that hold numbers."""
+
 _MOST_NAMED = 3
 _NO_BOUND: dict[ConditionKind, str] = {
     "re-clustering-only": "the noise covers a record that moves from cluster to cluster (level 2), "

@@ -4,7 +4,7 @@ import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from microveil.attacks.registry import LOW_LINKAGE, MEDIUM_LINKAGE
+from microveil.attacks.attack_rows import LOW_LINKAGE, MEDIUM_LINKAGE
 from microveil.compare.figures import Figure, NotComputed
 from microveil.compare.pairing import NOT_PAIRED
 from microveil.compare.reasons import why_not

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable
 
-from microveil.attacks.registry import ATTACKS
+from microveil.attacks.attack_rows import ATTACKS
 from microveil.compare.asked import NARROW
 from microveil.compare.figures import Figure, NotComputed, Sample
 from microveil.judge.registry import MEASURES

@@ -10,7 +10,7 @@ import numpy as np
 from microveil.lab.paper.curves import Curves
 from microveil.lab.paper.diagnosis import Diagnosis
 
-Verdict = Literal["holds", "differs", "does not hold"]
+ClaimVerdict = Literal["holds", "differs", "does not hold"]
 
 _HOLDS, _FAILS = 0.9, 0.5
 
@@ -20,7 +20,7 @@ class Case:
     """One situation a claim speaks of.
 
     `met` runs from 0 (the contrary) to 1 (as claimed); where many curves or values of k are looked
-    at it is their share, and 0.5 also says «in this direction, but not of this size». None is
+    at it is their share, and 0.5 also stands for a smaller effect in this direction. None is
     a figure shown for comparison only.
     """
 
@@ -58,12 +58,12 @@ class Claim:
     reason: Reason | None = None
 
 
-def verdict(cases: Iterable[Case]) -> Verdict:
+def judge_claim(cases: Iterable[Case]) -> ClaimVerdict:
     """Judge a claim: it holds if it is met in nine of ten cases, and not if in less than half.
 
     Examples
     --------
-    >>> verdict([Case("Census", "1", met=1.0), Case("Wine Quality", "0", met=0.0)])
+    >>> judge_claim([Case("Census", "1", met=1.0), Case("Wine Quality", "0", met=0.0)])
     'differs'
     """
     met = float(np.mean([case.met for case in cases if case.met is not None]))

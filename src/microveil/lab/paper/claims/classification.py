@@ -1,4 +1,4 @@
-"""Claims of the paper's section «Evaluation in Data Classification», and its conclusion on it."""
+"""Claims of the paper's section "Evaluation in Data Classification", and its conclusion on it."""
 
 from collections.abc import Callable
 
@@ -10,7 +10,7 @@ from microveil.lab.paper.claims.statistics import rank_correlation, share
 from microveil.lab.paper.curves import Curves
 from microveil.lab.paper.datasets import CENSUS, DATA_SETS, WINE
 from microveil.lab.paper.diagnosis import TELLTALE
-from microveil.lab.paper.experiments import EPSILONS
+from microveil.lab.paper.experiments import PAPER_EPSILONS
 from microveil.types import Reals
 
 _CENSUS = "Classification: Census"
@@ -20,11 +20,11 @@ _LS, _CBLS = "iDP-LS", "iDP-CBLS"
 
 _PERCENTAGE_POINTS = 2.5
 
-Statistic = Callable[[Curves, str, float], tuple[str, float]]
+ClassStatistic = Callable[[Curves, str, float], tuple[str, float]]
 
 
 def _each(
-    statistic: Statistic, dataset: str, epsilons: tuple[float, ...] = EPSILONS
+    statistic: ClassStatistic, dataset: str, epsilons: tuple[float, ...] = PAPER_EPSILONS
 ) -> Callable[[Curves], list[Case]]:
     """Judge one data set at these ε."""
     return lambda curves: [
@@ -60,7 +60,7 @@ def _coherent(curves: Curves) -> list[Case]:
     pairs = [
         (curves.sse(CENSUS.name, m, e).ravel(), _both(curves, CENSUS.name, m, e).ravel())
         for m in (_LS, _CBLS)
-        for e in EPSILONS
+        for e in PAPER_EPSILONS
     ]
     sse, f = (np.concatenate(side) for side in zip(*pairs, strict=True))
     correlation = rank_correlation(sse, f)
@@ -147,8 +147,8 @@ def _reason_ties_tell(evidence: Evidence) -> str:
     return (
         f"{TELLTALE} is a deduction in proportion to earnings and all but tells the class, and "
         "round earnings repeat it: clusters of equal values have zero sensitivity and are released "
-        f"without noise whatever ε is (share of {TELLTALE} values: {', '.join(shares)}); at "
-        f"ε = 0.01 and k = {ks[0]}, training only on records where it is released so scores "
+        f"without noise at any ε (share of {TELLTALE} values: {', '.join(shares)}); at "
+        f"ε = 0.01 and k = {ks[0]}, training only on records where it is released that way scores "
         f"{tied}, only on the others {others}"
     )
 
@@ -187,20 +187,20 @@ def _reason_noise_degrades(evidence: Evidence) -> str:
     )
     return (
         f"microaggregation alone gives an F-measure of {alone:.3f} for k = {ks[-1]} (original data "
-        f"{curves.f_original(CENSUS.name).mean():.3f}), so any fall beyond that is the noise's "
-        f"doing: {TELLTALE} values released without noise because of ties go from {first:.0%} at "
+        f"{curves.f_original(CENSUS.name).mean():.3f}), so noise causes any fall beyond "
+        f"that: {TELLTALE} values released without noise because of ties go from {first:.0%} at "
         f"k = {ks[0]} to {last:.0%} at k = {ks[-1]}"
     )
 
 
 def _tendencies(curves: Curves) -> list[Case]:
     """See whether what is said of Census can be said of Wine Quality: CBLS above LS, LS rising."""
-    last = EPSILONS[-1]
+    last = PAPER_EPSILONS[-1]
     met = [
-        share([_much_better(curves, WINE.name, epsilon)[1] for epsilon in EPSILONS]),
+        share([_much_better(curves, WINE.name, epsilon)[1] for epsilon in PAPER_EPSILONS]),
         _improves_with_k(curves, WINE.name, last)[1],
         _narrower_is_better(curves, WINE.name, last)[1],
-        share([_degrades(curves, WINE.name, epsilon)[1] for epsilon in EPSILONS]),
+        share([_degrades(curves, WINE.name, epsilon)[1] for epsilon in PAPER_EPSILONS]),
     ]
     figure = " / ".join(f"{value:.0%}" for value in met)
     return [Case(WINE.name, figure, float(np.mean(met)))]
@@ -262,7 +262,7 @@ def _unbalanced(_: Curves) -> list[Case]:
 def _reason_majority(evidence: Evidence) -> str:
     first = evidence.curves.f(WINE.name, _LS, 0.01)[0].max()
     return (
-        "iDP-LS at small ε learns to answer «Not Excellent» always, which scores "
+        'iDP-LS at small ε learns to always answer "Not Excellent", which scores '
         f"{first:.3f} for that class, above the {evidence.curves.f_original(WINE.name)[0]:.3f} of "
         "the original data: the average of both classes hardly moves until the noise is small"
     )
@@ -313,13 +313,13 @@ CLASSIFICATION_CLAIMS = (
           f"best {_AVERAGED} minus that at the largest k, averaged over α",
           _each(_degrades, CENSUS.name), reason=_reason_noise_degrades),
     Claim(_CENSUS, "because the distortion added by the microaggregation step becomes … larger",
-          "half or more of the fall at the largest k (if 0.01 or more) is there without noise",
+          "half or more of the fall at the largest k (if 0.01 or more) occurs without noise",
           f"{_AVERAGED}: fall below the upper bound without noise, of the fall with noise",
           _each(_microaggregation_degrades, CENSUS.name), reason=_reason_noise_degrades),
     Claim(_WINE, "The tendencies observed in the results are similar to those for Census",
           "iDP-CBLS above iDP-LS; at ε = 1 iDP-LS rises with k and is better for narrower domains; "
           "iDP-CBLS degrades for large k",
-          "share of cases in which each of the four is so",
+          "share of cases in which each of the four holds",
           _tendencies, reason=_reason_majority),
     Claim(_WINE, "the F-measures for the two classes are significantly different",
           "they are 0.1 or more apart at every k and α",

@@ -7,7 +7,7 @@ import numpy as np
 from microveil.lab.paper.claims.claim import Case, Claim, Evidence
 from microveil.lab.paper.claims.statistics import alpha_ratio, cases_of, share
 from microveil.lab.paper.curves import Curves
-from microveil.lab.paper.experiments import ALPHAS, EPSILONS, NOISELESS
+from microveil.lab.paper.experiments import ALPHAS, NOISELESS, PAPER_EPSILONS
 
 _RESULTS = "Information loss: results"
 _CONCLUSIONS = "Conclusions"
@@ -44,8 +44,8 @@ def _rivals(times: float, methods: Sequence[str], factor: float) -> Callable[[Cu
     def judge(curves: Curves) -> list[Case]:
         cases = []
         for dataset in curves.datasets:
-            for low in EPSILONS:
-                high = [e for e in EPSILONS if abs(e / low / times - 1) < 0.01]
+            for low in PAPER_EPSILONS:
+                high = [e for e in PAPER_EPSILONS if abs(e / low / times - 1) < 0.01]
                 if high:
                     best = curves.sse(dataset, _CBLS, low).min(axis=1)
                     others = [curves.sse(dataset, m, high[0]).min(axis=1) for m in methods]
@@ -111,7 +111,7 @@ def _reason_larger_epsilon(evidence: Evidence) -> str:
             reached = [k for k, sse in zip(curves.ks(dataset), curve, strict=True) if sse <= best]
             at = f"at k = {reached[0]}" if reached else f"at no k up to {curves.ks(dataset)[-1]}"
             said.append(f"{dataset}, α = {alpha:g}: {at}")
-    return f"iDP-LS at ε = 1 comes down to the best of iDP-CBLS at ε = 0.01 ({'; '.join(said)})"
+    return f"iDP-LS at ε = 1 reaches the best of iDP-CBLS at ε = 0.01 ({'; '.join(said)})"
 
 
 def _reason_clamping(evidence: Evidence) -> str:
@@ -120,9 +120,9 @@ def _reason_clamping(evidence: Evidence) -> str:
         narrow, wider = np.log10(evidence.curves.sse(dataset, "DP", 0.01)[:, 0])
         wide.append(f"{dataset} {narrow:.2f} and {wider:.2f}")
     return (
-        "the sensitivity does not know the domain, but outputs are clamped to it, and where the "
-        "noise is wider than the domain the clamping decides how far a value can go: plain DP at "
-        f"ε = 0.01 shows the ceiling it sets, log10 mean SSE {'; '.join(wide)} for α = 1.5 and 3"
+        "the sensitivity does not depend on the domain, but outputs are clamped to it, and where "
+        "the noise is wider than the domain, clamping limits how far a value can go: plain DP at "
+        f"ε = 0.01 shows that limit, log10 mean SSE {'; '.join(wide)} for α = 1.5 and 3"
     )
 
 
@@ -130,14 +130,14 @@ def _reason_chance(evidence: Evidence) -> str:
     curves, errors, near = evidence.curves, [], []
     for dataset in curves.datasets:
         ks, of_dataset = curves.ks(dataset), []
-        for epsilon in EPSILONS:
+        for epsilon in PAPER_EPSILONS:
             sse, error = (f(dataset, _CBLS, epsilon)[0] for f in (curves.sse, curves.sse_error))
             best = int(np.argmin(sse))
             spread = np.hypot(sse * error, sse[best] * error[best])
             within = np.flatnonzero(sse - sse[best] <= 2 * spread)
             of_dataset.append(f"{ks[within[0]]} to {ks[within[-1]]}")
         near.append(f"{dataset} {' | '.join(of_dataset)}")
-        error_of = [np.median(curves.sse_error(dataset, _CBLS, e)) for e in EPSILONS]
+        error_of = [np.median(curves.sse_error(dataset, _CBLS, e)) for e in PAPER_EPSILONS]
         errors.append(f"{dataset} " + " | ".join(f"{part:.0%}" for part in error_of))
     return (
         "the curves are flat and their points uncertain: at ε = 0.01 | 0.1 | 1 the standard error "
@@ -152,7 +152,7 @@ def _reason_noise_remains(evidence: Evidence) -> str:
     for dataset in curves.datasets:
         noise = [
             1 - (curves.sse(dataset, NOISELESS) / curves.sse(dataset, _CBLS, e))[:, -1].mean()
-            for e in EPSILONS
+            for e in PAPER_EPSILONS
         ]
         said.append(f"{dataset} " + " | ".join(f"{part:.0%}" for part in noise))
     return (
@@ -170,7 +170,7 @@ def _reason_microaggregated(evidence: Evidence) -> str:
         ]
         said.append(f"{dataset} {ratios[0]:.2g} and {ratios[1]:.2g}")
     return (
-        "it is plain DP that is left far behind; DP-UM at ε = 1 gains much from large k (largest "
+        "only plain DP is left far behind; DP-UM at ε = 1 gains much from large k (largest "
         f"multiple over α of DP's and of DP-UM's mean SSE: {'; '.join(said)})"
     )
 
@@ -201,7 +201,7 @@ CLUSTER_BASED_CLAIMS = (
           "mean SSE at the largest k as a multiple of the smallest, averaged over α",
           _small_increase, about_sse=True, reason=_reason_chance),
     Claim(_RESULTS, "because the distortion caused by microaggregation is greater (for large k)",
-          "at the largest k at least half of the mean SSE is there without noise, too",
+          "at the largest k at least half of the mean SSE also occurs without noise",
           "share of the mean SSE at the largest k that microaggregation alone causes",
           _microaggregation_share, about_sse=True, reason=_reason_noise_remains),
 )  # fmt: skip

@@ -7,7 +7,7 @@ from typing import get_args
 
 import polars as pl
 
-from microveil.lab.paper.claims import CLAIMS, Claim, Evidence, Verdict, measured, verdict
+from microveil.lab.paper.claims import CLAIMS, Claim, ClaimVerdict, Evidence, judge_claim, measured
 from microveil.lab.paper.claims.past import past_the_paper
 from microveil.lab.paper.curves import Curves
 from microveil.lab.paper.diagnosis import Diagnosis
@@ -18,20 +18,19 @@ _SHOWN_KS = 6
 _INTRODUCTION = """\
 # What the paper claims, and what we measured
 
-Each sentence of the paper about its own results is quoted by number, with our figure and a
-verdict; sentences that describe the set-up, or compare with other papers, are left out. A
-criterion in words makes the sentence testable, and how far it is met is computed from
-`results.parquet`. A claim **holds** if its criterion is met in at least nine of ten of the cases
-it speaks of (data sets, ε and, where it says so, α and k), **does not hold** if in fewer than
-half, and **differs** in between: true in part, or in this direction but not of this size.
+This page quotes every sentence of the paper about its own results, with our figure and a verdict.
+Sentences that describe the set-up or compare with other papers are left out. A criterion makes each
+sentence testable, and `results.parquet` shows how far it is met. A claim **holds** if its criterion
+is met in at least 90% of the cases it covers (data sets, ε and, where stated, α and k), **does not
+hold** if in fewer than half, and **differs** in between: true in part, or in this direction but
+smaller.
 
-*Scale.* Mean SSE is with distances in standard deviations of the original attributes, free of
-units. The paper prints variances in that place; claims about SSE are judged with these, too, and
-that verdict is given as «with σ² as printed».
+*Scale.* Mean SSE measures distances in standard deviations of the original attributes. The paper
+prints variances instead; claims about SSE are judged with these, too, as "with σ² as printed".
 
 *Classification.* Random forests with scikit-learn's defaults, trained on the first 66% of the
-masked records and tested on the rest of the original ones. The upper bound is training on original
-data.
+masked records and tested on the remaining original records. The upper bound is training on
+original data.
 
 {setting}
 """
@@ -40,19 +39,21 @@ data.
 @dataclass(frozen=True)
 class _Judged:
     claim: Claim
-    verdict: Verdict
-    as_printed: Verdict | None
+    verdict: ClaimVerdict
+    as_printed: ClaimVerdict | None
     figures: str
     reason: str | None
 
 
-def write_claims(results: pl.DataFrame, diagnosis: Diagnosis) -> tuple[str, dict[Verdict, int]]:
+def write_claims(
+    results: pl.DataFrame, diagnosis: Diagnosis
+) -> tuple[str, dict[ClaimVerdict, int]]:
     """Judge every claim; return the document and how many claims got each verdict."""
     evidence = Evidence(Curves(results, "std"), diagnosis)
     printed = Curves(results, "variance")
     judged = [_judge(claim, evidence, printed) for claim in CLAIMS]
     counts = Counter(one.verdict for one in judged)
-    verdicts: dict[Verdict, int] = {name: counts[name] for name in get_args(Verdict)}
+    verdicts: dict[ClaimVerdict, int] = {name: counts[name] for name in get_args(ClaimVerdict)}
     parts = [
         _INTRODUCTION.format(setting=_setting(evidence.curves)),
         "| " + " | ".join(verdicts) + " |\n" + "|---" * len(verdicts) + "|\n"
@@ -68,11 +69,11 @@ def write_claims(results: pl.DataFrame, diagnosis: Diagnosis) -> tuple[str, dict
 
 def _judge(claim: Claim, evidence: Evidence, printed: Curves) -> _Judged:
     cases = claim.judge(evidence.curves)
-    ours = verdict(cases)
+    ours = judge_claim(cases)
     return _Judged(
         claim=claim,
         verdict=ours,
-        as_printed=verdict(claim.judge(printed)) if claim.about_sse else None,
+        as_printed=judge_claim(claim.judge(printed)) if claim.about_sse else None,
         figures=measured(cases),
         reason=claim.reason(evidence) if claim.reason and ours != "holds" else None,
     )
@@ -80,13 +81,13 @@ def _judge(claim: Claim, evidence: Evidence, printed: Curves) -> _Judged:
 
 def _setting(curves: Curves) -> str:
     ks = "; ".join(f"{name} {', '.join(map(str, curves.ks(name)))}" for name in curves.datasets)
-    few = " (the paper has 10: verdicts near a limit may change)" if curves.runs < RUNS else ""
+    few = " (the paper has 10; verdicts near a threshold may change)" if curves.runs < RUNS else ""
     return f"Means over {curves.runs} runs{few}. Values of k: {ks}."
 
 
 def _entry(number: int, judged: _Judged) -> str:
     lines = [
-        f"**{number}.** «{judged.claim.quotation}» — **{judged.verdict}**\n",
+        f'**{number}.** "{judged.claim.quotation}": **{judged.verdict}**\n',
         f"- Measured: {judged.claim.figure}: {judged.figures}.",
         f"- Criterion: {judged.claim.criterion}.",
     ]
@@ -100,8 +101,8 @@ def _entry(number: int, judged: _Judged) -> str:
 def _ties_table(evidence: Evidence) -> str:
     parts = [
         "## Values released without noise\n",
-        "A cluster of equal values has zero cluster-based sensitivity, and iDP-CBLS releases it as "
-        "it is, whatever ε is. Share\nof each attribute's values in such clusters:\n",
+        "A cluster of equal values has zero cluster-based sensitivity, and iDP-CBLS releases it "
+        "without noise at any ε. Share\nof each attribute's values in such clusters:\n",
     ]
     for dataset in evidence.curves.datasets:
         ks = evidence.curves.ks(dataset)

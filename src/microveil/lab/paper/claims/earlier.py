@@ -8,7 +8,7 @@ import numpy as np
 from microveil.lab.paper.claims.claim import Case, Claim, Evidence
 from microveil.lab.paper.claims.statistics import alpha_ratio, cases_of, rank_correlation, share
 from microveil.lab.paper.curves import Curves
-from microveil.lab.paper.experiments import EPSILONS
+from microveil.lab.paper.experiments import PAPER_EPSILONS
 from microveil.types import Reals
 
 _METHODS = "Information loss: methods compared"
@@ -92,11 +92,11 @@ def _local_below_global(curves: Curves) -> list[Case]:
 def _gap_grows_with_epsilon(curves: Curves) -> list[Case]:
     cases = []
     for dataset in curves.datasets:
-        gaps = [-np.log10(_local_to_global(curves, dataset, e)).mean() for e in EPSILONS]
+        gaps = [-np.log10(_local_to_global(curves, dataset, e)).mean() for e in PAPER_EPSILONS]
         grows = [None, *(float(after > before) for before, after in pairwise(gaps))]
         cases += [
             Case(dataset, f"{gap:.2f}", met, epsilon)
-            for gap, met, epsilon in zip(gaps, grows, EPSILONS, strict=True)
+            for gap, met, epsilon in zip(gaps, grows, PAPER_EPSILONS, strict=True)
         ]
     return cases
 

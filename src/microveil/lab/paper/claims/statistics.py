@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike
 
 from microveil.lab.paper.claims.claim import Case
 from microveil.lab.paper.curves import Curves
-from microveil.lab.paper.experiments import EPSILONS
+from microveil.lab.paper.experiments import PAPER_EPSILONS
 from microveil.types import Reals
 
 Statistic = Callable[[str, float], tuple[str, float]]
@@ -19,7 +19,7 @@ def cases_of(curves: Curves, statistic: Statistic) -> list[Case]:
     return [
         Case(dataset, *statistic(dataset, epsilon), epsilon)
         for dataset in curves.datasets
-        for epsilon in EPSILONS
+        for epsilon in PAPER_EPSILONS
     ]
 
 

@@ -23,7 +23,7 @@ from microveil.attacks.subject import Controlled, LinkageWithControl, Subject
 from microveil.attacks.whole_units import unit_linkage_figure
 from microveil.compare.asked import Asked
 from microveil.compare.examined import Examined
-from microveil.compare.figures import Figure, Limits, Measure, NotComputed
+from microveil.compare.figures import Figure, GradeLimits, Measure, NotComputed
 from microveil.plan.scenarios import Scenario
 
 LOW_LINKAGE, MEDIUM_LINKAGE = LINKAGE_LIMITS = (0.1, 0.2)
@@ -58,7 +58,7 @@ _GIOMI = (
     'Giomi, Boenisch, Wehmeyer and Tasnádi (2022), "A unified framework for quantifying privacy '
     'risk in synthetic data", PoPETs 2023(2)'
 )
-_LIMITS: Limits = LINKAGE_LIMITS
+_LIMITS: GradeLimits = LINKAGE_LIMITS
 
 ATTACKS = {
     row.id: row
