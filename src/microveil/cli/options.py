@@ -65,7 +65,7 @@ KeyFile = Annotated[
     typer.Option(help="Key file of the pseudonyms, made once with microveil key."),
 ]
 QUASI_IDENTIFIER = typer.Option(
-    "--quasi-identifier", "-q", help="Column that an attacker may know."
+    "--quasi-identifier", help="Column that an attacker may know."
 )
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace existing files.")]
 TargetColumn = Annotated[str | None, typer.Option(help="Column of classes to learn.")]
