@@ -85,7 +85,7 @@ def test_the_verdict_is_printed_and_not_written(run: Run) -> None:
     assert "erdict" not in run(f"{command} --no-verdict")[1]
 
 
-def test_intruders_are_flags(run: Run) -> None:
+def test_attackers_are_flags(run: Run) -> None:
     Path("in.csv").write_text("x,sex\n1,f\n2,f\n3,m\n4,m\n5,d\n", encoding="utf-8")
     command = "protect in.csv -o out.csv --epsilon 1 --k 5 --keep sex --detail"
     code, _, err = run(f"{command} --known se")
@@ -94,7 +94,7 @@ def test_intruders_are_flags(run: Run) -> None:
     assert "people must be a share" in run(f"{command} --people 0")[2]
     code, out, _ = run(f"{command} --known sex")
     assert code == 0
-    assert "60% of records could be linked by someone who knows sex and" in " ".join(out.split())
+    assert "attacker who knows everyone's sex and takes the nearest" in " ".join(out.split())
     code, out, _ = run("evaluate in.csv out.csv --known x --known sex --people 0.4 --json")
     assert code == 0
     tried = {figure["attribute"] for figure in json.loads(out)["figures"]
@@ -177,7 +177,7 @@ def test_evaluate(run: Run) -> None:
     run("protect people.csv --plan plan.toml -o out.parquet --seed 1 --detail")
     code, out, err = run("evaluate people.csv out.parquet --quasi-identifier region")
     assert (code, err) == (0, "")
-    assert "linkage by nearest record" in out
+    assert "nearest linkage" in out
     code, out, _ = run("evaluate people.csv out.parquet --detail out.detail.zip --json")
     assert code == 0
     assert json.loads(out)["records"] == 1000
@@ -189,7 +189,7 @@ def test_evaluate(run: Run) -> None:
     assert "--detail FILE" in out
     assert "pMSE ratio" in out
     run("protect people.csv --plan plan.toml -o kept.csv --seed 1 --keep-order")
-    assert "linkage by nearest record" in run("evaluate people.csv kept.csv")[1]
+    assert "nearest linkage" in run("evaluate people.csv kept.csv")[1]
 
 
 def test_evaluate_something_else(run: Run) -> None:
@@ -352,7 +352,7 @@ def test_checking_a_plan_that_fits(run: Run) -> None:
     write_people()
     code, out, _ = run("plan people.csv --check plan.toml")
     assert (code, out.partition(".toml")[2].partition(".")[0]) == (0, " fits the data")
-    assert run("plan people.csv")[2].startswith("error: give a plan to write with -o, or one to ch")
+    assert run("plan people.csv")[2].startswith("error: give -o PLAN to write a plan, or --check")
     assert files() == {"people.csv", "plan.toml"}
 
 
