@@ -45,6 +45,7 @@ OF_CATEGORIES_OR_POOLS = {  # or of units, strata and rules
     "utility.unchanged", "utility.total_variation", "utility.cramers_v",
     "risk.smallest_joint_class", "risk.joint_distinct_least", "risk.joint_distinct_median",
     "risk.joint_distance_largest", "risk.joint_distance_median",
+    "linkage.informed", "linkage.own_values",
 }  # fmt: skip
 
 

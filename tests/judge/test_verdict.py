@@ -20,7 +20,7 @@ from microveil import (
     verdict,
 )
 from microveil.attacks import structure
-from microveil.attacks.attack_rows import LOW_LINKAGE
+from microveil.attacks.attack_rows import LINKAGE, LOW_LINKAGE
 from microveil.attacks.known import EVERYTHING
 from microveil.attacks.nearest import link_to_nearest, nearest_linkage
 from microveil.compare.asked import Asked
@@ -219,7 +219,8 @@ def test_the_worst_scenario_counts() -> None:
     people = people.with_columns(codes)
     told = judged(people, made_by)
     assert not told.passed
-    assert told.linkage.measure == "risk.linkage_with_kept"
+    assert told.linkage.measure == "linkage.informed"
+    assert told.linkage.value == 1
     (shown,) = [line for about, line in verdict_lines(told) if about == "Kept"]
     assert shown.startswith("100% of released rows have a combination of kept columns (region)")
     known = judged(people, made_by, known=["region"])
@@ -234,7 +235,10 @@ def test_kept_columns_that_tell_pooled_records_apart() -> None:
     kinds = {**plan().attributes, "region": "kept"}
     found = judged(people.cast({"region": pl.String}), plan(anonymity=10, attributes=kinds))
     assert not found.passed
-    assert dict(verdict_lines(found))["Risk"].count("kept columns tell pooled rows apart")
+    assert found.linkage.value > 0.3
+    text = people.cast({"region": pl.String})
+    release = protect(text, plan(anonymity=10, attributes=kinds), seed=1)
+    assert evaluate(text, release).value("risk.linkage_with_kept", "region") > LOW_LINKAGE
     change = found.change
     assert change is not None
     assert (change.kind, change.names) == ("mask kept", ("region",))
@@ -263,7 +267,7 @@ def test_pooling_proves_what_a_small_table_shows_by_chance() -> None:
     assert passes([proved])
     assert not passes([])
     found = evaluate(table(40), protect(table(40), plan(anonymity=10), seed=4))
-    for figure in (f for f in found.figures if f.measure.startswith("linkage.")):
+    for figure in (f for f in found.figures if f.measure in LINKAGE):
         assert figure.at_most <= LOW_LINKAGE
         assert "pooling proves a chance of at most 1 in 10" in reading(figure)
 

@@ -143,7 +143,7 @@ def test_equal_weights_are_none_and_their_scale_does_not_matter(
 
 def test_evaluate_weighs_by_the_plans_weight_and_says_so() -> None:
     table = survey()
-    with pytest.warns(PrivacyWarning, match="tells their stratum or household"):
+    with pytest.warns(PrivacyWarning, match="reveals their stratum or household"):
         release = protect(table, plan(), seed=1, shuffle=True)
     found = evaluate(table, release)
     assert {f.measure for f in found.figures if f.weighted} == set(WEIGHTED)

@@ -8,16 +8,12 @@ unit's row, or rows, is at most one in the size of its class. The mean over all 
 of classes over the number of units. No attack is run: it is counted.
 """
 
-from collections.abc import Iterator
-
 import numpy as np
 import polars as pl
 
 from microveil.compare.asked import Asked
 from microveil.compare.examined import Examined
 from microveil.compare.figures import Fact, Figure
-from microveil.compare.pairing import Pair
-from microveil.engines.dtypes import polars_of
 from microveil.engines.layout import numbered
 from microveil.plan.plan import Plan
 from microveil.plan.scenarios import Scenario
@@ -26,15 +22,16 @@ from microveil.types import Integers
 
 def informed_figure(seen: Examined, _: Scenario, __: Asked) -> Figure | None:
     """Return the mean chance of the informed attacker; None where not all attributes are pooled."""
-    pair, plan = seen.everyone, seen.planned
+    plan = seen.planned
     pooled = {name for group in plan.pooled_groups for name in group.attributes}
-    if pair is None or not pooled or pooled < set(plan.confidential):
-        return None
     labels = None if seen.detail is None else seen.detail.joint
-    if not labels:
+    if not labels or not pooled or pooled < set(plan.confidential):
         return None
-    record = numbered([*map(pl.Series, labels.values()), *_kept(pair, plan)])
-    unit = _unit(pair, plan)
+    kept = seen.released_in_order([name for name in plan.kept if name in seen.given.table.columns])
+    if kept is None:
+        return None
+    record = numbered([*map(pl.Series, labels.values()), *kept])
+    unit = _unit(seen, plan)
     classes = record if unit is None else classes_of_units(record, unit)
     sizes = np.bincount(classes)
     facts: dict[str, Fact] = {
@@ -67,17 +64,11 @@ def classes_of_units(record: Integers, unit: Integers) -> Integers:
     return label
 
 
-def _kept(pair: Pair, plan: Plan) -> Iterator[pl.Series]:
-    """Give the kept columns of the released records, in the order of the original."""
-    for name in plan.kept:
-        if name in pair.table.columns:
-            yield polars_of(pair.table[name]).gather(pair.order)  # type: ignore[arg-type]
-
-
-def _unit(pair: Pair, plan: Plan) -> Integers | None:
+def _unit(seen: Examined, plan: Plan) -> Integers | None:
     """Return which records are one unit's, where rows of a unit can be told together."""
     names = plan.names("pseudonym")
     name = plan.unit or (names[0] if names else None)
-    if name is None or name not in pair.source.columns:
+    if name is None or name not in seen.given.source.columns:
         return None
-    return numbered([polars_of(pair.source[name]).gather(pair.positions)])  # type: ignore[arg-type]
+    column = seen.original_in_order([name])
+    return None if column is None else numbered(column)

@@ -56,9 +56,8 @@ def tried_anew(found: Linked, records: int, times: float) -> Linked:
     return replace(found, low=low, high=high, known=records, records=records, anew=times)
 
 
-def wilson(share: float, sampled: int) -> tuple[float, float]:
-    """Return Wilson's 95% interval, which still says something when nobody was linked."""
-    z = 1.96
+def wilson(share: float, sampled: int, z: float = 1.96) -> tuple[float, float]:
+    """Return Wilson's interval, by default of 95%, which says something when nobody was linked."""
     centre = share + z**2 / (2 * sampled)
     margin = z * np.sqrt(share * (1 - share) / sampled + z**2 / (4 * sampled**2))
     width = 1 + z**2 / sampled

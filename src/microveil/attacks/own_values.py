@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from microveil.attacks.linked import wilson
 from microveil.compare.asked import Asked
 from microveil.compare.examined import Examined
 from microveil.compare.figures import Figure
@@ -20,9 +21,11 @@ from microveil.compare.pairing import Pair
 from microveil.plan.scenarios import Scenario
 from microveil.types import Integers, Reals
 
+_DEVIATIONS = 3.0  # one in 740 releases is beyond them by chance
+
 
 def own_values_figure(seen: Examined, _: Scenario, __: Asked) -> Figure | None:
-    """Return what own values meet beyond the control; None where nothing is exchanged."""
+    """Return how often own values surely meet beyond the control; None if none are exchanged."""
     pair, plan = seen.everyone, seen.planned
     exchanged = {
         name for group in plan.pooled_groups if group.pooling == "exchange"
@@ -34,7 +37,8 @@ def own_values_figure(seen: Examined, _: Scenario, __: Asked) -> Figure | None:
     rate, control, people = own_values_met(rows, among)
     if not people:
         return None
-    gain = max(0.0, (rate - control) / (1 - control)) if control < 1 else 0.0
+    least = wilson(rate, people, _DEVIATIONS)[0]  # of few people chance alone reunites some
+    gain = max(0.0, (least - control) / (1 - control)) if control < 1 else 0.0
     facts = {"rate": rate, "control": control, "eligible": people}
     return Figure("linkage.own_values", None, gain, facts)
 

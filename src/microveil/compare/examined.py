@@ -27,7 +27,7 @@ from microveil.compare.pairing import (
 from microveil.engines.beside import Beside
 from microveil.engines.beside_here import BesideHere, rows_of_units
 from microveil.engines.classes import Classes
-from microveil.engines.dtypes import column_of
+from microveil.engines.dtypes import column_of, polars_of
 from microveil.engines.memory import open_table
 from microveil.errors import DataError, MicroveilError, noted
 from microveil.formats import (
@@ -76,15 +76,36 @@ class Examined:
 
     @cached_property
     def everyone(self) -> Pair | None:
-        """All records, one by one; None where they are not in memory, or not paired."""
+        """All records, one by one; None where they are too many to be read, or not paired."""
+        beside = self.beside
         if not self.paired:
             return None
         if self.whole:
             return self.given
-        if not (isinstance(self.beside, BesideHere) and self.beside.in_memory):
+        if not isinstance(beside, BesideHere):
             return None
-        tables = self.beside.original, self.beside.released
-        return pair_tables(*tables, self.detail, self.plan, positions=self.beside.positions)
+        if not (beside.in_memory or beside.records <= DRAWN_OF_LARGE):
+            return None
+        tables = beside.column_by_column(beside.original), beside.column_by_column(beside.released)
+        return pair_tables(*tables, self.detail, self.plan, positions=beside.positions)
+
+    def released_in_order(self, names: Sequence[str]) -> list[pl.Series] | None:
+        """Read columns of all released records, in the order of the original; None on Spark."""
+        return self._in_order("released", names)
+
+    def original_in_order(self, names: Sequence[str]) -> list[pl.Series] | None:
+        """Read columns of the original, of all released records in the same order."""
+        return self._in_order("original", names)
+
+    def _in_order(self, which: str, names: Sequence[str]) -> list[pl.Series] | None:
+        beside = self.beside
+        if not isinstance(beside, BesideHere) or beside.positions is None:
+            return None
+        positions = np.sort(beside.positions) if which == "original" else np.argsort(
+            beside.positions, kind="stable"
+        )  # fmt: skip
+        table = open_table(beside.column_by_column(getattr(beside, which), names))
+        return [polars_of(table[name]).gather(positions) for name in names]
 
     @property
     def plan(self) -> Plan | None:

@@ -53,6 +53,12 @@ class BesideHere:
         """Whether both tables are in memory."""
         return not any(isinstance(table, pl.LazyFrame) for table in (self.original, self.released))
 
+    def column_by_column(self, table: UserTable, names: Sequence[str] | None = None) -> UserTable:
+        """Read columns of one of the tables, all of them by default."""
+        if not isinstance(table, pl.LazyFrame):
+            return table
+        return (table if names is None else _columns(table, names)).collect()
+
     @cached_property
     def originals(self) -> int:
         """Number of records in the original."""
