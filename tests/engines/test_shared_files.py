@@ -50,7 +50,7 @@ def test_private_directories_are_for_their_owner(tmp_path: Path) -> None:
 
 
 def test_what_cannot_be_reached_or_moved_is_an_error(tmp_path: Path) -> None:
-    with pytest.raises(FileError, match="this machine cannot reach it"):
+    with pytest.raises(FileError, match="not reachable from this machine"):
         SharedFiles("dbfs:/tmp")
     with pytest.raises(FileError, match="cannot be written"):
         SharedFiles(str(tmp_path)).move(f"{tmp_path}/none", f"{tmp_path}/new")

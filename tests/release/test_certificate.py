@@ -329,7 +329,7 @@ def test_what_is_trimmed_is_said() -> None:
     certificate = protect(table, Plan(epsilon=1.0, trim=0.2, attributes=attributes)).certificate
     assert [a.trim for a in certificate.attributes] == [0.2, 0.0, None, None]
     assert certificate.levels[1].epsilon is not None
-    assert clusters_text(certificate.attributes[0]) == "k = 10, trimmed by 0.2"
+    assert clusters_text(certificate.attributes[0]) == "k = 10, trim 0.2"
     assert clusters_text(certificate.attributes[1]) == "k = 10"
     unmoved = [
         item for item in certificate.reading["What is not protected"] if "without noise" in item

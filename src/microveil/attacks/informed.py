@@ -15,7 +15,7 @@ import polars as pl
 
 from microveil.compare.asked import Asked
 from microveil.compare.examined import Examined
-from microveil.compare.figures import Figure
+from microveil.compare.figures import Fact, Figure
 from microveil.compare.pairing import Pair
 from microveil.engines.dtypes import polars_of
 from microveil.engines.layout import numbered
@@ -37,7 +37,12 @@ def informed_figure(seen: Examined, _: Scenario, __: Asked) -> Figure | None:
     unit = _unit(pair, plan)
     classes = record if unit is None else classes_of_units(record, unit)
     sizes = np.bincount(classes)
-    facts = {"smallest": int(sizes.min()), "chance": 1 / len(classes), "units": len(classes)}
+    facts: dict[str, Fact] = {
+        "smallest": int(sizes.min()),
+        "chance": 1 / len(classes),
+        "units": len(classes),
+        "of": "people" if plan.unit is None else "units",
+    }
     return Figure("linkage.informed", None, len(sizes) / len(classes), facts)
 
 

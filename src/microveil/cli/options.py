@@ -64,9 +64,7 @@ KeyFile = Annotated[
     Path | None,
     typer.Option(help="Key file of the pseudonyms, made once with microveil key."),
 ]
-QUASI_IDENTIFIER = typer.Option(
-    "--quasi-identifier", "-q", help="Column that an attacker may know."
-)
+QUASI_IDENTIFIER = typer.Option("--quasi-identifier", help="Column that an attacker may know.")
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace existing files.")]
 TargetColumn = Annotated[str | None, typer.Option(help="Column of classes to learn.")]
 EpsilonsTried = Annotated[

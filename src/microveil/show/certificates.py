@@ -112,9 +112,10 @@ def _facts(certificate: Certificate) -> RenderableType:
 
 
 def _masked(certificate: Certificate) -> RenderableType:
-    grid = Table(header_style="bold", box=SIMPLE)
+    grid = Table(header_style="bold", box=SIMPLE, padding=(0, 1, 0, 0), show_edge=False)
     for name in ATTRIBUTE_COLUMNS:
-        grid.add_column(name, justify="right" if name in NUMBER_COLUMNS else "left")
+        side = "right" if name in NUMBER_COLUMNS else "left"
+        grid.add_column(name, justify=side, overflow="fold")  # type: ignore[arg-type]
     for row in attribute_rows(certificate):
         grid.add_row(*map(escape, row))
     return grid

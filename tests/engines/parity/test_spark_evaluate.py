@@ -31,8 +31,8 @@ def test_a_release_is_evaluated_on_spark_as_in_memory(
     spark: SparkSession, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """In the session and, from its directories, afterwards; figures are those of memory."""
-    monkeypatch.setattr("microveil.judge.evaluation.SAMPLED", 1_000)
-    monkeypatch.setattr("microveil.judge.verdict._TRIAL", 200)
+    monkeypatch.setattr("microveil.compare.examined.DRAWN_OF_LARGE", 1_000)
+    monkeypatch.setattr("microveil.attacks.structure._TRIAL", 200)
     TABLE.write_parquet(tmp_path / "people.parquet")
     frame = spark.read.parquet(str(tmp_path / "people.parquet")).repartition(3)
     release: Any = protect(frame, PLAN, seed=1)

@@ -173,10 +173,14 @@ def clusters_text(attribute: MaskedAttribute) -> str:
     """Say how an attribute was clustered."""
     if attribute.k is None:
         return "none"
+    sizes = {
+        "fixed": f"k = {attribute.k}",
+        "noise-optimal": f"k ≥ {attribute.k}",
+        "least-squares": f"k = {attribute.k} to {2 * attribute.k - 1}",
+    }
     chosen = " (from the data)" if attribute.k_from_data else ""
-    shape = "" if attribute.partition == "fixed" else f", {attribute.partition}"
-    trimmed = f", trimmed by {attribute.trim:.3g}" if attribute.trim else ""
-    return f"k = {attribute.k}{chosen}{shape}{trimmed}"
+    trimmed = f", trim {attribute.trim:.3g}" if attribute.trim else ""
+    return f"{sizes[attribute.partition or 'fixed']}{chosen}{trimmed}"
 
 
 def domain_text(attribute: MaskedAttribute) -> str:

@@ -252,8 +252,8 @@ _READINGS: dict[str, Callable[[Figure], str]] = {
     "linkage.one_to_one": _linkage("gives everyone a row of their own"),
     "linkage.structure": _linkage("matches who shares masked values with whom"),
     "linkage.informed": lambda f: (
-        "an attacker who knows everything but the random draws picks the right row, or rows, for "
-        f"{percent(f.value)} of {_number(f, 'units'):,.0f} people or units on average; "
+        "an attacker who knows everything but the random draws picks the right row for "
+        f"{percent(f.value)} of {_number(f, 'units'):,.0f} {f.facts['of']} on average; "
         f"{_chance(f)}; the smallest group that cannot be told apart has "
         f"{_number(f, 'smallest'):,.0f}"
     ),
