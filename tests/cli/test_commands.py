@@ -19,7 +19,7 @@ VALUE = 918_273  # stands for a data value: nothing printed may contain it
 
 
 def write_people() -> None:
-    people().write_csv("people.csv")
+    people(300).write_csv("people.csv")
     Path("plan.toml").write_text(people_plan().to_toml(), encoding="utf-8")
 
 
@@ -77,11 +77,11 @@ def test_the_verdict_is_printed_and_not_written(run: Run) -> None:
     assert str(VALUE)[:4] not in out
     written = Path("out.csv").read_text() + Path("out.certificate.json").read_text()
     assert "erdict" not in written
-    code, out, _ = run(f"{command} --anonymity 30")
+    code, out, _ = run(f"{command} --anonymity 10")
     assert "Risk Low: passes." in " ".join(out.split())
     assert "Publish these two together" in out
     for flag in ("--keep-order", "--seed 1"):
-        assert "Publish these two together" not in run(f"{command} --anonymity 30 {flag}")[1]
+        assert "Publish these two together" not in run(f"{command} --anonymity 10 {flag}")[1]
     assert "erdict" not in run(f"{command} --no-verdict")[1]
 
 
@@ -180,7 +180,7 @@ def test_evaluate(run: Run) -> None:
     assert "nearest linkage" in out
     code, out, _ = run("evaluate people.csv out.parquet --detail out.detail.zip --json")
     assert code == 0
-    assert json.loads(out)["records"] == 1000
+    assert json.loads(out)["records"] == 300
     Path("out.detail.zip").unlink()
     code, out, _ = run("evaluate people.csv out.parquet")
     assert code == 0
