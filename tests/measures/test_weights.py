@@ -169,7 +169,8 @@ def test_weights_count_as_kept_columns() -> None:
     assert release.certificate.kept == ("w",)
     found = verdict(table, release)
     assert not found.may_publish(release.certificate)
-    assert ("risk.linkage_with_kept", "w") in {(f.measure, f.attribute) for f in found.figures}
+    assert found.linkage.measure == "linkage.informed"
+    assert found.linkage.value == 1
 
 
 def test_a_masked_weight_is_an_attribute_like_others_by_which_estimates_are_weighted() -> None:
