@@ -12,7 +12,10 @@ PEOPLE = pl.DataFrame({
     "age": [30, 30, 31, 99], "region": ["north", "north", "south", "south"], "w": [10, 10, 5, 1],
     "home": [1, 1, 2, 2], "income": [1, 2, 3, 918_273],
 })  # fmt: skip
-FLAGS = "--quasi-identifier age --quasi-identifier region --weight w --household home --sensitive income"
+FLAGS = (
+    "--quasi-identifier age --quasi-identifier region --weight w --household home "
+    "--sensitive income"
+)
 
 
 def test_one_table_and_a_sentence(run: Run) -> None:
