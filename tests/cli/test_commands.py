@@ -184,7 +184,7 @@ def test_evaluate(run: Run) -> None:
     Path("out.detail.zip").unlink()
     code, out, _ = run("evaluate people.csv out.parquet")
     assert code == 0
-    line = "Attacks could not be scored: which record is whose is not known"
+    line = "it is not known which record is whose"
     assert " ".join(out.split()).count(line) == 1
     assert "--detail FILE" in out
     assert "pMSE ratio" in out
