@@ -16,7 +16,7 @@ people(300).write_csv("few.csv")
 for command in (
     "demo -o demo",
     "plan few.csv -o proposed.toml",
-    "risk few.csv --key age --key region",
+    "risk few.csv --quasi-identifier age --quasi-identifier region",
     "protect few.csv -o out.csv --plan demo/plan.toml --detail --report protect.html",
     "evaluate few.csv out.csv --detail out.detail.zip --report evaluate.html",
 ):
