@@ -71,7 +71,7 @@ def test_a_certificate_or_detail_that_is_no_file(tmp_path: Path) -> None:
     for path in (tmp_path / "pipe", Path("/dev/zero")):
         with pytest.raises(FileError, match="expected a file, found something else"):
             Certificate.read(path)
-        with pytest.raises(FileError, match="not a detail file"):
+        with pytest.raises(FileError, match="not a readable private detail"):
             Detail.read(path)
 
 

@@ -261,5 +261,5 @@ def test_an_encrypted_detail_is_refused_in_words(tmp_path: Path) -> None:
     content[6] |= 1  # of the entry, and of the list of entries
     content[content.index(b"PK\x01\x02") + 8] |= 1
     path.write_bytes(content)
-    with pytest.raises(FileError, match="not a detail file that can be read"):
+    with pytest.raises(FileError, match="not a readable private detail"):
         Detail.read(path)

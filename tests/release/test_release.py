@@ -208,7 +208,7 @@ def test_the_detail_is_readable_by_its_owner_only(release: Release, tmp_path: Pa
 
 def test_something_else_is_not_a_detail(tmp_path: Path) -> None:
     (tmp_path / "x.zip").write_bytes(b"no zip")
-    with pytest.raises(FileError, match="not a detail file"):
+    with pytest.raises(FileError, match="not a readable private detail"):
         Detail.read(tmp_path / "x.zip")
 
 

@@ -1,7 +1,7 @@
 """Own values: a row that carries several masked values of one person gives the person away.
 
 Exchange moves masked values within a joint cluster. A value that one person alone has there can be
-told by its rank, so that somebody who knows everybody's values sees where a person's own values
+told by its rank, so that an attacker who knows everybody's values sees where a person's own values
 went. If they meet in one row more often than independent exchange puts them there, whole tuples
 have survived. The control is exact: t own values that fall independently on m rows meet with the
 chance 1 − (1 − 1/m)(1 − 2/m)…(1 − (t − 1)/m).

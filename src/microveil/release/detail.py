@@ -89,7 +89,7 @@ class Detail:
 
     @classmethod
     def read(cls, path: str | Path, scratch: Path | None = None) -> "Detail":
-        """Read a detail file; with a scratch directory clusters are unpacked there, and lazy."""
+        """Read a private detail; with a scratch directory clusters are unpacked there, and lazy."""
         try:
             check_regular(Path(path))
             with zipfile.ZipFile(path) as archive:
@@ -108,7 +108,7 @@ class Detail:
                 rules = pl.read_parquet(archive.read(_RULES)) if has_rules else None
         except _UNREADABLE:
             raise FileError(
-                f"{path}: not a detail file that can be read; use the one written with the release"
+                f"{path}: not a readable private detail; use the one written with the release"
             ) from None
         joint = {group.name: group.to_numpy() for group in groups}
         return cls(clusters, losses, positions, plan, protected_sha256, joint, rules)

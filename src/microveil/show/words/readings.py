@@ -292,7 +292,7 @@ _READINGS: dict[str, Callable[[Figure], str]] = {
     ),
     "risk.unique_kept": lambda f: (
         f"{percent(f.value)} of released rows have a combination of kept columns ({f.attribute}) "
-        "that no other row has: whoever knows it finds the row"
+        "that no other row has: an attacker who knows it finds the row"
     ),
     "risk.smallest_joint_class": lambda f: (
         f"every combination of averaged {f.attribute} is shared by at least {f.value:,.0f} of "
