@@ -53,8 +53,8 @@ def next_step(
             return _with_units_pooled(seen, linked, random)
         if linked.measure == "linkage.own_values":
             return _without_blocks(seen, linked)
-        if linked.measure not in LINKAGE:
-            return _with_kept_masked(seen, linked, random) if seen.planned.kept else None
+        if linked.measure not in LINKAGE and seen.planned.kept:
+            return _with_kept_masked(seen, linked, random)
         named = {scenario.label: scenario for scenario in scenarios}
         scenario = named[linked.attribute] if linked.attribute else EVERYTHING
         return _against_linkage(seen, linked, scenario, random)
