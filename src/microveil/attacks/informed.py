@@ -24,7 +24,7 @@ def informed_figure(seen: Examined, _: Scenario, __: Asked) -> Figure | None:
     """Return the mean chance of the informed attacker; None where not all attributes are pooled."""
     plan = seen.planned
     pooled = {name for group in plan.pooled_groups for name in group.attributes}
-    labels = None if seen.detail is None else seen.detail.joint
+    labels = seen.joint
     if not labels or not pooled or pooled < set(plan.confidential):
         return None
     kept = seen.released_in_order([name for name in plan.kept if name in seen.given.table.columns])

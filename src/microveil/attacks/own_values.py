@@ -8,7 +8,6 @@ chance 1 − (1 − 1/m)(1 − 2/m)…(1 − (t − 1)/m).
 """
 
 from collections.abc import Iterator, Mapping
-from typing import Any
 
 import numpy as np
 
@@ -19,7 +18,7 @@ from microveil.compare.figures import Figure
 from microveil.compare.paired_columns import MISSING
 from microveil.compare.pairing import Pair
 from microveil.plan.scenarios import Scenario
-from microveil.types import Integers, Reals
+from microveil.types import Booleans, Integers, Reals
 
 _DEVIATIONS = 3.0  # one in 740 releases is beyond them by chance
 
@@ -31,9 +30,9 @@ def own_values_figure(seen: Examined, _: Scenario, __: Asked) -> Figure | None:
         name for group in plan.pooled_groups if group.pooling == "exchange"
         for name in group.attributes
     }  # fmt: skip
-    if pair is None or seen.detail is None or len(exchanged) < 2:
+    if pair is None or len(exchanged) < 2:
         return None
-    rows, among = _where_own_values_went(pair, exchanged, seen.detail.joint)
+    rows, among = _where_own_values_went(pair, exchanged, seen.joint)
     rate, control, people = own_values_met(rows, among)
     if not people:
         return None
@@ -74,7 +73,7 @@ def own_values_met(rows: Integers, among: Integers) -> tuple[float, float, int]:
 
 
 def _where_own_values_went(
-    pair: Pair, exchanged: set[str], joint: Mapping[str, Any]
+    pair: Pair, exchanged: set[str], joint: Mapping[str, Integers]
 ) -> tuple[Integers, Integers]:
     columns = [
         _went(own, released, labels)
@@ -110,9 +109,8 @@ def _by_rank(values: Reals, released: Reals) -> Reals:
     return own
 
 
-def _went(own: Reals, released: Reals, labels: Any) -> tuple[Integers, Integers]:  # noqa: ANN401
+def _went(own: Reals, released: Reals, label: Integers) -> tuple[Integers, Integers]:
     """Return to which row everybody's own value went, where nobody else in the cluster has it."""
-    label = np.asarray(labels)
     sizes = np.bincount(label)[label]
     values = np.unique(np.concatenate([own, released]), return_inverse=True)[1]
     codes, there = values[: len(own)], values[len(own) :]
@@ -126,6 +124,6 @@ def _went(own: Reals, released: Reals, labels: Any) -> tuple[Integers, Integers]
     return np.where(alone, row_of[at], -1), sizes
 
 
-def _present(own: Reals) -> Integers:
-    present: Integers = ~np.isnan(own) & (own != MISSING)
+def _present(own: Reals) -> Booleans:
+    present: Booleans = ~np.isnan(own) & (own != MISSING)
     return present

@@ -5,7 +5,7 @@ large some records are drawn, and nothing else need be in memory; what must be c
 released records is counted where these are.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -43,7 +43,7 @@ from microveil.release.detail import Detail
 from microveil.release.protect import protect
 from microveil.release.protect_file import is_large, open_lazily
 from microveil.release.release import Release
-from microveil.types import Progress, UserTable
+from microveil.types import Integers, Progress, UserTable
 
 DRAWN_OF_LARGE = 100_000
 """Records that are drawn from a table that is too large to be read as a whole."""
@@ -88,6 +88,16 @@ class Examined:
             return None
         tables = beside.column_by_column(beside.original), beside.column_by_column(beside.released)
         return pair_tables(*tables, self.detail, self.plan, positions=beside.positions)
+
+    @property
+    def joint(self) -> Mapping[str, Integers]:
+        """The joint cluster of every released record, in the order of the original, by group.
+
+        Empty where nothing was pooled, where it is not known, and on Spark.
+        """
+        if self.detail is None or not isinstance(self.beside, BesideHere):
+            return {}
+        return self.detail.joint
 
     def released_in_order(self, names: Sequence[str]) -> list[pl.Series] | None:
         """Read columns of all released records, in the order of the original; None on Spark."""

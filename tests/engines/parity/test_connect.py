@@ -143,7 +143,7 @@ def test_a_cluster_needs_a_named_directory_that_this_machine_reaches(
     with pytest.raises(PlanError, match=SCRATCH):
         Scratch(connected)
     monkeypatch.setenv("MICROVEIL_SCRATCH", "dbfs:/tmp")
-    with pytest.raises(FileError, match="this machine cannot reach it"):
+    with pytest.raises(FileError, match="not reachable from this machine"):
         Scratch(connected)
 
 
