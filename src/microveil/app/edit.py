@@ -11,10 +11,13 @@ from microveil.app.session_state import Chosen, Edited
 from microveil.core.methods import METHODS
 from microveil.formats import TableMeta
 from microveil.formats.metadata import ColumnMeta
+from microveil.plan.roles import Confidential
+from microveil.plan.settings import declared_in
 
 _MOST_ROWS = 16  # further ones are scrolled to
 _WIDEST_NAME, _MARGIN, _LETTER = 360, 40, 8  # in pixels
 _SCHEMA = {name: pl.Float64 if name == "budget_share" else pl.String for name in COLUMNS}
+_HELP = {declared.name: f"{declared.setting.help}." for declared in declared_in(Confidential)}
 _CONFIG: Any = {
     "role": st.column_config.SelectboxColumn(
         "role",
@@ -30,35 +33,20 @@ _CONFIG: Any = {
         required=True,
     ),
     "kind": st.column_config.SelectboxColumn(
-        "kind",
-        options=["integer", "real", "nominal", "ordinal"],
-        help="Leave empty to use the column's own type.",
+        "kind", options=["integer", "real", "nominal", "ordinal"], help=_HELP["kind"]
     ),
-    "lower": st.column_config.TextColumn("lower", width="small", help="Smallest possible value."),
-    "upper": st.column_config.TextColumn("upper", width="small", help="Largest possible value."),
-    "bottom": st.column_config.TextColumn(
-        "bottom", width="small", help="Lower values are set to this first; replaces lower."
-    ),
-    "top": st.column_config.TextColumn(
-        "top", width="small", help="Higher values are set to this first; replaces upper."
-    ),
-    "round_to": st.column_config.TextColumn(
-        "round to", width="small", help="Numbers are rounded to multiples of this first."
-    ),
+    **{
+        name: st.column_config.TextColumn(name.replace("_", " "), width="small", help=_HELP[name])
+        for name in ("lower", "upper", "bottom", "top", "round_to", "k")
+    },
     "categories": st.column_config.TextColumn(
-        "categories", help="All possible ones, separated by commas; ordinal ones from the lowest."
+        "categories", help=f"{_HELP['categories']} Separate them by commas."
     ),
     "budget_share": st.column_config.NumberColumn(
-        "budget share",
-        width="small",
-        min_value=0.0,
-        help="Share of ε, relative to the other attributes.",
+        "budget share", width="small", min_value=0.0, help=_HELP["budget_share"]
     ),
     "method": st.column_config.SelectboxColumn(
-        "method", options=list(METHODS), help="Leave empty to use the one chosen below."
-    ),
-    "k": st.column_config.TextColumn(
-        "k", width="small", help="Leave empty to use the one chosen below."
+        "method", options=list(METHODS), help=_HELP["method"]
     ),
     "group": st.column_config.TextColumn(
         "group",

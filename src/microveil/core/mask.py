@@ -24,7 +24,6 @@ from microveil.core.categories import (
 from microveil.core.clusters import ClusterSummary, TrimmedSummary, singletons, summarise
 from microveil.core.isotonic import isotonic, penalised_isotonic
 from microveil.core.noise import LARGEST_SCALE, add_discrete_laplace
-from microveil.core.partition import cut
 from microveil.core.random_words import WordSource
 from microveil.errors import DataError
 from microveil.types import Integers, Reals
@@ -85,13 +84,6 @@ def total_losses(
     if isinstance(settings, CategorySettings):
         again = min(again, settings.most_changing * float(2 * settings.rate))
     return fixed, again
-
-
-def form_clusters(
-    ranked: Integers, settings: AttributeSettings
-) -> ClusterSummary | CategorySummary:
-    """Cut ascending values, or codes of categories, into clusters and summarise them."""
-    return summary_of(ranked, cut(ranked, settings), settings)
 
 
 def summary_of(
