@@ -6,6 +6,9 @@ values, record by record; of units with several records also as many of them, in
 positions. Within a class every assignment of rows is as likely, so that his chance of picking a
 unit's row, or rows, is at most one in the size of its class. The mean over all units is the number
 of classes over the number of units. No attack is run: it is counted.
+
+Shifted dates stay on their record, so nothing is claimed of releases that have them. Missing codes
+of statistical files do too, and are not counted.
 """
 
 import numpy as np
@@ -21,11 +24,10 @@ from microveil.types import Integers
 
 
 def informed_figure(seen: Examined, _: Scenario, __: Asked) -> Figure | None:
-    """Return the mean chance of the informed attacker; None where not all attributes are pooled."""
+    """Return the mean chance of the informed attacker; None where pooling does not cover all."""
     plan = seen.planned
-    pooled = {name for group in plan.pooled_groups for name in group.attributes}
-    labels = seen.joint
-    if not labels or not pooled or pooled < set(plan.confidential):
+    labels, pooled = seen.joint, {name for g in plan.pooled_groups for name in g.attributes}
+    if not labels or plan.shifted or pooled < set(plan.confidential):
         return None
     kept = seen.released_in_order([name for name in plan.kept if name in seen.given.table.columns])
     if kept is None:

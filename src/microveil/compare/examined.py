@@ -86,7 +86,7 @@ class Examined:
             return None
         if not (beside.in_memory or beside.records <= DRAWN_OF_LARGE):
             return None
-        tables = beside.column_by_column(beside.original), beside.column_by_column(beside.released)
+        tables = beside.loaded(beside.original), beside.loaded(beside.released)
         return pair_tables(*tables, self.detail, self.plan, positions=beside.positions)
 
     @property
@@ -114,7 +114,7 @@ class Examined:
         positions = np.sort(beside.positions) if which == "original" else np.argsort(
             beside.positions, kind="stable"
         )  # fmt: skip
-        table = open_table(beside.column_by_column(getattr(beside, which), names))
+        table = open_table(beside.loaded(getattr(beside, which), names))
         return [polars_of(table[name]).gather(positions) for name in names]
 
     @property

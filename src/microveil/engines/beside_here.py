@@ -53,7 +53,7 @@ class BesideHere:
         """Whether both tables are in memory."""
         return not any(isinstance(table, pl.LazyFrame) for table in (self.original, self.released))
 
-    def column_by_column(self, table: UserTable, names: Sequence[str] | None = None) -> UserTable:
+    def loaded(self, table: UserTable, names: Sequence[str] | None = None) -> UserTable:
         """Read columns of one of the tables, all of them by default."""
         if not isinstance(table, pl.LazyFrame):
             return table
