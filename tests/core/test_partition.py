@@ -280,7 +280,7 @@ def test_k_is_the_one_of_least_expected_error() -> None:
     assert chosen.k_from_data
     opened = memory_table(table)
     (case,) = resolve(plan(k=3, attributes=attributes), opened).numeric
-    (ranked,) = opened.ranked(case)
+    ((ranked, _),) = opened.ranked(case)
     errors = {
         k: sum(expected_squares(ranked, replace(case, k=k), clamped=True)) for k in range(3, 251)
     }

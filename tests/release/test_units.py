@@ -226,8 +226,8 @@ def _loss(here: Any, there: Any, scales: Any) -> float:  # noqa: ANN401
         ({"unit": None}, "per_unit = true needs a unit", "per_unit"),
         ({"together": [["income", "age"]], "anonymity": 3}, "together cannot mix attributes",
          "together"),
-        ({"attributes": {**ROLES, "age": Confidential()}}, "covers one per cluster",
-         "method"),
+        ({"attributes": {**ROLES, "age": Confidential(lower=0, upper=100)},
+          "guarantee": "re-clustered"}, "covers one record of a unit", "guarantee"),
     ],
 )  # fmt: skip
 def test_a_plan_whose_units_cannot_be_kept(
@@ -317,8 +317,6 @@ def test_a_unit_can_be_a_pseudonym() -> None:
 def test_what_does_not_know_units_says_so() -> None:
     with pytest.raises(PlanError, match="units or strata"):
         audit(PEOPLE, PLAN)
-    with pytest.raises(PlanError, match="does not cover units of 4 records"):
-        explore(PEOPLE, PLAN)
 
 
 def test_exploring_values_of_units() -> None:
@@ -326,6 +324,12 @@ def test_exploring_values_of_units() -> None:
     found = explore(PEOPLE, PLAN.replace(attributes=roles), epsilons=[1.0], runs=1)
     assert all(point.plan.unit == "home" for point in found.points)
     assert max(point.k or 0 for point in found.points) <= 20  # half of 40 units
+
+
+def test_exploring_records_of_units() -> None:
+    roles = {**ROLES, "age": Confidential(lower=0, upper=100), "dwelling": "identifier"}
+    found = explore(PEOPLE, PLAN.replace(attributes=roles), epsilons=[1.0], runs=1)
+    assert {point.method for point in found.points} == {"iDP-CBLS"}  # the only one for units
 
 
 def test_a_guarantee_is_refused_or_holds_for_every_method_and_level() -> None:

@@ -23,7 +23,8 @@ class _Settings:
     """What numbers and categories have in common.
 
     `records` counts its values: one for each record, or where it is `per_unit` for each unit.
-    `persons` is the most values one person, or one unit, has.
+    `persons` is the most values of one person that ε is divided by. Where it is `by_unit`, clusters
+    have k different units, and the noise of each covers all values of any of them.
     """
 
     name: str
@@ -40,6 +41,7 @@ class _Settings:
     epsilon_per_record: float
     persons: int
     per_unit: bool
+    by_unit: bool
     domain_source: DomainSource
 
     @property
@@ -109,9 +111,13 @@ class CategorySettings(_Settings):
     @property
     def rate(self) -> Fraction:
         """What a flip costs per count: half of ε, or of each changing cluster's part of it."""
+        return self.rate_for(self.persons)
+
+    def rate_for(self, values: int) -> Fraction:
+        """Return the rate of a flip where a person has so many values."""
         reclustered = self.guarantee == "re-clustered" and self.method.clustered
         parts = self.most_changing if reclustered else 1
-        return Fraction(self.epsilon) / self.persons / parts / 2
+        return Fraction(self.epsilon) / values / parts / 2
 
 
 AttributeSettings = NumericSettings | CategorySettings
@@ -131,3 +137,4 @@ class CommonSettings(TypedDict):
     epsilon_per_record: float
     persons: int
     per_unit: bool
+    by_unit: bool

@@ -8,15 +8,20 @@ from numpy.typing import NDArray
 from microveil.core.attribute import AttributeKind, CategorySettings
 from microveil.core.noise import permute_and_flip, randomised_response
 from microveil.core.random_words import WordSource
+from microveil.core.unit_clusters import Members, members_of
 from microveil.types import Integers, Reals
 
 
 @dataclass(frozen=True, eq=False)
 class CategorySummary:
-    """All the mathematics sees of categories: how many records of each there are in a cluster."""
+    """All the mathematics sees of categories: how many records of each there are in a cluster.
+
+    `members` says whose they are, where one unit may have several.
+    """
 
     size: Integers
     counts: Integers
+    members: Members | None = None
 
     def __len__(self) -> int:
         return len(self.size)
@@ -35,7 +40,9 @@ class CategorySummary:
         return scores
 
 
-def summarise_categories(codes: Integers, size: Integers, categories: int) -> CategorySummary:
+def summarise_categories(
+    codes: Integers, size: Integers, categories: int, unit: Integers | None = None
+) -> CategorySummary:
     """Count the categories of consecutive clusters of the given sizes.
 
     Examples
@@ -46,7 +53,8 @@ def summarise_categories(codes: Integers, size: Integers, categories: int) -> Ca
     """
     cells = np.repeat(np.arange(len(size)), size) * categories + codes
     counts = np.bincount(cells, minlength=len(size) * categories)
-    return CategorySummary(size, counts.reshape(len(size), categories))
+    members = None if unit is None else members_of(size, unit)
+    return CategorySummary(size, counts.reshape(len(size), categories), members)
 
 
 def summarise_ranked(counts: Integers, size: Integers, start: Integers) -> CategorySummary:
@@ -72,7 +80,7 @@ def leaders(scores: Integers) -> Integers:
     return first
 
 
-def is_stable(scores: Integers, records: int = 1) -> NDArray[np.bool_]:
+def is_stable(scores: Integers, records: int | Integers = 1) -> NDArray[np.bool_]:
     """Whether a cluster keeps its leader whatever so many of its records become.
 
     A record moves two scores by 1 each, towards each other at worst. Equal scores go to the first
@@ -87,9 +95,8 @@ def is_stable(scores: Integers, records: int = 1) -> NDArray[np.bool_]:
     leader = leaders(scores)[:, np.newaxis]
     others = np.arange(scores.shape[1])
     lead = np.take_along_axis(scores, leader, axis=1) - scores
-    stable: NDArray[np.bool_] = np.all(
-        (lead >= 2 * records + (others < leader)) | (others == leader), axis=1
-    )
+    needed = 2 * np.reshape(records, (-1, 1)) + (others < leader)
+    stable: NDArray[np.bool_] = np.all((lead >= needed) | (others == leader), axis=1)
     return stable
 
 
@@ -97,7 +104,24 @@ def released_as_is(summary: CategorySummary, settings: CategorySettings) -> NDAr
     """Which clusters publish their leader without noise: under iDP those that are stable."""
     if not settings.method.promise.publishes_agreement:
         return np.zeros(len(summary), dtype=np.bool_)
-    return is_stable(summary.scores(settings.kind), settings.persons)
+    members, scores = summary.members, summary.scores(settings.kind)
+    most = settings.persons if members is None else members.largest(members.own, len(summary))
+    return is_stable(scores, most)
+
+
+def values_of_one(
+    summary: CategorySummary, as_is: NDArray[np.bool_], settings: CategorySettings
+) -> Integers:
+    """Return of each cluster by how many values ε is divided there.
+
+    Those of a person as the plan has them; of units, the most that one of the cluster has in all
+    clusters that are not released as they are.
+    """
+    members = summary.members
+    if members is None:
+        return np.full(len(summary), settings.persons)
+    drawn = members.added_up(np.where(as_is[members.cluster], 0, members.own)).astype(np.int64)
+    return members.largest(drawn[members.unit], len(summary))
 
 
 def representatives(
@@ -115,11 +139,28 @@ def representatives(
     keeps the probabilities of every choice within a factor exp(ε). Formed again, each cluster
     still has at most one record exchanged, and `CategorySettings.most_changing` of them really
     differ. Which clusters are released as they are is held, as noise scales are.
+
+    Let a unit have m_w values in clusters that are not released as they are, m_wj of them in one.
+    It changes scores there by m_wj at most, which costs ε·m_wj/m_w at a rate of ε/2 divided by the
+    largest m_w of the cluster's units: ε over all its clusters.
     """
-    scores = summary.scores(settings.kind)
+    scores, values = summary.scores(settings.kind), values_of_one(summary, as_is, settings)
     chosen = leaders(scores)
-    chosen[~as_is] = permute_and_flip(scores[~as_is], settings.rate, source)
+    for most in np.unique(values[~as_is]).tolist():
+        drawn = ~as_is & (values == most)
+        chosen[drawn] = permute_and_flip(scores[drawn], settings.rate_for(most), source)
     return chosen
+
+
+def category_losses(
+    summary: CategorySummary, as_is: NDArray[np.bool_], settings: CategorySettings
+) -> Reals:
+    """Return what one record can lose in each cluster, or each unit in all of them."""
+    values, members = values_of_one(summary, as_is, settings), summary.members
+    spent = np.zeros(len(summary))
+    for most in np.unique(values[~as_is]).tolist():
+        spent[~as_is & (values == most)] = float(2 * settings.rate_for(most))
+    return spent if members is None else members.added_up(spent[members.cluster] * members.own)
 
 
 def respond(codes: Integers, settings: CategorySettings, source: WordSource) -> Integers:

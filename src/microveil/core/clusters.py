@@ -48,11 +48,11 @@ class ClusterSummary:
 
     def mean(self, moved: Integers | int = 0) -> Integers:
         """Return means, rounded to the grid (halves upwards), after the sums have moved."""
-        return _rounded_mean(self.total + moved, self.size, self.smallest)
+        return rounded_mean(self.total + moved, self.size, self.smallest)
 
     def winsorised_mean(self, moved: Integers | int = 0) -> Integers:
         """Return means after the paper's pre-processing, or of what trimming has left."""
-        return _rounded_mean(self.pulled_in() + moved, self.averaged, self.second_smallest)
+        return rounded_mean(self.pulled_in() + moved, self.averaged, self.second_smallest)
 
     def pulled_in(self) -> Integers:
         """Return sums after the paper's pre-processing, min := min′ and max := max′."""
@@ -105,7 +105,8 @@ class TrimmedSummary(ClusterSummary):
         return np.where(self.left_out > 0, self.inner_total, super().pulled_in())
 
 
-def _rounded_mean(total: Integers, size: Integers, least: Integers) -> Integers:
+def rounded_mean(total: Integers, size: Integers, least: Integers) -> Integers:
+    """Divide sums, modulo 2^64, by sizes, halves upwards; `least` is near the means."""
     above_least = total - size * least  # exact modulo 2^64, and small: see ClusterSummary.fits
     rounded: Integers = least + (2 * above_least + size) // (2 * size)
     return rounded

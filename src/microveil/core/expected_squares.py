@@ -6,15 +6,15 @@ from dataclasses import replace
 import numpy as np
 
 from microveil.core.attribute import NumericSettings
-from microveil.core.clusters import ClusterSummary, singletons, summarise
+from microveil.core.clusters import ClusterSummary, singletons
 from microveil.core.isotonic import expected_squares_of_noise
-from microveil.core.mask import calibrate
+from microveil.core.mask import calibrate, summarise_numbers
 from microveil.core.partition import cut
 from microveil.types import Integers, Reals
 
 
 def expected_squares(
-    ranked: Integers, settings: NumericSettings, *, clamped: bool
+    ranked: Integers, settings: NumericSettings, unit: Integers | None = None, *, clamped: bool
 ) -> tuple[float, float]:
     """Return the squares within clusters and the expected squares of noise, in grid steps.
 
@@ -23,7 +23,8 @@ def expected_squares(
     half_width = (settings.upper - settings.lower) / 2 / settings.grid.step
     clustered = settings.method.clustered
     if clustered:
-        summary = summarise(ranked, cut(ranked, settings), settings.trim)
+        sizes = cut(ranked, settings, unit)
+        summary = summarise_numbers(ranked, sizes, settings, unit)
     else:
         summary = singletons(ranked)
     scales = calibrate(summary, settings).astype(np.float64)
@@ -32,17 +33,15 @@ def expected_squares(
     return float(np.sum(_within(ranked, summary, settings))), noise
 
 
-def expected_errors(ranked: Integers, settings: NumericSettings, ks: Sequence[int]) -> Reals:
+def expected_errors(
+    ranked: Integers, settings: NumericSettings, ks: Sequence[int], unit: Integers | None = None
+) -> Reals:
     """Return the expected squared error with clusters of each k, of a range of ranks or of all.
 
     Of fewer values than k one cluster is made.
     """
-    return np.array(
-        [
-            sum(expected_squares(ranked, replace(settings, k=min(k, len(ranked))), clamped=True))
-            for k in ks
-        ]
-    )
+    tried = [replace(settings, k=min(k, len(ranked))) for k in ks]
+    return np.array([sum(expected_squares(ranked, one, unit, clamped=True)) for one in tried])
 
 
 def _within(ranked: Integers, summary: ClusterSummary, settings: NumericSettings) -> Reals:

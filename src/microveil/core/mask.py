@@ -15,6 +15,7 @@ from microveil.core.accounting import Totals, fixed_losses, noise_scales, reclus
 from microveil.core.attribute import AttributeSettings, CategorySettings, NumericSettings
 from microveil.core.categories import (
     CategorySummary,
+    category_losses,
     leaders,
     released_as_is,
     representatives,
@@ -25,6 +26,7 @@ from microveil.core.clusters import ClusterSummary, TrimmedSummary, singletons, 
 from microveil.core.isotonic import isotonic, penalised_isotonic
 from microveil.core.noise import LARGEST_SCALE, add_discrete_laplace
 from microveil.core.random_words import WordSource
+from microveil.core.unit_clusters import UnitSummary, summarise_units
 from microveil.errors import DataError
 from microveil.types import Integers, Reals
 
@@ -41,8 +43,9 @@ Description = dict[str, NDArray[Any]]
 class Losses:
     """What one record can lose in each cluster.
 
-    `fixed`: the record keeps its cluster. `up` and `down`: clusters are formed again, and the
-    record passes this one on its way up or down.
+    `fixed`: the record keeps its cluster; where clusters are of units, what each unit can lose in
+    all of them together. `up` and `down`: clusters are formed again, and the record passes this one
+    on its way up or down.
     """
 
     fixed: Reals
@@ -74,9 +77,10 @@ def total_losses(
 ) -> tuple[float, float | None]:
     """Return the losses of an attribute from the largest fixed and the sums of the others.
 
-    Where the data decided where clusters begin and end, the loss of re-clustering has no bound.
+    Where the data decided where clusters begin and end, or clusters are of units, the loss of
+    re-clustering has no bound.
     """
-    if settings.chosen_from_data:
+    if settings.chosen_from_data or settings.by_unit:
         return fixed, None
     if not settings.method.clustered:
         return fixed, fixed
@@ -87,11 +91,23 @@ def total_losses(
 
 
 def summary_of(
-    ranked: Integers, sizes: Integers, settings: AttributeSettings
+    ranked: Integers, sizes: Integers, settings: AttributeSettings, unit: Integers | None = None
 ) -> ClusterSummary | CategorySummary:
-    """Summarise consecutive clusters of the given sizes in ascending values or codes."""
+    """Summarise consecutive clusters of the given sizes in ascending values or codes.
+
+    `unit` has the unit of each value of an attribute that is masked by unit.
+    """
     if isinstance(settings, CategorySettings):
-        return summarise_categories(ranked, sizes, len(settings.categories))
+        return summarise_categories(ranked, sizes, len(settings.categories), unit)
+    return summarise_numbers(ranked, sizes, settings, unit)
+
+
+def summarise_numbers(
+    ranked: Integers, sizes: Integers, settings: NumericSettings, unit: Integers | None = None
+) -> ClusterSummary:
+    """Summarise consecutive clusters of the given sizes in ascending numbers."""
+    if unit is not None:
+        return summarise_units(ranked, sizes, unit, settings.trim)
     return summarise(ranked, sizes, settings.trim)
 
 
@@ -151,22 +167,26 @@ def calibrate(
 
     Of a part of the clusters, `totals` are those of all of them.
     """
-    if settings.trim and not isinstance(summary, TrimmedSummary):
-        raise TypeError("trimmed clusters need a trimmed summary; make it with summary_of")
+    kind = UnitSummary if settings.by_unit else TrimmedSummary if settings.trim else ClusterSummary
+    if not isinstance(summary, kind):
+        raise TypeError(f"these settings need a {kind.__name__}; make it with summary_of")
     if not summary.fits():
         raise DataError(
             f"values too large for its noise grid when {settings.k} of them are added; declare "
             "lower and upper, a larger resolution, or a smaller k",
             attribute=settings.name,
         )
-    scales = noise_scales(
-        settings.method,
-        summary,
-        settings.domain_steps,
-        settings.epsilon_per_record,
-        settings.guarantee,
-        totals,
-    )
+    if isinstance(summary, UnitSummary):
+        scales = summary.scales(settings.epsilon)
+    else:
+        scales = noise_scales(
+            settings.method,
+            summary,
+            settings.domain_steps,
+            settings.epsilon_per_record,
+            settings.guarantee,
+            totals,
+        )
     if scales.max() > LARGEST_SCALE:
         raise DataError(
             "epsilon is too small for its noise grid; raise epsilon, or declare a narrower domain "
@@ -190,8 +210,9 @@ def publish_centroids(
     ---------
     Centroids move by whole grid steps, and discrete Laplace noise of scale t turns a move by d
     into a loss of d/t. `accounting.noise_scales` keeps the loss of the one cluster that moves
-    (fixed clusters), or the sum over all that do (re-clustered), within ε. What follows
-    (leaving the grid, isotonic regression, clamping, rounding) is post-processing.
+    (fixed clusters), or the sum over all that do (re-clustered), within ε; `UnitSummary.scales` the
+    sum over all clusters that one unit moves. What follows (leaving the grid, isotonic regression,
+    clamping, rounding) is post-processing.
     """
     centroids = settings.method.centroid(summary, 0)
     values = settings.grid.to_values(add_discrete_laplace(centroids, scales, words))
@@ -225,8 +246,13 @@ def _describe_numbers(
     summary: ClusterSummary, settings: NumericSettings, scales: Integers
 ) -> Description:
     grid, method = settings.grid, settings.method
-    reach = method.calibration(summary, settings.domain_steps).largest
-    trimmed = {"left_out": summary.left_out} if isinstance(summary, TrimmedSummary) else {}
+    if isinstance(summary, UnitSummary):
+        reach = summary.members.largest(summary.reach, len(summary))
+    else:
+        reach = method.calibration(summary, settings.domain_steps).largest
+    trimmed = {}
+    if isinstance(summary, TrimmedSummary | UnitSummary):
+        trimmed = {"left_out": summary.left_out}
     return {
         "records": summary.size,
         **trimmed,
@@ -239,6 +265,9 @@ def _describe_numbers(
 
 
 def _numeric_losses(summary: ClusterSummary, settings: NumericSettings, scales: Integers) -> Losses:
+    if isinstance(summary, UnitSummary):
+        fixed = summary.losses(scales)
+        return Losses(fixed, np.zeros(0), np.zeros(0))
     case = settings.method, summary, settings.domain_steps, scales
     return Losses(fixed_losses(*case), *reclustered_losses(*case))
 
@@ -254,7 +283,7 @@ def _mask_categories(
     scores = summary.scores(settings.kind)
     ordered = np.sort(scores, axis=1)
     labels = np.array([str(category) for category in settings.categories], dtype=object)
-    spent = np.where(as_is, 0.0, float(2 * settings.rate))
+    spent = category_losses(summary, as_is, settings)
     return Masked(
         representatives(summary, as_is, settings, words),
         {

@@ -118,6 +118,9 @@ class Method:
         Whether the noise of the re-clustered guarantee also covers fixed clusters.
     covers_shared_clusters
         Whether it covers several records of a person that share a cluster.
+    clusters_units
+        Whether its clusters are of units where a plan has them, and its noise covers all records of
+        one, so that ε need not be divided by how many there can be.
     post_if_chosen
         The post-processing that ``"auto"`` takes where the data decide on clusters.
     """
@@ -135,6 +138,7 @@ class Method:
     without_noise: frozenset[GuaranteeName]
     reclustered_covers_fixed: bool
     covers_shared_clusters: bool
+    clusters_units: bool
     post_if_chosen: Post
 
     @property
@@ -165,6 +169,7 @@ METHODS: dict[MethodName, Method] = {
             without_noise=frozenset({"fixed-clusters", "re-clustered"}),
             reclustered_covers_fixed=True,
             covers_shared_clusters=False,
+            clusters_units=True,
             post_if_chosen="penalised-isotonic",
         ),
         Method(
@@ -181,6 +186,7 @@ METHODS: dict[MethodName, Method] = {
             without_noise=frozenset({"re-clustered"}),
             reclustered_covers_fixed=False,  # it follows the gaps, not the way across the domain
             covers_shared_clusters=True,
+            clusters_units=False,
             post_if_chosen="none",
         ),
         Method(
@@ -197,6 +203,7 @@ METHODS: dict[MethodName, Method] = {
             without_noise=frozenset(),
             reclustered_covers_fixed=True,
             covers_shared_clusters=True,
+            clusters_units=False,
             post_if_chosen="none",
         ),
         Method(
@@ -213,6 +220,7 @@ METHODS: dict[MethodName, Method] = {
             without_noise=frozenset(),
             reclustered_covers_fixed=True,
             covers_shared_clusters=True,
+            clusters_units=False,
             post_if_chosen="none",
         ),
     )

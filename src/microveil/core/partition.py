@@ -4,6 +4,7 @@ import numpy as np
 
 from microveil.core.attribute import AttributeSettings, NumericSettings
 from microveil.core.clusters import cluster_sizes
+from microveil.core.unit_clusters import FEWEST_UNITS
 from microveil.types import Integers
 
 INNER_NOISE = 0.3
@@ -14,8 +15,11 @@ the last from above, so theirs counts in full.
 """
 
 
-def cut(ranked: Integers, settings: AttributeSettings) -> Integers:
+def cut(ranked: Integers, settings: AttributeSettings, unit: Integers | None = None) -> Integers:
     """Cut ascending values into consecutive clusters; return their sizes.
+
+    Clusters of an attribute that is masked by unit, where `unit` has that of each value, have k
+    different units, however many records: k, `cap` and the share that is trimmed then count units.
 
     ``"fixed"``: clusters of k, the remainder in the last. ``"noise-optimal"``: of all partitions
     into clusters of k to `cap` records, one of least expected squared error: squares about the
@@ -29,6 +33,8 @@ def cut(ranked: Integers, settings: AttributeSettings) -> Integers:
     Level 1 holds clusters as they are, however they were chosen, so it costs nothing there. Run on
     a neighbour, the choice may fall out differently, and level 2 has no bound.
     """
+    if unit is not None:
+        return _cut_units(ranked, settings, unit)
     if settings.partition == "fixed" or not isinstance(settings, NumericSettings):
         return cluster_sizes(len(ranked), settings.k)
     from microveil.core.kernels.cuts import cheapest_cuts
@@ -45,5 +51,24 @@ def cut(ranked: Integers, settings: AttributeSettings) -> Integers:
         np.array(domain, dtype=np.float64),
         settings.epsilon_per_record if with_noise else np.inf,
         half_width,
+        1.0 if settings.post == "none" else INNER_NOISE,
+    )
+
+
+def _cut_units(ranked: Integers, settings: AttributeSettings, unit: Integers) -> Integers:
+    from microveil.core.kernels.unit_passes import cheapest_unit_cuts, cut_by_units
+
+    least = max(settings.k, FEWEST_UNITS)
+    if settings.partition == "fixed" or not isinstance(settings, NumericSettings):
+        return cut_by_units(unit, least)
+    with_noise = settings.partition == "noise-optimal"
+    return cheapest_unit_cuts(
+        ranked,
+        unit,
+        least,
+        settings.cap if with_noise else 2 * least - 1,
+        settings.trim,
+        settings.epsilon if with_noise else np.inf,
+        (settings.upper - settings.lower) / 2 / settings.grid.step,
         1.0 if settings.post == "none" else INNER_NOISE,
     )

@@ -153,10 +153,10 @@ class OpenTable(Protocol):
     def unit_facts(self, same: Sequence[str]) -> UnitFacts:
         """Look at units; attributes that are the `same` should have one value in each."""
 
-    def stratum_sizes(self, attribute: str | None = None) -> Integers:
-        """Count the values of an attribute in each stratum; without one, what is pooled there.
+    def stratum_sizes(self, attribute: str | None = None, *, units: bool = False) -> Integers:
+        """Count the values of an attribute in each stratum, or the `units` that have one.
 
-        That is units, or records where there are none.
+        Without an attribute, what is pooled there: units, or records where there are none.
         """
 
     def observed_grid(self, attribute: str) -> Grid:

@@ -31,7 +31,7 @@ from microveil.core.pooling import (
     exchange,
     holds_the_same,
 )
-from microveil.core.random_words import WordSource, open_words
+from microveil.core.random_words import SeededWords, WordSource, open_words
 from microveil.engines.base import (
     CategoryFacts,
     Column,
@@ -66,7 +66,7 @@ from microveil.engines.refusals import (
     no_pseudonym,
     pooled_wrongly,
 )
-from microveil.engines.strata import MaskedStrata, Order, mask_strata
+from microveil.engines.strata import MaskedStrata, Order, mask_strata, shuffle_equal
 from microveil.errors import DataError
 from microveil.plan.roles import Derived
 from microveil.types import Booleans, Integers, Reals, UserTable
@@ -143,15 +143,23 @@ class LocalTable:
         column = polars_of(self.source.column(attribute))
         return int(np.count_nonzero(self.layout.differs(column)))
 
-    def stratum_sizes(self, attribute: str | None = None) -> Integers:
-        """Count the values of an attribute in each stratum; without one, what is pooled there."""
+    def stratum_sizes(self, attribute: str | None = None, *, units: bool = False) -> Integers:
+        """Count the values of an attribute in each stratum, or the `units` that have one.
+
+        Without an attribute, what is pooled there: units, or records where there are none.
+        """
         layout = self.layout
         if attribute is None:
             rows = np.arange(self.records) if layout.unit is None else layout.first
             stratum = layout.stratum
             return np.bincount(np.zeros_like(rows) if stratum is None else stratum[rows])
         present, strata = self.present(attribute), layout.strata_of(attribute)
-        return np.bincount(strata[present]) if strata is not None else np.array([present.sum()])
+        found = np.zeros(len(present), np.int64) if strata is None else strata
+        found = found[present]
+        if units and layout.unit is not None:
+            pairs = np.column_stack([found, layout.unit[present]])
+            found = np.unique(pairs, axis=0)[:, 0]
+        return np.bincount(found)
 
     def counted(self, attribute: str) -> int:
         """Count the records, or the units if the attribute has one value for each of them."""
@@ -205,20 +213,38 @@ class LocalTable:
 
     def expected_errors(self, attribute: NumericSettings, ks: Sequence[int]) -> Reals:
         """Return the expected squared error of an attribute with clusters of each k."""
-        parts = self.ranked(attribute)
-        errors: Reals = np.sum([expected_errors(part, attribute, ks) for part in parts], axis=0)
+        parts = [expected_errors(p, attribute, ks, unit) for p, unit in self.ranked(attribute)]
+        errors: Reals = np.sum(parts, axis=0)
         return errors
 
     def expected_squares(self, attribute: NumericSettings, *, clamped: bool) -> tuple[float, float]:
         """Return the squares within clusters and the expected squares of noise, in grid steps."""
-        parts = [expected_squares(p, attribute, clamped=clamped) for p in self.ranked(attribute)]
+        parts = [
+            expected_squares(part, attribute, unit, clamped=clamped)
+            for part, unit in self.ranked(attribute)
+        ]
         within, noise = zip(*parts, strict=True)
         return sum(within), sum(noise)
 
-    def ranked(self, attribute: NumericSettings) -> list[Integers]:
-        """Return the values of an attribute in grid steps, ascending, stratum by stratum."""
-        ranked = self.rank(attribute)[1]
-        return [ranked[part] for part in self.parts_of(attribute)]
+    def ranked(self, attribute: NumericSettings) -> list[tuple[Integers, Integers | None]]:
+        """Return the values of an attribute in grid steps, ascending, stratum by stratum.
+
+        Where it is masked by unit, with the unit of each; equal values are in some random order,
+        the same every time.
+        """
+        (order, ranked), unit = self.rank(attribute), self.units_of(attribute)
+        parts = self.parts_of(attribute)
+        if unit is None:
+            return [(ranked[part], None) for part in parts]
+        for part in parts:
+            shuffle_equal(order[part], ranked[part], SeededWords(0))
+        return [(ranked[part], unit[order[part]]) for part in parts]
+
+    def units_of(self, attribute: AttributeSettings) -> Integers | None:
+        """Return the unit of each value of an attribute that is masked by unit; else None."""
+        if not attribute.by_unit or self.layout.unit is None:
+            return None
+        return self.layout.unit[self.present(attribute.name)]
 
     def rank(self, attribute: AttributeSettings) -> tuple[Order, Integers]:
         """Return the order of ascending steps, which the caller may change, and these steps.
@@ -347,7 +373,12 @@ class LocalEngine:
         if attribute.method.clustered:
             ties = open_words(seed, f"ties {attribute.name}")
             values, masked = mask_strata(
-                self._table.rank(attribute), self._table.parts_of(attribute), attribute, words, ties
+                self._table.rank(attribute),
+                self._table.parts_of(attribute),
+                self._table.units_of(attribute),
+                attribute,
+                words,
+                ties,
             )
         else:
             alone = mask_singly(self._table.steps(attribute), attribute, words)

@@ -49,28 +49,36 @@ class MaskedStrata:
 def mask_strata(
     ranking: tuple[Order, Integers],
     parts: Sequence[slice],
+    unit: Integers | None,
     attribute: AttributeSettings,
     words: WordSource,
     ties: WordSource,
 ) -> tuple[NDArray[Any], MaskedStrata]:
     """Mask the values of an attribute; return one for each of them.
 
-    `ranking` is the order of its values within strata, and the values in that order.
+    `ranking` is the order of its values within strata, and the values in that order; `unit` has
+    the unit of each value, before they were ranked, of an attribute that is masked by unit.
 
     Guarantee
     ---------
     Every stratum is masked as a table of its own, with as many records as it has. One record that
     changes and keeps its stratum touches what is published of that one only, so the guarantee of
-    `mask_clusters` is that of all of them: nothing is added up over strata.
+    `mask_clusters` is that of all of them: nothing is added up over strata. Units that are masked
+    by unit are in one stratum each.
     """
     order, ranked = ranking
     del ranking  # so that nobody holds what is not needed any more
     strata, published = [], []
     for part in parts:
-        own = replace(attribute, records=part.stop - part.start)
-        sizes = cut(ranked[part], own)
-        _shuffle_ties(order[part], ranked[part], sizes, ties)
-        masked = mask_clusters(summary_of(ranked[part], sizes, own), own, words)
+        own, whose = replace(attribute, records=part.stop - part.start), None
+        if unit is None:
+            sizes = cut(ranked[part], own)
+            _shuffle_ties(order[part], ranked[part], sizes, ties)
+        else:  # whose values come first decides where clusters of units end
+            shuffle_equal(order[part], ranked[part], ties)
+            whose = unit[order[part]]
+            sizes = cut(ranked[part], own, whose)
+        masked = mask_clusters(summary_of(ranked[part], sizes, own, whose), own, words)
         strata.append(MaskedStrata.of(masked, own))
         published.append((masked.values, sizes))
         del masked
@@ -80,6 +88,11 @@ def mask_strata(
     for part, (masks, sizes) in zip(parts, published, strict=True):
         _spread(masks, sizes, order[part], values)
     return values, MaskedStrata.together(strata)
+
+
+def shuffle_equal(order: Order, ranked: Integers, source: WordSource) -> None:
+    """Put all values that are equal in random order."""
+    _shuffle_ties(order, ranked, np.ones(len(order), dtype=np.int64), source)
 
 
 def _shuffle_ties(order: Order, ranked: Integers, sizes: Integers, source: WordSource) -> None:

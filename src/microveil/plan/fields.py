@@ -107,9 +107,17 @@ class PlanFields(PlanPart, PlanSettings):
         """Names of the attributes that have one value for each unit."""
         return tuple(name for name, a in self.confidential.items() if a.per_unit)
 
+    def is_by_unit(self, attribute: str) -> bool:
+        """Whether an attribute has a value in every record, and its clusters are of units."""
+        if self.unit is None or self.confidential[attribute].per_unit:
+            return False
+        return METHODS[self.method_of(attribute)].clusters_units
+
     def persons_of(self, attribute: str) -> int:
-        """Return the most values of an attribute that one person, or one unit, has."""
-        return 1 if self.confidential[attribute].per_unit else self.records_per_person
+        """Return the most values of one person, or one unit, that ε is divided by."""
+        if self.confidential[attribute].per_unit or self.is_by_unit(attribute):
+            return 1
+        return self.records_per_person
 
     def names(self, role: str) -> tuple[str, ...]:
         """Names of the attributes of one role, in plan order."""

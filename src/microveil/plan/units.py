@@ -82,14 +82,11 @@ def _check_attribute(plan: PlanFields, name: str) -> None:
             attribute=name,
             setting="per_unit",
         )
-    if plan.unit is None or plan.persons_of(name) == 1 or plan.confidential[name].is_category:
-        return
-    if not method.covers_shared_clusters:
-        others = methods_that(lambda other: other.covers_shared_clusters)
+    if plan.is_by_unit(name) and plan.guarantee != "fixed-clusters":
         raise PlanError(
-            f"epsilon must cover all records of a unit, but {method.name} covers one per cluster, "
-            f"got records_per_person = {plan.records_per_person}; use {others}, or set "
-            "per_unit = true if all records of a unit have the same value",
+            f'with guarantee = "{plan.guarantee}", {method.name} covers one record of a unit; use '
+            f"{methods_that(lambda other: other.promise.covers_persons_reclustered)}, guarantee = "
+            '"fixed-clusters", or per_unit = true if all records of a unit have the same value',
             attribute=name,
-            setting="method",
+            setting="guarantee",
         )

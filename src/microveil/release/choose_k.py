@@ -33,14 +33,15 @@ def resolve_and_choose(plan: Plan, table: OpenTable) -> ResolvedPlan:
 
 def _best_k(plan: Plan, table: OpenTable, settings: NumericSettings) -> int:
     """Return the k of least expected error, over values in steps of about a twentieth."""
-    fewest = _fewest(table, settings.name) if plan.within else settings.records
+    counts = plan.within or settings.by_unit
+    fewest = _fewest(table, settings) if counts else settings.records
     most = min(_LARGEST_K, max(settings.method.least_k, fewest // 2))
     steps = np.geomspace(settings.method.least_k, most, 120)
     candidates = np.unique(np.rint(steps).astype(int)).tolist()
     return int(candidates[int(np.argmin(table.expected_errors(settings, candidates)))])
 
 
-def _fewest(table: OpenTable, attribute: str) -> int:
-    """Count the values in the smallest stratum that has some."""
-    sizes = table.stratum_sizes(attribute)
+def _fewest(table: OpenTable, settings: NumericSettings) -> int:
+    """Count the values, or the units that have one, in the smallest stratum that has some."""
+    sizes = table.stratum_sizes(settings.name, units=settings.by_unit)
     return int(sizes[sizes > 0].min())

@@ -20,6 +20,7 @@ ConditionKind = Literal[
     "observed-range-only", "observed-categories-only", "noise-grid-unchanged",
     # why there is no bound
     "re-clustering-only", "one-record-per-cluster", "no-differential-privacy", "clusters-from-data",
+    "clusters-of-units",
     # what the released table shows, and what its theorem assumes
     "no-clusters", "shared-values-visible", "category-visible", "rows-in-random-order",
     "kept-can-identify", "shifted-can-identify", "masked-can-identify", "persons-linked",
@@ -82,7 +83,7 @@ def level_1_bound(settings: AttributeSettings) -> float | None:
 
 def level_2_bound(settings: AttributeSettings) -> float | None:
     """Bound an attribute's re-clustered loss, without looking at the data."""
-    if claim_is_void(settings) or settings.chosen_from_data:
+    if claim_is_void(settings) or settings.chosen_from_data or settings.by_unit:
         return None
     if settings.guarantee == "re-clustered":
         return settings.epsilon
@@ -161,6 +162,7 @@ def _when_re_clustered(resolved: ResolvedPlan) -> tuple[Condition, ...]:
         *pooled,
         *_common(resolved),
         *_where(resolved, "clusters-from-data", lambda m: m.chosen_from_data),
+        *_where(resolved, "clusters-of-units", lambda m: m.by_unit and not m.chosen_from_data),
         *_where(resolved, "one-record-per-cluster", lambda m: not covered and shares_clusters(m)),
         *_where(resolved, "no-differential-privacy", claim_is_void),
     )

@@ -34,7 +34,8 @@ _TEXTS: dict[NoteKind, str] = {
     "was read from the data, {effect}; declare kind or decimals from what you know without the "
     "data",
     "shared-clusters": "{method} covers one record per cluster, so a person with {records} records "
-    "is covered only if no two of them share a cluster; if you cannot rule that out, use {others}",
+    "is covered only if no two of them share a cluster; name the column that says whose records "
+    "they are as unit, or use {others}",
     "exact-categories": "iDP publishes the category of every cluster whose records clearly "
     "agree, so most records keep their true category; to hide it, use {others}; to hide whose it "
     "is, set anonymity = 10",

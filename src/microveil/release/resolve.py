@@ -31,7 +31,7 @@ from microveil.release.resolve_numbers import (
 )
 from microveil.release.resolve_rules import resolve_rules, typed
 from microveil.release.resolve_weight import check_sampling_weight
-from microveil.release.unit_checks import check_anonymity, check_strata, check_table_units
+from microveil.release.unit_checks import check_anonymity, check_clusters, check_table_units
 
 _MOST_NAMES = 30
 
@@ -96,7 +96,7 @@ def resolve(plan: Plan, table: OpenTable) -> ResolvedPlan:
     for name in names:
         with problems:
             settings = _resolve_attribute(plan, name, shares[name], table, facts.get(name))
-            check_strata(plan, settings, table)
+            check_clusters(plan, settings, table)
             attributes.append(settings)
     with problems:
         check_anonymity(plan, table)
@@ -263,6 +263,7 @@ def _resolve_attribute(
         "epsilon_per_record": share / plan.persons_of(name),
         "persons": plan.persons_of(name),
         "per_unit": plan.confidential[name].per_unit,
+        "by_unit": plan.is_by_unit(name),
     }
     if facts is None:
         return resolve_categories(plan, name, common, table)

@@ -1,6 +1,7 @@
 """Units and strata of a plan against those of the table."""
 
 from microveil.core.attribute import AttributeSettings
+from microveil.core.unit_clusters import FEWEST_UNITS
 from microveil.engines.base import OpenTable
 from microveil.errors import DataError, Problems
 from microveil.plan.plan import Plan
@@ -9,7 +10,8 @@ from microveil.types import Integers
 
 def check_table_units(plan: Plan, table: OpenTable) -> None:
     """Refuse units that are not as the plan says."""
-    same = (*plan.per_unit, *(plan.within if plan.per_unit or plan.pooled_groups else ()))
+    by_unit = plan.per_unit or plan.pooled_groups or any(map(plan.is_by_unit, plan.confidential))
+    same = (*plan.per_unit, *(plan.within if by_unit else ()))
     facts = table.unit_facts([name for name in same if name in table.columns])
     problems = Problems()
     if facts.missing:
@@ -28,7 +30,8 @@ def check_table_units(plan: Plan, table: OpenTable) -> None:
 
 def _check_largest(plan: Plan, most: int) -> None:
     """Refuse units of more records than the budget is divided by."""
-    if len(plan.per_unit) < len(plan.confidential) and most > plan.records_per_person:
+    divided = any(not (a.per_unit or plan.is_by_unit(n)) for n, a in plan.confidential.items())
+    if divided and most > plan.records_per_person:
         raise DataError(
             f"epsilon protects a whole unit, and units have up to {most:,} records, got "
             f"records_per_person = {plan.records_per_person:,}; set it to {most:,} or more, the "
@@ -42,8 +45,8 @@ def _check_same(plan: Plan, name: str, units: int) -> None:
         return
     if name in plan.within:
         raise DataError(
-            f"{units:,} units have records in several strata, but attributes that are masked once "
-            "per unit, or pooled by unit, need every unit in one stratum; remove it from within, "
+            f"{units:,} units have records in several strata, but attributes that are masked or "
+            "pooled by unit need every unit in one stratum; remove it from within, "
             "or correct the data",
             attribute=name,
             setting="within",
@@ -56,19 +59,30 @@ def _check_same(plan: Plan, name: str, units: int) -> None:
     )
 
 
-def check_strata(plan: Plan, settings: AttributeSettings, table: OpenTable) -> None:
-    """Refuse strata in which an attribute has some values, but too few for a cluster."""
-    if not plan.within or not settings.method.clustered:
+def check_clusters(plan: Plan, settings: AttributeSettings, table: OpenTable) -> None:
+    """Refuse a table, or strata, in which an attribute has some values, but too few for a cluster.
+
+    A table without units or strata was looked at when its missing values were.
+    """
+    if not (plan.within or settings.by_unit) or not settings.method.clustered:
         return
-    sizes = table.stratum_sizes(settings.name)
-    few = _too_few(sizes[sizes > 0], settings.k)
-    if few:
+    sizes = table.stratum_sizes(settings.name, units=settings.by_unit)
+    least = max(settings.k, FEWEST_UNITS) if settings.by_unit else settings.k
+    counted = _counted(per_unit=settings.per_unit or settings.by_unit)
+    few = _too_few(sizes[sizes > 0], least)
+    if few and plan.within:
         raise DataError(
-            f"{few} with fewer than k = {settings.k:,} {_counted(per_unit=settings.per_unit)} with "
-            f"a value; every stratum needs {settings.k:,} or more: merge strata, or choose "
-            "a smaller k",
+            f"{few} with fewer than k = {least:,} {counted} with a value; every stratum needs "
+            f"{least:,} or more: merge strata, or choose a smaller k",
             attribute=settings.name,
             setting="within",
+        )
+    if few:
+        raise DataError(
+            f"k must be at most the number of {counted} with a value, found {sizes.sum():,} "
+            f"{counted} for k = {least:,}; choose a smaller k",
+            attribute=settings.name,
+            setting="k",
         )
 
 

@@ -260,11 +260,11 @@ def cheapest_cuts(
                 _keep_better(size, before, out, best[a:], chosen[a:])
         if np.any(best < least[end:beyond]):
             _choose(near[: cap + 1], k, best, chosen, end, least, sizes)
-    return _last_to_first(sizes)
+    return last_to_first(sizes)
 
 
 @_compiled
-def _last_to_first(sizes: Integers) -> Integers:
+def last_to_first(sizes: Integers) -> Integers:
     """Follow the chosen sizes from the last cluster to the first; return them in order."""
     found = np.empty(len(sizes), np.int64)
     count, end = 0, len(sizes) - 1

@@ -187,7 +187,12 @@ class StagedTable:
         """Return what there is to know where there are no units."""
         return UnitFacts()
 
-    def stratum_sizes(self, attribute: str | None = None) -> Integers:  # noqa: ARG002 - no strata
+    def stratum_sizes(
+        self,
+        attribute: str | None = None,  # noqa: ARG002 - no strata
+        *,
+        units: bool = False,  # noqa: ARG002 - nor units
+    ) -> Integers:
         """Count the records."""
         return np.array([self.records])
 

@@ -9,7 +9,7 @@ import narwhals as nw
 
 from microveil.core.choices import DEFAULT_METHOD, MethodName, Pooling
 from microveil.core.methods import GUARANTEES, METHODS
-from microveil.errors import DataError, PlanError
+from microveil.errors import DataError
 from microveil.judge.explore.exploration import Limits, Point
 from microveil.plan.plan import Plan
 from microveil.plan.propose.columns import Described, as_polars
@@ -40,27 +40,10 @@ def starting_plan(
             "explore weighs squared errors, which categories have none of, and the plan masks "
             "nothing else; evaluate a release instead"
         )
-    _check_units(plan)
     everything = {**plan.attributes, **{n: _varied(a) for n, a in plan.confidential.items()}}
     return plan.replace(
         attributes=everything, method=DEFAULT_METHOD, k=10, partition="fixed", post="auto",
     )  # fmt: skip
-
-
-def _check_units(plan: Plan) -> None:
-    """Refuse units of several records: the default method, which is compared, does not cover them.
-
-    Attributes that have one value for each unit are covered.
-    """
-    for name, attribute in plan.confidential.items():
-        if plan.unit is not None and not attribute.is_category and plan.persons_of(name) > 1:
-            raise PlanError(
-                f"explore compares {DEFAULT_METHOD} with other methods, and it does not cover "
-                f"units of {plan.records_per_person} records; evaluate releases of this plan "
-                "instead, or explore it without unit",
-                attribute=name,
-                setting="unit",
-            )
 
 
 def _varied(attribute: Confidential) -> Confidential:
@@ -84,9 +67,17 @@ def _proposed(
 
 
 def candidates(base: Plan, table: nw.DataFrame[Any], epsilons: Sequence[float]) -> list[Plan]:
-    """List the plans to compare, without pooling."""
+    """List the plans to compare, without pooling.
+
+    Where units have several values of an attribute, only methods whose clusters are of units.
+    """
     with_domains = all(a.has_domain for a in base.confidential.values() if a.method is None)
-    methods = [m.name for m in METHODS.values() if with_domains or not m.needs_domain]
+    several = base.unit is not None and len(base.per_unit) < len(base.confidential)
+    methods = [
+        method.name
+        for method in METHODS.values()
+        if (with_domains or not method.needs_domain) and (method.clusters_units or not several)
+    ]
     ks = _sizes(base, table)
     return [p for e in epsilons for m in methods for p in _of_method(base, m, e, ks)]
 

@@ -43,6 +43,8 @@ _NO_BOUND: dict[ConditionKind, str] = {
     "differential privacy is claimed",
     "clusters-from-data": "the data decided where clusters begin and end, and another table may be "
     "divided quite differently",
+    "clusters-of-units": "clusters end where enough different units are together, and may be "
+    "divided quite differently when a unit changes",
 }
 _EXCEPTIONS: dict[ConditionKind, str] = {
     "noise-scales-fixed": "this is individual differential privacy with fixed noise scales: it "
