@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.tree import DecisionTreeClassifier
 
+from bench.units import errors, plan_for, visits
 from microveil import (
     Confidential,
     DataError,
@@ -422,3 +423,19 @@ def test_a_model_is_trained_on_values_of_units() -> None:
 def test_a_rule_that_ties_values_of_units_to_those_of_records_is_refused() -> None:
     with pytest.raises(PlanError, match="compares attributes with per_unit"):
         PLAN.replace(rules=["age <= income"])
+
+
+def test_patients_with_several_visits_keep_their_use() -> None:
+    """At ε = 1 errors stay small, and deaths that group privacy drowned in noise stay as rare."""
+    table = visits()
+    plan = plan_for("patient", {"born"}, table)
+    with noted():
+        release = protect(table, plan, seed=1)
+        found = errors(table, plan, seed=1)
+    assert max(found.values()) <= 0.06
+    deaths = release.data["died"].mean()
+    assert table["died"].mean() == pytest.approx(0.014, abs=0.002)
+    assert deaths == pytest.approx(table["died"].mean(), abs=0.002)
+    assert release.certificate.levels[0].epsilon == 1
+    assert release.certificate.levels[1].epsilon is None
+    assert release.detail.losses["fixed_clusters"].max() <= release.detail.losses["epsilon"].max()  # type: ignore[operator]

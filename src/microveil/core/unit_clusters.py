@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from microveil.core.clusters import ClusterSummary, rounded_mean, summarise
 from microveil.types import Integers, Reals
 
-Value = TypeVar("Value", np.int64, np.float64)
+Amount = TypeVar("Amount", np.int64, np.float64)
 
 FEWEST_UNITS = 3
 """Units in a cluster: 2t + 1 for t = 1 unit whose values are clamped at each end."""
@@ -30,7 +30,7 @@ class Members:
     unit: Integers
     own: Integers
 
-    def largest(self, values: NDArray[Value], clusters: int) -> NDArray[Value]:
+    def largest(self, values: NDArray[Amount], clusters: int) -> NDArray[Amount]:
         """Return the largest value of any unit of each cluster; none is below 0."""
         found = np.zeros(clusters, dtype=values.dtype)
         np.maximum.at(found, self.cluster, values)

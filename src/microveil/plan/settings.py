@@ -311,9 +311,10 @@ class PlanSettings:
         help="Column that says which records belong to one unit, such as a household or a patient",
         more="It must be an identifier or a pseudonym, and all records of a person must be in one "
         "unit. Epsilon is then the budget of a unit, and so covers its persons. An attribute with "
-        "``per_unit = true`` is masked once for each unit and is equal in all its records; the "
-        "budget of any other attribute is divided by `records_per_person`. Values are pooled by "
-        "unit.",
+        "``per_unit = true`` is masked once for each unit and is equal in all its records. With "
+        "iDP-CBLS any other attribute has clusters of k different units, and noise covers all "
+        "records of one; with other methods its budget is divided by `records_per_person`. Values "
+        "are pooled by unit.",
         flag=True,
         label="Unit, the column that says which records belong together: ε is then that of a unit",
         columns=True,
