@@ -1,0 +1,203 @@
+"""Compiled loops that put the categories of a joint cluster into its rows, and fit how they go.
+
+Rows stand in the order of their joint clusters; `ends` says where each cluster ends.
+"""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from microveil.core.kernels.compiled import compiled
+from microveil.core.kernels.draws import OUT_OF_WORDS, below
+from microveil.core.random_words import Words
+from microveil.types import Booleans, Integers, Reals
+
+_PLACE = np.uint64(2**21 - 1)
+_CHANCE = np.uint64(2**22 - 1)
+
+
+@compiled()
+def _field(weights, state, row, columns, scores):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
+    """How well a category goes with what stands in a row before it."""
+    total = 0.0
+    for q in range(scores.shape[1]):
+        total += weights[state, q] * scores[row, q]
+    for p in range(columns.shape[1]):
+        if columns[row, p] >= 0:
+            total += weights[state, columns[row, p]]
+    return total
+
+
+@compiled()
+def _shuffle_rows(rows, count, states, words, at):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
+    """Shuffle the categories of some rows."""
+    for i in range(count - 1):
+        draw, at = below(count - i, words, at)
+        if draw == OUT_OF_WORDS:
+            return OUT_OF_WORDS
+        a, b = rows[i], rows[i + draw]
+        states[a], states[b] = states[b], states[a]
+    return at
+
+
+@compiled()
+def _swap(states, rows, fields, local, sweeps, words, at):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
+    """Swap the categories of two rows at a time, by Metropolis's rule."""
+    count = np.uint64(len(rows))
+    proposals = sweeps * len(rows)
+    if at + proposals > len(words):
+        return OUT_OF_WORDS
+    for word in words[at : at + proposals]:
+        i = np.int64(((word & _PLACE) * count) >> np.uint64(21))
+        j = np.int64((((word >> np.uint64(21)) & _PLACE) * count) >> np.uint64(21))
+        a, b = local[states[rows[i]]], local[states[rows[j]]]
+        if a == b:
+            continue
+        gain = fields[i, b] + fields[j, a] - fields[i, a] - fields[j, b]
+        chance = np.float64(word >> np.uint64(42)) / (np.float64(_CHANCE) + 1.0)
+        if gain >= 0.0 or chance < np.exp(gain):
+            states[rows[i]], states[rows[j]] = states[rows[j]], states[rows[i]]
+    return at + proposals
+
+
+@compiled()
+def _mix_few(states, rows, counts, axis, block, words, at):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
+    """Shuffle categories that fewer than a block have, within blocks of those that are alike."""
+    few, keys, others = np.empty(len(rows), np.int64), np.empty(len(rows)), 0
+    rest, found = np.empty(len(states), np.int64), 0
+    for row in rows:
+        if counts[states[row]] < block:
+            few[found], keys[found] = row, axis[states[row]]
+            found += 1
+    if not found:
+        return at
+    few[:found] = few[:found][np.argsort(keys[:found], kind="mergesort")]
+    if found < block:
+        taken = np.zeros(len(states), np.bool_)
+        taken[few[:found]] = True
+        for row in range(len(states)):
+            if not taken[row]:
+                rest[others] = row
+                others += 1
+        both = np.empty(block, np.int64)
+        both[:found] = few[:found]
+        for i in range(block - found):
+            draw, at = below(others - i, words, at)
+            if draw == OUT_OF_WORDS:
+                return OUT_OF_WORDS
+            both[found + i] = rest[i + draw]
+            rest[i + draw] = rest[i]
+        return _shuffle_rows(both, block, states, words, at)
+    start = 0
+    while start < found and at != OUT_OF_WORDS:
+        end = found if found - start < 2 * block else start + block
+        at = _shuffle_rows(few[start:end], end - start, states, words, at)
+        start = end
+    return at
+
+
+@compiled()
+def arrange(
+    states: NDArray[Any],
+    ends: Integers,
+    related: Booleans,
+    weights: Reals,
+    columns: NDArray[Any],
+    scores: NDArray[Any],
+    axis: Reals,
+    sweeps: int,
+    block: int,
+    words: Words,
+    first: int,
+) -> tuple[int, int]:
+    """Put the categories of each cluster into its rows anew, from a cluster on.
+
+    They are sorted, so that what follows does not know who had which, and shuffled; then those that
+    are `related` to what stands in `columns` and `scores` are swapped, `sweeps` times as often as
+    there are, and those of them that fewer than `block` have are shuffled in blocks of their like.
+    Returns the next cluster and the words used.
+    """
+    used, kinds = 0, len(related)
+    local, counts = np.full(kinds, -1), np.zeros(kinds, np.int64)
+    for cluster in range(first, len(ends)):
+        start = ends[cluster - 1] if cluster else 0
+        here = np.sort(states[start : ends[cluster]]).astype(np.int64)
+        if here[0] == here[-1]:
+            continue
+        everyone = np.arange(len(here))
+        at = _shuffle_rows(everyone, len(here), here, words, used)
+        if at != OUT_OF_WORDS and weights.shape[1]:
+            rows = np.array([i for i in everyone if related[here[i]]], dtype=np.int64)
+            found = np.unique(here[rows])
+            for i, state in enumerate(found):
+                local[state] = i
+                counts[state] = 0
+            for row in rows:
+                counts[here[row]] += 1
+            if len(found) > 1:
+                fields = np.empty((len(rows), len(found)))
+                for i in range(len(rows)):
+                    for j in range(len(found)):
+                        fields[i, j] = _field(weights, found[j], start + rows[i], columns, scores)
+                at = _swap(here, rows, fields, local, sweeps, words, at)
+                if at != OUT_OF_WORDS and block > 1:
+                    at = _mix_few(here, rows, counts, axis, block, words, at)
+        if at == OUT_OF_WORDS:
+            return cluster, used
+        states[start : ends[cluster]] = here
+        used = at
+    return len(ends), used
+
+
+@compiled()
+def likelihood(
+    weights: Reals,
+    left: Integers,
+    right: Integers,
+    states: NDArray[Any],
+    columns: NDArray[Any],
+    scores: NDArray[Any],
+    slope: Reals,
+    curvature: Reals,
+) -> float:
+    """How likely pairs of rows are against the same pairs with their categories swapped.
+
+    Returns the negative logarithm, summed over pairs; adds its slope, and a bound of its curvature
+    if that is not empty.
+    """
+    total = 0.0
+    for pair in range(len(left)):
+        i, j = left[pair], right[pair]
+        a, b = states[i], states[j]
+        gain = size = 0.0
+        for q in range(scores.shape[1]):
+            apart = scores[i, q] - scores[j, q]
+            gain += (weights[a, q] - weights[b, q]) * apart
+            size += 2.0 * abs(apart)
+        for p in range(columns.shape[1]):
+            u, v = columns[i, p], columns[j, p]
+            if u != v and u >= 0 and v >= 0:
+                gain += weights[a, u] - weights[a, v] - weights[b, u] + weights[b, v]
+                size += 4.0
+        total += np.log1p(np.exp(-abs(gain))) + max(0.0, -gain)
+        push = -1.0 / (1.0 + np.exp(min(gain, 700.0)))
+        for q in range(scores.shape[1]):
+            apart = scores[i, q] - scores[j, q]
+            slope[a, q] += push * apart
+            slope[b, q] -= push * apart
+            if len(curvature):
+                curvature[a, q] += 0.25 * size * abs(apart)
+                curvature[b, q] += 0.25 * size * abs(apart)
+        for p in range(columns.shape[1]):
+            u, v = columns[i, p], columns[j, p]
+            if u != v and u >= 0 and v >= 0:
+                slope[a, u] += push
+                slope[a, v] -= push
+                slope[b, u] -= push
+                slope[b, v] += push
+                if len(curvature):
+                    for state in (a, b):
+                        curvature[state, u] += 0.25 * size
+                        curvature[state, v] += 0.25 * size
+    return total
