@@ -211,15 +211,15 @@ class _Draw:
     ) -> None:  # fmt: skip
         from microveil.core.kernels import category_swaps as kernels
 
-        related, weights, axis = np.zeros(kinds, np.bool_), np.zeros((kinds, 0)), np.zeros(kinds)
+        related, weights = np.zeros(kinds, np.bool_), np.zeros((kinds, 0))
         if own is not None:
             known = len(own.related)
-            related[:known], axis[:known] = own.related, own.axis
+            related[:known] = own.related
             weights = np.zeros((kinds, own.weights.shape[1]))
             weights[:known] = own.weights
         per_row = 1.0 + (_SWEEPS if weights.shape[1] else 0.0)
         draw = partial(
-            kernels.arrange, states, ends, related, weights, columns, scores, axis, _SWEEPS,
+            kernels.arrange, states, ends, related, weights, columns, scores, _SWEEPS,
             self.plan.block,
         )  # fmt: skip
         draw_all(len(ends), self.source, draw, per_row * len(states) / len(ends))

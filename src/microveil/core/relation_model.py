@@ -54,13 +54,11 @@ class RowValues(NamedTuple):
 class StateWeights:
     """How the states of an attribute go with what stands in their rows before them.
 
-    `related` says which states have weights; `axis` puts states that go with the same beside each
-    other.
+    `related` says which states have weights.
     """
 
     related: Booleans
     weights: Reals
-    axis: Reals
 
 
 @dataclass(frozen=True, eq=False)
@@ -223,7 +221,7 @@ class _Design:
         weights = np.zeros((len(own), width))
         if width:
             weights = self._fitted(states, related)
-        return StateWeights(related, weights, _axis(weights))
+        return StateWeights(related, weights)
 
     def _fitted(self, states: Integers, related: Booleans) -> Reals:
         from microveil.core.kernels import category_swaps as kernels
@@ -391,15 +389,6 @@ def _pairs(ends: Integers) -> tuple[Integers, Integers]:
         return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64)
     left, right = zip(*found, strict=True)
     return np.concatenate(left), np.concatenate(right)
-
-
-def _axis(weights: Reals) -> Reals:
-    """Put states in a line, so that those which go with the same are beside each other."""
-    if not weights.shape[1]:
-        return np.zeros(len(weights))
-    centred = weights - weights.mean(axis=0)
-    along: Reals = centred @ np.linalg.eigh(centred.T @ centred)[1][:, -1]
-    return along
 
 
 def _root(matrix: Any) -> Reals:  # noqa: ANN401 - a symmetric matrix

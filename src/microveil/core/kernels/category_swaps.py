@@ -62,38 +62,66 @@ def _swap(states, rows, fields, local, sweeps, words, at):  # type: ignore[no-un
 
 
 @compiled()
-def _mix_few(states, rows, counts, axis, block, words, at):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
-    """Shuffle categories that fewer than a block have, within blocks of those that are alike."""
-    few, keys, others = np.empty(len(rows), np.int64), np.empty(len(rows)), 0
-    rest, found = np.empty(len(states), np.int64), 0
-    for row in rows:
-        if counts[states[row]] < block:
-            few[found], keys[found] = row, axis[states[row]]
-            found += 1
-    if not found:
-        return at
-    few[:found] = few[:found][np.argsort(keys[:found], kind="mergesort")]
-    if found < block:
-        taken = np.zeros(len(states), np.bool_)
-        taken[few[:found]] = True
-        for row in range(len(states)):
-            if not taken[row]:
-                rest[others] = row
-                others += 1
-        both = np.empty(block, np.int64)
-        both[:found] = few[:found]
-        for i in range(block - found):
-            draw, at = below(others - i, words, at)
-            if draw == OUT_OF_WORDS:
-                return OUT_OF_WORDS
-            both[found + i] = rest[i + draw]
-            rest[i + draw] = rest[i]
-        return _shuffle_rows(both, block, states, words, at)
-    start = 0
-    while start < found and at != OUT_OF_WORDS:
-        end = found if found - start < 2 * block else start + block
-        at = _shuffle_rows(few[start:end], end - start, states, words, at)
-        start = end
+def _likeness(fields, local, states, rows, i, j):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
+    """How little it matters which of two rows has which of their categories; 0 is the most alike."""
+    a, b = local[states[rows[i]]], local[states[rows[j]]]
+    return -abs(fields[i, b] + fields[j, a] - fields[i, a] - fields[j, b])
+
+
+@compiled()
+def _blocks(states, rows, fields, local, counts, block):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
+    """Put each row with a category that few have into a block of rows that are alike.
+
+    Returns the block of each row, −1 without one, and how many blocks there are.
+    """
+    size = len(rows)
+    own, first, found = np.full(size, -1), np.empty(size, np.int64), 0
+    free = size
+    for i in range(size):
+        if own[i] >= 0 or counts[states[rows[i]]] >= block:
+            continue
+        if free < block and found:
+            best, most = 0, -np.inf
+            for other in range(found):
+                like = _likeness(fields, local, states, rows, i, first[other])
+                if like > most:
+                    best, most = other, like
+            own[i] = best
+            free -= 1
+            continue
+        own[i], first[found] = found, i
+        for _ in range(min(block, free) - 1):
+            best, most = -1, -np.inf
+            for j in range(size):
+                if own[j] < 0:
+                    like = _likeness(fields, local, states, rows, i, j)
+                    if like > most:
+                        best, most = j, like
+            own[best] = found
+        free -= min(block, free)
+        found += 1
+    return own, found
+
+
+@compiled()
+def _mix_few(states, rows, fields, local, counts, block, words, at):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
+    """Shuffle categories that fewer than a block have, within blocks of rows that are alike."""
+    own, found = _blocks(states, rows, fields, local, counts, block)
+    members = np.empty(len(states), np.int64)
+    for number in range(found):
+        count = 0
+        for i in range(len(rows)):
+            if own[i] == number:
+                members[count] = rows[i]
+                count += 1
+        if count < block:  # of all rows with weights: others, which have none, fill it up
+            for row in range(len(states)):
+                if count < block and not np.any(rows == row):
+                    members[count] = row
+                    count += 1
+        at = _shuffle_rows(members, count, states, words, at)
+        if at == OUT_OF_WORDS:
+            return OUT_OF_WORDS
     return at
 
 
@@ -105,7 +133,6 @@ def arrange(
     weights: Reals,
     columns: NDArray[Any],
     scores: NDArray[Any],
-    axis: Reals,
     sweeps: int,
     block: int,
     words: Words,
@@ -115,7 +142,7 @@ def arrange(
 
     They are sorted, so that what follows does not know who had which, and shuffled; then those that
     are `related` to what stands in `columns` and `scores` are swapped, `sweeps` times as often as
-    there are, and those of them that fewer than `block` have are shuffled in blocks of their like.
+    there are, and those of them that fewer than `block` have are shuffled in blocks of rows that are alike.
     Returns the next cluster and the words used.
     """
     used, kinds = 0, len(related)
@@ -142,7 +169,7 @@ def arrange(
                         fields[i, j] = _field(weights, found[j], start + rows[i], columns, scores)
                 at = _swap(here, rows, fields, local, sweeps, words, at)
                 if at != OUT_OF_WORDS and block > 1:
-                    at = _mix_few(here, rows, counts, axis, block, words, at)
+                    at = _mix_few(here, rows, fields, local, counts, block, words, at)
         if at == OUT_OF_WORDS:
             return cluster, used
         states[start : ends[cluster]] = here
