@@ -28,7 +28,7 @@ from microveil.core.relation_model import (
 )
 from microveil.types import Booleans, Integers, Reals
 
-Read = Callable[[], RowValues]
+ReadRows = Callable[[], RowValues]
 
 _SWEEPS = 12
 _ARRANGEMENTS = np.array([factorial(n) for n in range(21)], dtype=np.uint64)
@@ -63,8 +63,8 @@ class RelatedExchange:
     def fit(
         cls,
         clusters: JointClusters,
-        kept: Sequence[Read],
-        exchanged: Sequence[Read],
+        kept: Sequence[ReadRows],
+        exchanged: Sequence[ReadRows],
         block: int,
         source: WordSource,
         *,
@@ -97,7 +97,7 @@ class RelatedExchange:
         return cls(ordered, tuple(parts), block)
 
     def draw(
-        self, kept: Sequence[Read], exchanged: Sequence[Read], source: WordSource
+        self, kept: Sequence[ReadRows], exchanged: Sequence[ReadRows], source: WordSource
     ) -> Iterator[tuple[int, Integers]]:
         """Draw for every row of an attribute the row whose value it is given; one by one.
 
@@ -131,7 +131,7 @@ def _by_stratum(clusters: JointClusters, strata: Integers | None) -> tuple[Joint
 class _Draw:
     """One draw of all attributes of some rows, in the order of their clusters."""
 
-    def __init__(self, plan: RelatedExchange, kept: Sequence[Read], source: WordSource) -> None:
+    def __init__(self, plan: RelatedExchange, kept: Sequence[ReadRows], source: WordSource) -> None:
         from microveil.core.kernels import permutations as kernels
 
         self.plan, self.source = plan, source
@@ -163,7 +163,7 @@ class _Draw:
                 columns[rows] = model.columns[len(self.columns)][states[rows]]
         self.columns.append(columns)
 
-    def givers(self, exchanged: Sequence[Read]) -> Iterator[tuple[int, Integers]]:
+    def givers(self, exchanged: Sequence[ReadRows]) -> Iterator[tuple[int, Integers]]:
         """Yield who gives, for attributes of categories first."""
         from microveil.core.kernels import rank_tables as kernels
 

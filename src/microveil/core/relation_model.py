@@ -50,6 +50,12 @@ class RowValues(NamedTuple):
         return RowValues(numbers, states)
 
 
+def numbers_in_rows(numbers: Reals) -> RowValues:
+    """Tell numbers from missing ones, NaN, if there are any."""
+    missing = np.isnan(numbers)
+    return RowValues(numbers, missing.astype(np.int64) if missing.any() else None)
+
+
 @dataclass(frozen=True, eq=False)
 class StateWeights:
     """How the states of an attribute go with what stands in their rows before them.
@@ -96,17 +102,6 @@ def normal_quantiles() -> Reals:
     return both
 
 
-def block_of(anonymity: int) -> int:
-    """Return of how many ranks a block is: two values of a person meet by 1 chance in as many.
-
-    Examples
-    --------
-    >>> [block_of(k) for k in (3, 10, 25, 50, 100, 1000)]
-    [1, 3, 5, 5, 10, 10]
-    """
-    return max(1, min(10, anonymity // 3, max(5, anonymity // 10)))
-
-
 def sample_clusters(ends: Integers, source: WordSource) -> tuple[Integers, Integers]:
     """Draw clusters for a model to be fitted to; return their rows, and where each ends."""
     sizes = np.diff(ends, prepend=0)
@@ -115,7 +110,9 @@ def sample_clusters(ends: Integers, source: WordSource) -> tuple[Integers, Integ
     drawn = random_order(len(ends), source)
     drawn = np.sort(drawn[: max(1, int(np.searchsorted(np.cumsum(sizes[drawn]), _SAMPLE)))])
     own = np.cumsum(sizes[drawn])
-    rows = np.arange(own[-1]) + np.repeat((ends - sizes)[drawn] - (own - sizes[drawn]), sizes[drawn])
+    rows = np.arange(own[-1]) + np.repeat(
+        (ends - sizes)[drawn] - (own - sizes[drawn]), sizes[drawn]
+    )
     return rows, own
 
 

@@ -297,10 +297,6 @@ class PlanSettings:
         },
         needs="anonymity",
     )] = "exchange"  # fmt: skip
-    together: Annotated[Given[tuple[tuple[str, ...], ...], Sequence[Names]], Setting(
-        help="Lists of attributes that are exchanged together, so that their combinations survive",
-        more="Birth and death, for example. The attributes of a list must be in the same group.",
-    )] = EMPTY  # fmt: skip
     records_per_person: Annotated[int, Setting(
         help="Maximum number of records of one person, or of one unit, known without the data",
         more="The budget of each record is epsilon divided by it.",

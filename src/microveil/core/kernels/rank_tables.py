@@ -167,9 +167,7 @@ def give_by_rank(
 
 
 @compiled()
-def add_by_state(
-    columns: NDArray[Any], slopes: Reals, ends: Integers, means: NDArray[Any]
-) -> None:
+def add_by_state(columns: NDArray[Any], slopes: Reals, ends: Integers, means: NDArray[Any]) -> None:
     """Add what the column of each row's state adds; without one, what others of its cluster get."""
     start = 0
     for end in ends:

@@ -337,12 +337,23 @@ def _promise(group: PooledGroup, certificate: Certificate) -> str:
     if group.pooling == "average":
         done = "averaged", f", so that at least {least} rows share every combination"
     else:
-        together = (f", those of {', '.join(names)} together" for names in group.together)
-        done = "exchanged at random", "".join(together)
+        done = "exchanged at random", ""
     return (
         f"Masked values of {names} were {done[0]} within joint clusters of at least {least} "
         f"{_of_what(group, certificate)}{done[1]}. Whatever an attacker knows about these "
-        f"attributes of everyone, {_at_most(group, certificate)}."
+        f"attributes of everyone, {_at_most(group, certificate)}.{_relations(group)}"
+    )
+
+
+def _relations(group: PooledGroup) -> str:
+    """Say what exchange keeps of relations, and how seldom it brings own values back."""
+    if group.block is None:
+        return ""
+    seldom = f"with a probability of at most 1/{group.block}" if group.block > 1 else "by chance"
+    return (
+        " Relations between attributes follow a model of the whole masked table where it is large "
+        "enough; what the model says of relations is not hidden. Two masked values of one person "
+        f"that nobody else in the joint cluster has come into one row {seldom}, before rules."
     )
 
 
