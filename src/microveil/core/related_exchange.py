@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
 from math import factorial
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +20,7 @@ from microveil.core.relation_model import (
     LEAST_PERSONS,
     RelationModel,
     RowValues,
+    StateWeights,
     fit_relations,
     kept_scores,
     normal_quantiles,
@@ -206,7 +206,7 @@ class _Draw:
         return states
 
     def _arrange(
-        self, states: Integers, ends: Integers, own: Any, kinds: int,
+        self, states: Integers, ends: Integers, own: StateWeights | None, kinds: int,
         columns: NDArray[np.int32], scores: NDArray[np.float32],
     ) -> None:  # fmt: skip
         from microveil.core.kernels import category_swaps as kernels

@@ -46,8 +46,10 @@ class RowValues(NamedTuple):
 
     def take(self, rows: Integers) -> "RowValues":
         """Return the values of some rows."""
-        numbers, states = (None if x is None else x[rows] for x in self)
-        return RowValues(numbers, states)
+        return RowValues(
+            None if self.numbers is None else self.numbers[rows],
+            None if self.states is None else self.states[rows],
+        )
 
 
 def numbers_in_rows(numbers: Reals) -> RowValues:
@@ -226,10 +228,11 @@ class _Design:
         left, right = _pairs(self.ends)
         differ = (states[left] != states[right]) & related[states[left]] & related[states[right]]
         left, right = left[differ], right[differ]
-        shape, none = (len(related), self.width), np.empty((0, 0))
+        curvature = np.zeros((len(related), self.width))
 
-        def loss(weights: Reals, curvature: Reals = none) -> tuple[float, Reals]:
-            slope = np.zeros(shape)
+        def loss(weights: Reals) -> tuple[float, Reals]:
+            slope = np.zeros_like(weights)
+            curvature[:] = 0.0
             total = kernels.likelihood(
                 weights, left, right, states, self.columns, self.scores, slope, curvature
             )
@@ -237,8 +240,7 @@ class _Design:
             penalty = 0.5 * ridge * float(np.sum(weights**2))
             return total + penalty, slope + ridge * weights
 
-        curvature = np.zeros(shape)
-        loss(np.zeros(shape), curvature)
+        loss(np.zeros_like(curvature))
         return self._centred(minimise(loss, curvature + _RIDGE * len(left) + 1e-9))
 
     def _centred(self, weights: Reals) -> Reals:
@@ -384,8 +386,7 @@ def _pairs(ends: Integers) -> tuple[Integers, Integers]:
         found.append((position[new], right[new]))
     if not found:
         return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64)
-    left, right = zip(*found, strict=True)
-    return np.concatenate(left), np.concatenate(right)
+    return np.concatenate([x for x, _ in found]), np.concatenate([x for _, x in found])
 
 
 def _root(matrix: Any) -> Reals:  # noqa: ANN401 - a symmetric matrix

@@ -114,7 +114,7 @@ def _in_words(model: type[PlanPart], problem: "ErrorDetails", setting: str | Non
     if problem["type"] == "value_error":
         return str(problem["ctx"]["error"])
     if problem["type"] == "extra_forbidden":
-        if setting in model.gone:
+        if setting is not None and setting in model.gone:
             return model.gone[setting]
         return f"unknown key {setting!r}{did_you_mean(str(setting), model.model_fields)}"
     if problem["type"] == "missing":

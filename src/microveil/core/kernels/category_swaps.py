@@ -63,7 +63,7 @@ def _swap(states, rows, fields, local, sweeps, words, at):  # type: ignore[no-un
 
 @compiled()
 def _likeness(fields, local, states, rows, i, j):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
-    """How little it matters which of two rows has which of their categories; 0 is the most alike."""
+    """How little it matters which of two rows has which of their categories; at most 0."""
     a, b = local[states[rows[i]]], local[states[rows[j]]]
     return -abs(fields[i, b] + fields[j, a] - fields[i, a] - fields[j, b])
 
@@ -126,6 +126,40 @@ def _mix_few(states, rows, fields, local, counts, block, words, at):  # type: ig
 
 
 @compiled()
+def _relate(  # type: ignore[no-untyped-def]  # noqa: ANN202
+    here,
+    start,
+    related,
+    weights,
+    columns,
+    scores,
+    sweeps,
+    block,
+    local,
+    counts,
+    words,
+    at,  # noqa: ANN001
+):
+    """Swap the shuffled categories of a cluster that are related to what stands in its rows."""
+    rows = np.array([i for i in range(len(here)) if related[here[i]]], dtype=np.int64)
+    found = np.unique(here[rows])
+    if len(found) < 2:
+        return at
+    for i, state in enumerate(found):
+        local[state], counts[state] = i, 0
+    for row in rows:
+        counts[here[row]] += 1
+    fields = np.empty((len(rows), len(found)))
+    for i in range(len(rows)):
+        for j in range(len(found)):
+            fields[i, j] = _field(weights, found[j], start + rows[i], columns, scores)
+    at = _swap(here, rows, fields, local, sweeps, words, at)
+    if at == OUT_OF_WORDS or block == 1:
+        return at
+    return _mix_few(here, rows, fields, local, counts, block, words, at)
+
+
+@compiled()
 def arrange(
     states: NDArray[Any],
     ends: Integers,
@@ -140,10 +174,10 @@ def arrange(
 ) -> tuple[int, int]:
     """Put the categories of each cluster into its rows anew, from a cluster on.
 
-    They are sorted, so that what follows does not know who had which, and shuffled; then those that
-    are `related` to what stands in `columns` and `scores` are swapped, `sweeps` times as often as
-    there are, and those of them that fewer than `block` have are shuffled in blocks of rows that are alike.
-    Returns the next cluster and the words used.
+    They are sorted, so that what follows does not know who had which, and shuffled. Those that are
+    `related` to what stands in `columns` and `scores` are then swapped, `sweeps` times as often as
+    there are, and those of them that fewer than `block` have are shuffled in blocks of rows that
+    are alike. Returns the next cluster and the words used.
     """
     used, kinds = 0, len(related)
     local, counts = np.full(kinds, -1), np.zeros(kinds, np.int64)
@@ -152,29 +186,41 @@ def arrange(
         here = np.sort(states[start : ends[cluster]]).astype(np.int64)
         if here[0] == here[-1]:
             continue
-        everyone = np.arange(len(here))
-        at = _shuffle_rows(everyone, len(here), here, words, used)
+        at = _shuffle_rows(np.arange(len(here)), len(here), here, words, used)
         if at != OUT_OF_WORDS and weights.shape[1]:
-            rows = np.array([i for i in everyone if related[here[i]]], dtype=np.int64)
-            found = np.unique(here[rows])
-            for i, state in enumerate(found):
-                local[state] = i
-                counts[state] = 0
-            for row in rows:
-                counts[here[row]] += 1
-            if len(found) > 1:
-                fields = np.empty((len(rows), len(found)))
-                for i in range(len(rows)):
-                    for j in range(len(found)):
-                        fields[i, j] = _field(weights, found[j], start + rows[i], columns, scores)
-                at = _swap(here, rows, fields, local, sweeps, words, at)
-                if at != OUT_OF_WORDS and block > 1:
-                    at = _mix_few(here, rows, fields, local, counts, block, words, at)
+            at = _relate(
+                here, start, related, weights, columns, scores, sweeps, block, local, counts,
+                words, at,
+            )  # fmt: skip
         if at == OUT_OF_WORDS:
             return cluster, used
         states[start : ends[cluster]] = here
         used = at
     return len(ends), used
+
+
+@compiled()
+def _add(array, a, b, u, v, x):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
+    array[a, u] += x
+    array[a, v] -= x
+    array[b, u] -= x
+    array[b, v] += x
+
+
+@compiled()
+def _apart(weights, a, b, i, j, columns, scores):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
+    """How well two categories go with their rows rather than with each other's, and on how much."""
+    gain = size = 0.0
+    for q in range(scores.shape[1]):
+        apart = scores[i, q] - scores[j, q]
+        gain += (weights[a, q] - weights[b, q]) * apart
+        size += 2.0 * abs(apart)
+    for p in range(columns.shape[1]):
+        u, v = columns[i, p], columns[j, p]
+        if u != v and u >= 0 and v >= 0:
+            gain += weights[a, u] - weights[a, v] - weights[b, u] + weights[b, v]
+            size += 4.0
+    return gain, size
 
 
 @compiled()
@@ -190,41 +236,26 @@ def likelihood(
 ) -> float:
     """How likely pairs of rows are against the same pairs with their categories swapped.
 
-    Returns the negative logarithm, summed over pairs; adds its slope, and a bound of its curvature
-    if that is not empty.
+    Returns the negative logarithm, summed over pairs; adds its slope, and a bound of its curvature.
     """
     total = 0.0
     for pair in range(len(left)):
         i, j = left[pair], right[pair]
         a, b = states[i], states[j]
-        gain = size = 0.0
-        for q in range(scores.shape[1]):
-            apart = scores[i, q] - scores[j, q]
-            gain += (weights[a, q] - weights[b, q]) * apart
-            size += 2.0 * abs(apart)
-        for p in range(columns.shape[1]):
-            u, v = columns[i, p], columns[j, p]
-            if u != v and u >= 0 and v >= 0:
-                gain += weights[a, u] - weights[a, v] - weights[b, u] + weights[b, v]
-                size += 4.0
+        gain, size = _apart(weights, a, b, i, j, columns, scores)
         total += np.log1p(np.exp(-abs(gain))) + max(0.0, -gain)
         push = -1.0 / (1.0 + np.exp(min(gain, 700.0)))
         for q in range(scores.shape[1]):
             apart = scores[i, q] - scores[j, q]
             slope[a, q] += push * apart
             slope[b, q] -= push * apart
-            if len(curvature):
-                curvature[a, q] += 0.25 * size * abs(apart)
-                curvature[b, q] += 0.25 * size * abs(apart)
+            curvature[a, q] += 0.25 * size * abs(apart)
+            curvature[b, q] += 0.25 * size * abs(apart)
         for p in range(columns.shape[1]):
             u, v = columns[i, p], columns[j, p]
             if u != v and u >= 0 and v >= 0:
-                slope[a, u] += push
-                slope[a, v] -= push
-                slope[b, u] -= push
-                slope[b, v] += push
-                if len(curvature):
-                    for state in (a, b):
-                        curvature[state, u] += 0.25 * size
-                        curvature[state, v] += 0.25 * size
+                _add(slope, a, b, u, v, push)
+                for state in (a, b):
+                    curvature[state, u] += 0.25 * size
+                    curvature[state, v] += 0.25 * size
     return total

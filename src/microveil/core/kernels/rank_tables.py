@@ -130,7 +130,8 @@ def give_by_rank(
     A row's sample is the sum of its independent ones (`samples`, places in `normal`) times
     `loadings`, and of its mean, if there are `means`. Ranks are shuffled within blocks. Only rows
     that are to have a number take part, if `has_number` is not empty. `arrangements` counts those
-    of 0, 1, 2, … things; givers are counted from `offset` on. Returns the next cluster and the words used.
+    of 0, 1, 2, … things; givers are counted from `offset` on. Returns the next cluster and the
+    words used.
     """
     largest, start = 0, 0
     for end in ends:
