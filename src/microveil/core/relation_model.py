@@ -310,8 +310,8 @@ def latent_correlation(covariance: Reals, kept: Reals, squares: Reals) -> Reals:
     """Return which correlation of normal samples gives their scores this covariance.
 
     A sample's rank keeps `kept` of it: scores of two independent ones that correlate by r have a
-    covariance of about kept₁·kept₂·r, which grows to `squares` where r is 1; in between a cubic
-    stands for the odd powers of r.
+    covariance of about kept₁·kept₂·r, which grows to the smaller of their `squares` where r is 1;
+    in between a fifth power stands for all higher ones.
 
     Examples
     --------
@@ -320,11 +320,11 @@ def latent_correlation(covariance: Reals, kept: Reals, squares: Reals) -> Reals:
     0.5
     """
     linear = np.maximum(np.outer(kept, kept), 1e-9)
-    rest = np.sqrt(np.maximum(squares - kept**2, 0.0))
-    cubic = np.outer(rest, rest)
+    rest = np.maximum(squares - kept**2, 0.0)
+    rest = np.minimum(rest, rest[:, np.newaxis])
     r = np.clip(covariance / linear, -1, 1)
     for _ in range(_KEPT_STEPS):
-        r = r - (linear * r + cubic * r**3 - covariance) / (linear + 3 * cubic * r**2)
+        r = r - (linear * r + rest * r**5 - covariance) / (linear + 5 * rest * r**4)
     r = np.clip(r, -1, 1)
     np.fill_diagonal(r, 1.0)
     return r

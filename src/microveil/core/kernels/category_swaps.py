@@ -126,20 +126,20 @@ def _mix_few(states, rows, fields, local, counts, block, words, at):  # type: ig
 
 
 @compiled()
-def _relate(  # type: ignore[no-untyped-def]  # noqa: ANN202
-    here,
-    start,
-    related,
-    weights,
-    columns,
-    scores,
-    sweeps,
-    block,
-    local,
-    counts,
-    words,
-    at,  # noqa: ANN001
-):
+def _relate(
+    here: Integers,
+    start: int,
+    related: Booleans,
+    weights: Reals,
+    columns: NDArray[Any],
+    scores: NDArray[Any],
+    sweeps: int,
+    block: int,
+    local: Integers,
+    counts: Integers,
+    words: Words,
+    at: int,
+) -> int:
     """Swap the shuffled categories of a cluster that are related to what stands in its rows."""
     rows = np.array([i for i in range(len(here)) if related[here[i]]], dtype=np.int64)
     found = np.unique(here[rows])
@@ -156,7 +156,8 @@ def _relate(  # type: ignore[no-untyped-def]  # noqa: ANN202
     at = _swap(here, rows, fields, local, sweeps, words, at)
     if at == OUT_OF_WORDS or block == 1:
         return at
-    return _mix_few(here, rows, fields, local, counts, block, words, at)
+    mixed: int = _mix_few(here, rows, fields, local, counts, block, words, at)
+    return mixed
 
 
 @compiled()
