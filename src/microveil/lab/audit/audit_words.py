@@ -188,8 +188,9 @@ def _as_run(audit: Audit) -> list[str]:
     if above:
         sentences.append(
             f"The loss exceeds epsilon for {', '.join(above)}. This is not an error: no bound is "
-            "claimed as run where clusters or noise scales follow the data. Individual differential "
-            "privacy holds with both fixed; DP and DP-UM with declared domains hold as run."
+            "claimed as run where clusters or noise scales follow the data. Individual "
+            "differential privacy holds with both fixed; DP and DP-UM with declared domains hold "
+            "as run."
         )
     left_out = [name for name in attributes if name not in attacked]
     if left_out:
