@@ -51,7 +51,7 @@ def plan_of(method: str, **settings: Any) -> Plan:  # noqa: ANN401
     given: dict[str, Any] = {"epsilon": 4.0, "method": method, **settings}
     if method != "DP":
         given.setdefault("k", 3)
-    return Plan(**given)
+    return Plan.published(**given)
 
 
 def audit_line(plan: Plan, table: Any = TABLE, releases: int = 60, seed: int = 1) -> Audit:  # noqa: ANN401
@@ -204,7 +204,7 @@ def test_noise_of_the_right_size_and_the_wrong_shape_is_found(monkeypatch: Patch
 
     monkeypatch.setattr(mask, "add_discrete_laplace", gaussian)
     table = pl.DataFrame({"x": np.random.default_rng(2).normal(0, 1, 600)})
-    plan = Plan(epsilon=1.0, k=5, attributes={"x": Confidential(decimals=6)})
+    plan = Plan.published(epsilon=1.0, k=5, attributes={"x": Confidential(decimals=6)})
     assert Flaw.NOISE_SIZE in found(audit_line(plan, table))
 
 
@@ -315,7 +315,7 @@ def test_scales_that_follow_the_data_break_dp_um_as_run(monkeypatch: Patch) -> N
 def test_scales_recomputed_tell_more_than_epsilon_under_idp_and_nothing_is_broken() -> None:
     # {20, 20, 20} is published as it is; {20, 20, 100} with noise: docs/explanation/guarantees.md.
     table = pl.DataFrame({"x": [20.0, 20.0, 20.0]})
-    plan = Plan(epsilon=1.0, k=3, attributes={"x": DOMAIN})
+    plan = Plan.published(epsilon=1.0, k=3, attributes={"x": DOMAIN})
     outcome = audit_line(plan, table)
     x, _ = outcome.as_run
     assert (x.claimed, x.epsilon, x.told_apart) == (None, 1.0, 1.0)
@@ -329,7 +329,7 @@ def test_scales_recomputed_tell_more_than_epsilon_under_idp_and_nothing_is_broke
 
 def test_dp_um_is_told_apart_as_run_no_better_than_epsilon_allows() -> None:
     table = pl.DataFrame({"x": [0.0, 0.0, 100.0, 100.0]})
-    plan = Plan(epsilon=1.0, k=2, method="DP-UM", attributes={"x": DOMAIN})
+    plan = Plan.published(epsilon=1.0, k=2, method="DP-UM", attributes={"x": DOMAIN})
     x, together = audit_line(plan, table, releases=250).as_run
     assert x.claimed == together.claimed == pytest.approx(1)
     assert 0.2 < x.found <= 1
