@@ -99,7 +99,7 @@ def entries(path: Path) -> pl.DataFrame:
         .otherwise(pl.lit("none") if codes is None else codes.cast(pl.String).fill_null("none"))
         .alias(name)
         for name in data.columns
-        for codes in [meta.codes.get(name)]
+        for codes in [meta.columns[name].codes]
     )
     return table
 
