@@ -71,13 +71,11 @@ def protect(
     Examples
     --------
     >>> import polars as pl
-    >>> people = pl.DataFrame({"age": [31, 35, 38, 52, 57, 58]})
-    >>> plan = Plan(epsilon=1.0, k=3, attributes={"age": "confidential"})
+    >>> people = pl.DataFrame({"age": [31, 35, 38, 52, 57, 58] * 5})
+    >>> plan = Plan(epsilon=1.0, attributes={"age": "confidential"})
     >>> release = protect(people, plan)
-    >>> release.data["age"].n_unique() <= 2
-    True
-    >>> release.certificate.attributes[0].epsilon
-    1.0
+    >>> len(release.data), release.certificate.attributes[0].epsilon
+    (30, 1.0)
     """
     require_plan(plan)
     secret = key_of(plan, key, seed)

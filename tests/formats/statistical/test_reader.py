@@ -100,7 +100,9 @@ def plan(table: Path, **settings: Any) -> Plan:  # noqa: ANN401 - of the plan
     masked = {"age": Confidential(lower=0, upper=120), "income": Confidential(decimals=2)}
     roles: dict[str, Any] = dict.fromkeys(read_table(table).columns, "kept")
     roles |= masked | {"person": "identifier"}
-    return Plan(**{"epsilon": 1000.0, "k": 5, "missing": "keep", "attributes": roles, **settings})
+    return Plan.published(
+        **{"epsilon": 1000.0, "k": 5, "missing": "keep", "attributes": roles, **settings}
+    )
 
 
 def opened(path: Path) -> tuple[pl.DataFrame, Any]:
@@ -273,7 +275,7 @@ def test_sas_files_are_read(tmp_path: Path) -> None:
     assert data["seen"][1] == datetime(2020, 1, 1, 1)
     assert meta.columns["age"].label == "Age in years"
     roles: dict[str, Any] = dict.fromkeys(data.columns, "kept") | {"age": "confidential"}
-    release = protect(SAS, Plan(epsilon=1, k=3, missing="keep", attributes=roles))
+    release = protect(SAS, Plan.published(epsilon=1, k=3, missing="keep", attributes=roles))
     after, says = opened(release.write(tmp_path / "out.dta", keep_order=True).protected)
     assert after["age"].to_list()[5] == "a"
     assert after["income"].to_list()[7:9] == [None, "b"]
@@ -289,7 +291,7 @@ def test_masked_values_keep_clear_of_codes(tmp_path: Path) -> None:
         frame, tmp_path / "in.sav", missing_ranges={"x": [50]}, variable_format={"x": "F3.0"}
     )
     attributes = {"x": Confidential(lower=0, upper=100)}
-    only = Plan(epsilon=0.05, k=3, missing="keep", attributes=attributes, post="none")
+    only = Plan.published(epsilon=0.05, k=3, missing="keep", attributes=attributes, post="none")
     for seed in range(30):
         release = protect(tmp_path / "in.sav", only, seed=seed)
         if (release.data["x"] == 50).any():
@@ -308,7 +310,9 @@ def test_derived_columns_have_no_declared_missing_values(tmp_path: Path) -> None
     pyreadstat.write_sav(frame, tmp_path / "in.sav", missing_ranges={"sum": [99], "a": [77]})
     roles = {"a": Confidential(decimals=0), "b": Confidential(decimals=0)}
     derived = {"sum": Derived(expression="a + b")}
-    release = protect(tmp_path / "in.sav", Plan(epsilon=1, k=3, attributes={**roles, **derived}))
+    release = protect(
+        tmp_path / "in.sav", Plan.published(epsilon=1, k=3, attributes={**roles, **derived})
+    )
     after, says = opened(release.write(tmp_path / "out.sav").protected)
     assert says.missing_ranges == {"a": [{"lo": 77, "hi": 77}]}
     assert after["sum"].equals((after["a"] + after["b"]).alias("sum"))
