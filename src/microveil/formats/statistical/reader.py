@@ -103,6 +103,7 @@ def _split(
     name = column.name
     stored = about.readstat_variable_types[name]
     missing = tuple((r["lo"], r["hi"]) for r in about.missing_ranges.get(name, ()))
+    codes: pl.Series | None
     if column.dtype == pl.Object or (column.dtype == pl.String and stored != "string"):
         values, codes = _split_letters(column)
     else:
