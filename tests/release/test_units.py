@@ -256,7 +256,8 @@ def test_a_wrong_unit_is_the_only_thing_that_is_wrong(unit: object) -> None:
          r"the unit is missing in"),
         (pl.int_range(pl.len()).mod(50).alias("income"), r"\d+ units have records with different"),
         (pl.when(pl.int_range(pl.len()) < 9).then(None).otherwise("income").alias("income"),
-         r"\d+ units have records with different values, or with a value in some records only"),
+         r"\d+ units have records with different values or missing codes, or with a value in some "
+         "records only"),
         (pl.col("home").str.slice(0, 2).alias("home"), r"units have up to \d+ records, got "
          "records_per_person = 4"),
     ],

@@ -100,7 +100,7 @@ def _protect(
         return run_plan(plan, opened, spark, seed=seed, progress=progress, key=key)
     _tell_of_index(data)
     read = load_table(data, **plan.reading)
-    opened = memory_table(read.data, inferred=read.meta.inferred)
+    opened = memory_table(read.data, inferred=read.meta.inferred, codes=read.meta.codes)
     return run_plan(plan, opened, LocalStore(read.meta), seed=seed, progress=progress, key=key)
 
 
