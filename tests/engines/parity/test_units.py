@@ -104,7 +104,7 @@ def test_spark_refuses_what_memory_refuses(
             with pytest.raises(DataError, match=message):
                 protect(data, plan_of(records_per_person=4))
     monkeypatch.setattr(belonging, "MOST_TOGETHER", 100)
-    with pytest.raises(DataError, match="25 records at most by this plan, found"):
+    with pytest.raises(DataError, match="12 records at most by this plan, found"):
         protect(frame_of(spark, TABLE), plan_of())
 
 

@@ -96,8 +96,11 @@ def unit_facts(records: DataFrame, same: Mapping[str, str]) -> UnitFacts:
 
 
 def values_of_record(pooled: int) -> int:
-    """Return how many values of a record a worker is given, of so many attributes in a pool."""
-    return len(COLUMNS) + max(1, 2 * pooled)
+    """Return how many values of a record a worker holds, of so many attributes in a pool.
+
+    To mask one takes as much memory as to pool two or three.
+    """
+    return max(8, len(COLUMNS) + 2 * pooled)
 
 
 def parts_of(records: Integers, most: int) -> Integers:
