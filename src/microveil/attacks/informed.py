@@ -2,13 +2,12 @@
 
 He knows everybody's original values, the plan, the joint clusters and the kept columns. The class
 of a unit is all units that lie in the same joint clusters of all groups and have the same kept
-values, record by record; of units with several records also as many of them, in the same
-positions. Within a class every assignment of rows is as likely, so that his chance of picking a
-unit's row, or rows, is at most one in the size of its class. The mean over all units is the number
-of classes over the number of units. No attack is run: it is counted.
+values and missing codes, record by record; of units with several records also as many of them, in
+the same positions. Within a class every assignment of rows is as likely, so that his chance of
+picking a unit's row, or rows, is at most one in the size of its class. The mean over all units is
+the number of classes over the number of units. No attack is run: it is counted.
 
-Shifted dates stay on their record, so nothing is claimed of releases that have them. Missing codes
-of statistical files do too, and are not counted.
+Shifted dates stay on their record, so nothing is claimed of releases that have them.
 """
 
 from microveil.compare.asked import Asked

@@ -80,8 +80,8 @@ class Beside(Protocol):
         """Count the classes of people whom the draws alone tell apart; None if not known.
 
         They are in the same joint clusters, which are given as the private detail has them, and
-        have the same kept columns, record by record of those that have the same `unit`. A unit that
-        is no column of the original is left aside.
+        have the same kept columns and missing codes there, record by record of those that have the
+        same `unit`. A unit that is no column of the original is left aside.
         """
 
     def clusters(self) -> pl.DataFrame | None:

@@ -1,7 +1,7 @@
 """An original and its release on this machine, in memory or in files that Polars reads lazily."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -39,6 +39,8 @@ class BesideHere:
         Whether the values decided on the types of the original's columns.
     progress
         Called after every part.
+    missing_codes
+        Declared missing codes of released records, by column.
     """
 
     original: UserTable
@@ -47,6 +49,7 @@ class BesideHere:
     described: pl.DataFrame | pl.LazyFrame | None = None
     inferred: bool = False
     progress: Progress | None = None
+    missing_codes: Mapping[str, pl.Series] = field(default_factory=dict)
 
     @property
     def in_memory(self) -> bool:
@@ -111,7 +114,11 @@ class BesideHere:
         if self.positions is None:
             return None
         back = np.argsort(self.positions, kind="stable")
-        record = numbered([*map(pl.Series, joint.values()), *self._read(self.released, kept, back)])
+        codes = [
+            self.missing_codes[name].gather(back) for name in kept if name in self.missing_codes
+        ]
+        labels, told = map(pl.Series, joint.values()), self._read(self.released, kept, back)
+        record = numbered([*labels, *told, *codes])
         if unit is not None and unit in _names(self.original):
             rows = self.positions[back]
             record = classes_of_units(record, numbered(self._read(self.original, [unit], rows)))
