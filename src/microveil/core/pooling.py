@@ -20,6 +20,17 @@ from microveil.types import Integers, Reals
 Present = NDArray[np.bool_]
 
 
+def block_of(anonymity: int) -> int:
+    """Return of how many ranks a block is: two values of a person meet by one chance in as many.
+
+    Examples
+    --------
+    >>> [block_of(k) for k in (3, 10, 25, 50, 100, 1000)]
+    [1, 3, 5, 5, 10, 10]
+    """
+    return max(1, min(10, anonymity // 3, max(5, anonymity // 10)))
+
+
 @dataclass(frozen=True)
 class Pool:
     """A group of attributes whose masked values are pooled in the same joint clusters.
@@ -40,14 +51,8 @@ class Pool:
 
     @property
     def block(self) -> int:
-        """Of how many ranks a block is: two values of a person meet by one chance in as many.
-
-        Examples
-        --------
-        >>> [Pool((), k, "exchange").block for k in (3, 10, 25, 50, 100, 1000)]
-        [1, 3, 5, 5, 10, 10]
-        """
-        return max(1, min(10, self.anonymity // 3, max(5, self.anonymity // 10)))
+        """Of how many ranks a block is."""
+        return block_of(self.anonymity)
 
     @property
     def levels(self) -> tuple[tuple[AttributeSettings, ...], ...]:

@@ -70,11 +70,12 @@ class RelatedExchange:
         *,
         strata: Integers | None = None,
         persons: Integers | None = None,
+        share: float = 1.0,
     ) -> "RelatedExchange":
         """Fit a model to masked values: one for each stratum that is large enough, one for others.
 
         `strata` has the stratum of each row, `persons` whose row it is where a person can have
-        several.
+        several, `share` which part of a table all rows are.
         """
         ordered, counts = _by_stratum(clusters, strata)
         samples = []
@@ -91,10 +92,15 @@ class RelatedExchange:
             at += len(rows)
             whose = None if persons is None else persons[rows]
             model = fit_relations(
-                [v.take(own) for v in old], [v.take(own) for v in new], ends, block, whose
+                [v.take(own) for v in old], [v.take(own) for v in new], ends, block, whose, share
             )
             parts.append(Part(first, last, model))
         return cls(ordered, tuple(parts), block)
+
+    def elsewhere(self, clusters: JointClusters) -> "RelatedExchange":
+        """Exchange the rows of other joint clusters by the model of the first part."""
+        first = Part(0, len(clusters.size), self.parts[0].model)
+        return RelatedExchange(clusters, (first,), self.block)
 
     def draw(
         self, kept: Sequence[ReadRows], exchanged: Sequence[ReadRows], source: WordSource

@@ -52,10 +52,16 @@ class RowValues(NamedTuple):
         )
 
 
-def numbers_in_rows(numbers: Reals) -> RowValues:
-    """Tell numbers from missing ones, NaN, if there are any."""
+def numbers_in_rows(numbers: Reals, why: Integers | int = 0) -> RowValues:
+    """Tell numbers from missing ones, NaN, if there are any; `why` they are is numbered from 0 on.
+
+    Examples
+    --------
+    >>> numbers_in_rows(np.array([2.5, np.nan, np.nan]), np.array([0, 1, 0])).states
+    array([0, 2, 1])
+    """
     missing = np.isnan(numbers)
-    return RowValues(numbers, missing.astype(np.int64) if missing.any() else None)
+    return RowValues(numbers, np.where(missing, 1 + why, 0) if missing.any() else None)
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,13 +130,15 @@ def fit_relations(
     ends: Integers,
     block: int,
     persons: Integers | None = None,
+    share: float = 1.0,
 ) -> RelationModel | None:
     """Fit a model to rows in the order of their joint clusters; None if they are too few.
 
-    `persons` says whose rows they are, where a person can have several.
+    `persons` says whose rows they are, where a person can have several; `share` which part of a
+    table they are, where there must be enough persons in the whole.
     """
     persons = np.arange(ends[-1]) if persons is None else persons
-    columns, least = _columns([*kept, *exchanged], len(kept), persons)
+    columns, least = _columns([*kept, *exchanged], len(kept), persons, share)
     if columns is None:
         return None
     design = _Design.of(kept, ends)
@@ -149,14 +157,14 @@ def fit_relations(
 
 
 def _columns(
-    values: Sequence[RowValues], kept: int, persons: Integers
+    values: Sequence[RowValues], kept: int, persons: Integers, share: float
 ) -> tuple[list[NDArray[np.int32]] | None, int | None]:
     """Give states columns where enough persons have them; None if there are too few for any model.
 
     Returns also how many persons are enough; None where no state has a column.
     """
-    people = len(np.unique(persons))
-    counts = [_persons_of(v.states, persons) for v in values]
+    people = len(np.unique(persons)) / share
+    counts = [_persons_of(v.states, persons) / share for v in values]
     scores = sum(v.numbers is not None for v in values[:kept])
     numbers = sum(v.numbers is not None for v in values[kept:])
     plain = numbers * (numbers - 1) // 2 + numbers * scores
@@ -174,7 +182,7 @@ def _columns(
             break
         least *= 2
     else:
-        least = people + 1
+        least = int(people) + 1
     columns, start = [], scores
     for count in counts:
         enough = count >= least if _free(count, least) else np.zeros(len(count), dtype=np.bool_)
@@ -191,7 +199,7 @@ def _persons_of(states: Integers | None, persons: Integers) -> Integers:
     return np.bincount(each[:, 0])
 
 
-def _free(count: Integers, least: int) -> int:
+def _free(count: Reals, least: int) -> int:
     return max(0, int(np.count_nonzero(count >= least)) - 1)
 
 

@@ -82,14 +82,14 @@ def _sometimes_missing(
 
 def people_plan(epsilon: float = 1.0) -> Plan:
     """Make a plan for the sample that masks it as the paper does."""
-    return Plan(epsilon=epsilon, missing="keep", attributes=_ROLES)
+    return Plan.published(epsilon=epsilon, missing="keep", attributes=_ROLES)
 
 
 def recommended_people_plan(epsilon: float = 1.0) -> Plan:
     """Make the plan that `microveil demo` uses for the sample; nothing is kept as it is."""
     region = Confidential(kind="nominal", categories=REGIONS, method="DP-UM", k=50)
     roles = {**_ROLES, "region": region}
-    return Plan.recommended(epsilon=epsilon, missing="keep", attributes=roles)
+    return Plan(epsilon=epsilon, missing="keep", attributes=roles)
 
 
 _ROLES: AttributesGiven = {
