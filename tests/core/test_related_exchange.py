@@ -317,8 +317,8 @@ def test_a_model_of_others_reunites_as_often() -> None:
             a, b = released(model, mine, SeededWords(seed))
             there = set(zip((np.arange(4_000) // 25).tolist(), a.tolist(), b.tolist(),
                             strict=True))  # fmt: skip
-            met += np.mean([(i // 25, first[i], second[i]) in there for i in whom.tolist()])
-        return met / 60
+            met += sum((i // 25, first[i], second[i]) in there for i in whom.tolist())
+        return met / 60 / len(whom)
 
     assert rate(own) - rate(others) < 0.06
 
@@ -366,6 +366,17 @@ def test_strata_have_models_of_their_own_where_they_are_large() -> None:
         here = stratum == number
         before, after = np.corrcoef(x[here], y[here])[0, 1], np.corrcoef(a[here], b[here])[0, 1]
         assert after == pytest.approx(before, abs=0.05)
+
+
+def test_categories_that_the_model_has_not_seen_are_exchanged_alone() -> None:
+    random = np.random.default_rng(1)
+    states = random.integers(0, 6, 3_000)
+    columns = [RowValues(None, states), RowValues(None, states[::-1].copy())]
+    exchange = fitted(collect_clusters(np.arange(3_000) // 10), columns, 3)
+    here = [RowValues(None, np.arange(20) % 10), RowValues(None, np.zeros(20, dtype=np.int64))]
+    moved_on = exchange.elsewhere(collect_clusters(np.arange(20) // 10))
+    first, _ = released(moved_on, here, SeededWords(1))
+    assert sorted(first[:10]) == sorted(first[10:]) == list(range(10))
 
 
 def test_what_is_missing_stays_as_often_and_moves() -> None:

@@ -166,7 +166,9 @@ class _Draw:
         columns = np.full(len(states), -1, dtype=np.int32)
         for rows, _, model in self._parts():
             if model is not None:
-                columns[rows] = model.columns[len(self.columns)][states[rows]]
+                known = model.columns[len(self.columns)]  # others were not in its sample
+                here = states[rows]
+                columns[rows] = np.append(known, np.int32(-1))[np.minimum(here, len(known))]
         self.columns.append(columns)
 
     def givers(self, exchanged: Sequence[ReadRows]) -> Iterator[tuple[int, Integers]]:
@@ -217,9 +219,10 @@ class _Draw:
     ) -> None:  # fmt: skip
         from microveil.core.kernels import category_swaps as kernels
 
+        known = 0 if own is None else len(own.related)
+        kinds = max(kinds, known)  # either may have seen more than the other
         related, weights = np.zeros(kinds, np.bool_), np.zeros((kinds, 0))
         if own is not None:
-            known = len(own.related)
             related[:known] = own.related
             weights = np.zeros((kinds, own.weights.shape[1]))
             weights[:known] = own.weights
