@@ -22,6 +22,7 @@ from microveil.core.pooling import JointClusters, block_of, collect_clusters
 from microveil.core.random_words import SeededWords, WordSource
 from microveil.core.related_exchange import ReadRows, RelatedExchange
 from microveil.core.relation_model import RowValues, numbers_in_rows
+from microveil.engines.dtypes import numbers_with_gaps, polars_of
 from microveil.engines.layout import numbered
 from microveil.plan.plan import Plan
 from microveil.plan.scenarios import Scenario
@@ -57,7 +58,7 @@ def own_values_figure(seen: Examined, _: Scenario, __: Asked) -> Figure | None:
     rate, people = own_values_met(_side_by_side(own, pair))
     if not people:
         return None
-    kept = _kept_columns(seen, plan)
+    kept = _kept_columns(pair, plan)
     drawn = [_drawn_without(groups, kept, SeededWords(number)) for number in range(_DRAWS)]
     control = float(np.mean([own_values_met(_side_by_side(one, pair))[0] for one in drawn]))
     least = wilson(rate, people, _DEVIATIONS)[0]  # of few people chance alone reunites some
@@ -138,15 +139,15 @@ def _by_rank(values: Reals, released: Reals) -> Reals:
     return own
 
 
-def _kept_columns(seen: Examined, plan: Plan) -> list[RowValues]:
+def _kept_columns(pair: Pair, plan: Plan) -> list[RowValues]:
     """Return the kept columns that take part in the model."""
-    names = [name for name in plan.kept if name not in plan.within]
-    read = seen.original_in_order(names) if names else None
+    names = [n for n in plan.kept if n not in plan.within and n in pair.source.columns]
+    columns = [pair.source[name][pair.positions] for name in names]
     return [
-        numbers_in_rows(column.cast(float).fill_null(np.nan).to_numpy())
-        if column.dtype.is_numeric()
-        else RowValues(None, numbered([column]))
-        for column in read or ()
+        numbers_in_rows(numbers_with_gaps(column))
+        if column.dtype.is_numeric() or column.dtype.is_temporal()
+        else RowValues(None, numbered([polars_of(column)]))
+        for column in columns
     ]
 
 
