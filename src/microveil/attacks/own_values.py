@@ -142,6 +142,7 @@ def _by_rank(values: Reals, released: Reals) -> Reals:
 def _kept_columns(pair: Pair, plan: Plan) -> list[RowValues]:
     """Return the kept columns that take part in the model."""
     names = [n for n in plan.kept if n not in plan.within and n in pair.source.columns]
+    assert pair.positions is not None  # noqa: S101 - all records are paired
     columns = [pair.source[name][pair.positions] for name in names]
     return [
         numbers_in_rows(numbers_with_gaps(column))

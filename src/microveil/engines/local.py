@@ -476,7 +476,7 @@ class LocalEngine:
         if pool.pooling == "average":
             return Pooled(parts, self._average(pool, clusters, words), joint)
         self._exchange(pool, clusters, words)
-        return Pooled(parts, None, joint)
+        return Pooled(parts, None, joint, related=True)
 
     def _read_masked(self, attribute: AttributeSettings) -> tuple[NDArray[Any], Booleans]:
         present = self._table.present(attribute.name)

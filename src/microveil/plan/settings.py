@@ -288,13 +288,13 @@ class PlanSettings:
     )] = 10  # fmt: skip
     pooling: Annotated[Pooling, Setting(
         help="How masked values are pooled in joint clusters",
-        more="With ``\"exchange\"`` they change places at random within a joint cluster, each "
-        "attribute by itself. With ``\"average\"`` they become their mean, or for categories their "
-        "median or mode.",
+        more="With ``\"exchange\"`` the values of each attribute change places within a joint "
+        "cluster, and relations between attributes are kept. With ``\"average\"`` they become "
+        "their mean, or for categories their median or mode.",
         flag=True,
         label="Pooling of masked values in joint clusters",
         choices={
-            "exchange": "exchange: change places at random",
+            "exchange": "exchange: change places, relations kept",
             "average": "average: all alike",
         },
         needs="anonymity",

@@ -140,6 +140,13 @@ class PooledGroup(_Entry):
             "most one in as many; null: averaged"
         ),
     ]
+    related: Annotated[
+        bool,
+        Field(
+            description="whether exchange keeps relations, by models of the masked table or of "
+            "parts of it that are large enough"
+        ),
+    ] = False
     distances: Annotated[
         Literal["original values", "masked values"],
         Field(description="between what joint clusters were formed"),
@@ -346,6 +353,7 @@ def _group(pool: Pool, pooled: Pooled, plan: Plan) -> PooledGroup:
         of_units=plan.unit is not None,
         pooling=pool.pooling,
         block=pool.block if pool.pooling == "exchange" else None,
+        related=pooled.related,
         distances="masked values" if pool.follows_masked_values else "original values",
         parts=pooled.parts,
         smallest_class=pooled.smallest_class,

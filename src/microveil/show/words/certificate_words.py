@@ -342,7 +342,7 @@ def _promise(group: PooledGroup, certificate: Certificate) -> str:
     if group.pooling == "average":
         done = "averaged", f", so that at least {least} rows share every combination"
     else:
-        done = "exchanged at random", ""
+        done = "exchanged", ""
     return (
         f"Masked values of {names} were {done[0]} within joint clusters of at least {least} "
         f"{_of_what(group, certificate)}{done[1]}. Whatever an attacker knows about these "
@@ -354,12 +354,15 @@ def _relations(group: PooledGroup) -> str:
     """Say what exchange keeps of relations, and how seldom it brings own values back."""
     if group.block is None:
         return ""
-    seldom = f"with a probability of at most 1/{group.block}" if group.block > 1 else "by chance"
-    return (
-        " Relations between attributes follow a model of the whole masked table where it is large "
-        "enough; what the model says of relations is not hidden. Two masked values of one person "
-        f"that nobody else in the joint cluster has come into one row {seldom}, before rules."
+    models = (
+        " Relations between attributes follow models of the masked table, or of parts of it, where "
+        "these are large enough; what these models say of relations is not hidden."
     )
+    seldom = (
+        f" Two masked values of one person that fewer than {group.block} of the joint cluster have come into "
+        f"one row with a probability of at most 1/{group.block}, before rules change rows."
+    )
+    return models * group.related + seldom * (group.block > 1)
 
 
 def _of_what(group: PooledGroup, certificate: Certificate) -> str:
