@@ -211,11 +211,12 @@ def measured(table: Table, anonymity: int, *, related: bool) -> str:
             if own is not None:
                 row[5:] = [own.facts["rate"], own.facts["control"]]
         found.append(row)
-    mean = np.nanmean(np.array(found, dtype=np.float64), axis=0)
-    return (
-        f"{mean[0]:.4f} {mean[1]:.3f} / {mean[2]:.2f} / {mean[3]:.3f} / {mean[4]:.1%} / "
-        f"{mean[5]:.1%} beside {mean[6]:.1%}"
-    )
+    figures = np.array(found, dtype=np.float64)
+    mean = np.append(figures[:, :4].mean(axis=0), figures[0, 4:])
+    text = f"{mean[0]:.4f} {mean[1]:.3f} / {mean[2]:.2f} / {mean[3]:.3f}"
+    if not anonymity:
+        return text
+    return f"{text} / {mean[4]:.1%} / {mean[5]:.1%} beside {mean[6]:.1%}"
 
 
 def speed() -> None:

@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from statistics import NormalDist
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -272,7 +272,7 @@ class _Design:
         kept, squares = np.empty(len(numbers)), np.empty(len(numbers))
         for place, values in enumerate(numbers):
             mine = scores[:, place]
-            square, product, count = kernels.score(
+            square, product, count = kernels.score_ranks(
                 values, self.ends, block, normal_quantiles(), mine
             )
             kept[place] = product / max(count, 1) * np.sqrt(spared)
@@ -310,7 +310,7 @@ def kept_scores(kept: Sequence[RowValues], ends: Integers) -> NDArray[np.float32
     numbers = [values.numbers for values in kept if values.numbers is not None]
     scores = np.zeros((int(ends[-1]), len(numbers)), dtype=np.float32)
     for place, values in enumerate(numbers):
-        kernels.score(values, ends, 1, normal_quantiles(), scores[:, place])
+        kernels.score_ranks(values, ends, 1, normal_quantiles(), scores[:, place])
     return scores
 
 
@@ -397,7 +397,9 @@ def _pairs(ends: Integers) -> tuple[Integers, Integers]:
     return np.concatenate([x for x, _ in found]), np.concatenate([x for _, x in found])
 
 
-def _root(matrix: Any) -> Reals:  # noqa: ANN401 - a symmetric matrix
+def _root(matrix: Reals) -> Reals:
+    """Return the triangular root of a symmetric matrix, its negative directions left out."""
     values, vectors = np.linalg.eigh((matrix + matrix.T) / 2)
-    root: Reals = vectors * np.sqrt(np.maximum(values, 1e-6))
+    above = (vectors * np.maximum(values, 1e-6)) @ vectors.T
+    root: Reals = np.linalg.cholesky(above)
     return root

@@ -41,7 +41,7 @@ def _block_end(start, count, block):  # type: ignore[no-untyped-def]  # noqa: AN
 
 
 @compiled()
-def score(
+def score_ranks(
     numbers: Reals, ends: Integers, block: int, normal: Reals, scores: NDArray[Any]
 ) -> tuple[float, float, int]:
     """Give each number the normal score of its rank in its cluster, the mean one where some tie.

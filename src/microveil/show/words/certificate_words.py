@@ -359,8 +359,8 @@ def _relations(group: PooledGroup) -> str:
         "these are large enough; what these models say of relations is not hidden."
     )
     seldom = (
-        f" Two masked values of one person that fewer than {group.block} of the joint cluster have come into "
-        f"one row with a probability of at most 1/{group.block}, before rules change rows."
+        f" Two masked values of one person that fewer than {group.block} of the joint cluster have "
+        f"come into one row with a probability of at most 1/{group.block}, before rules."
     )
     return models * group.related + seldom * (group.block > 1)
 
