@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from microveil import Verdict
 from microveil.attacks.attack_rows import LINKAGE, LINKAGE_LIMITS, LOW_LINKAGE
 from microveil.compare.figures import Figure, Sample
-from microveil.judge.grades import counted, how_risky
+from microveil.judge.grades import graded_value, how_risky
 from microveil.show.verdicts import verdict_lines
 from microveil.show.words.grading import passes_or_not, risk_card
 from microveil.show.words.numbers import percent
@@ -66,8 +66,8 @@ def test_what_counts_is_on_the_side_of_the_limit_that_the_grade_says(found: list
 @given(shares, st.sampled_from(LINKAGE_LIMITS))
 def test_a_share_is_printed_on_its_side_of_a_limit(share: float, limit: float) -> None:
     figure = Figure("linkage.nearest", None, share)
-    shown = float(percent(counted(figure), LINKAGE_LIMITS).removeprefix("more than ")[:-1])
-    assert (shown > 100 * limit) == (counted(figure) > limit)
+    shown = float(percent(graded_value(figure), LINKAGE_LIMITS).removeprefix("more than ")[:-1])
+    assert (shown > 100 * limit) == (graded_value(figure) > limit)
 
 
 @pytest.mark.parametrize(

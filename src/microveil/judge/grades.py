@@ -87,11 +87,11 @@ def grade_of(figure: Figure) -> Grade:
     if limits is None:
         return "unknown"
     good, fair = limits
-    value = counted(figure)
+    value = graded_value(figure)
     return "good" if value <= good else "fair" if value <= fair else "poor"
 
 
-def counted(figure: Figure) -> float:
+def graded_value(figure: Figure) -> float:
     """Return what is compared with the limits of a figure's measure."""
     return as_compared(abs(figure.at_most), figure.measure)
 
@@ -111,7 +111,7 @@ def _graded(figures: Sequence[Figure], measures: Sequence[str]) -> Graded:
 def _badness(figure: Figure) -> tuple[int, float]:
     """Tell which figures come first: those of the worst grade, and the furthest beyond it."""
     _, fair = MEASURES[figure.measure].limits or (1.0, 1.0)
-    return _ORDER.index(grade_of(figure)), counted(figure) / fair
+    return _ORDER.index(grade_of(figure)), graded_value(figure) / fair
 
 
 def _tells(figure: Figure) -> bool:

@@ -10,7 +10,7 @@ from microveil.compare.pairing import NOT_PAIRED
 from microveil.compare.reasons import why_not
 from microveil.judge.change import Change
 from microveil.judge.evaluated import Evaluation
-from microveil.judge.grades import Grade, Graded, counted, how_risky, how_useful
+from microveil.judge.grades import Grade, Graded, graded_value, how_risky, how_useful
 from microveil.judge.registry import MEASURES
 from microveil.show.words.numbers import deviations, percent, sentence
 from microveil.show.words.readings import how_far, read_aloud
@@ -100,7 +100,8 @@ def what_counts(found: Graded) -> str:
     """Say which number a grade of a risk rests on, and the limit it was compared with."""
     figure = found.figures[0]
     limits = MEASURES[figure.measure].limits or (0.0, 0.0)
-    return f"What counts is {percent(counted(figure), limits)}; the limit is {percent(limits[0])}."
+    counts = percent(graded_value(figure), limits)
+    return f"What counts is {counts}; the limit is {percent(limits[0])}."
 
 
 def notes_on(evaluation: Evaluation) -> list[str]:
