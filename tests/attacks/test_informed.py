@@ -9,8 +9,8 @@ import polars as pl
 import pytest
 
 from microveil import Confidential, Plan, Verdict, evaluate, protect, verdict
-from microveil.attacks.informed import classes_of_units
 from microveil.compare.figures import Figure
+from microveil.engines.classes import classes_of_units
 
 Row = tuple[Any, ...]
 
