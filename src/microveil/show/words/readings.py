@@ -60,6 +60,8 @@ def _of_sample(figure: Figure) -> str:
 def _anew(sample: Sample) -> str:
     if sample.anew is None:
         return ""
+    if sample.anew == 1:
+        return ", protected again by the same plan"
     times = f"{sample.anew:,.0f}" if sample.anew >= 10 else f"{sample.anew:.3g}"
     return (
         f", protected again by the same plan with {times} times the ε: about the noise of the "
