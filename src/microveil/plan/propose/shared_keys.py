@@ -1,0 +1,222 @@
+"""Which column says whose records they are, as a patient's number does that all visits have.
+
+Names say it, and so does what the other columns do: the records of one person agree in birth date
+and sex far more than records of two people. What agrees by chance counts for nothing, and neither
+does what neighbouring numbers agree in as well, such as the canton of postal codes.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import polars as pl
+
+from microveil.plan.propose.columns import ColumnProfile, Proposal, is_sampling_weight
+from microveil.plan.propose.headers import names_a_thing, says_whose, says_year
+from microveil.plan.propose.numbering import are_years, is_spread_like_amounts
+from microveil.types import Integers
+
+_FEWEST_UNITS, _FEWEST_PAIRS = 10, 10
+_MOST_RECORDS, _MOST_RECORDS_OF_A_PERSON = 20, 200  # of a unit, on average
+_AGREE, _GAIN = 0.9, 0.5  # in the records of a unit; beyond what chance leaves
+_ENOUGH_IF_NAMED, _ENOUGH = np.log(2), np.log(20)  # of evidence
+_ALL_AGREE_BY_CHANCE = 1e-6
+_FOLLOWS = 0.9
+_MEMBERS = 20  # of a household, numbered within it
+
+
+@dataclass(frozen=True)
+class SharedKey:
+    """A column that several records of one unit share.
+
+    Attributes
+    ----------
+    name
+        The column.
+    units, most
+        How many units there are, and how many records the largest has.
+    same
+        Columns in which all records of a unit agree, and hardly by chance.
+    named
+        Whether its name says that its units are persons or households.
+    """
+
+    name: str
+    units: int
+    most: int
+    same: tuple[str, ...]
+    named: bool
+
+
+def find_shared_key(
+    looks: Mapping[str, ColumnProfile], proposals: Mapping[str, Proposal]
+) -> SharedKey | None:
+    """Find the column that says which records belong to one person or household.
+
+    Of two that are nested it is the coarser one, since a household's records are all those of its
+    members. Of two that are not, it is the finer one.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> from microveil.plan.propose.columns import propose_role
+    >>> visits = pl.DataFrame({
+    ...     "patient": [n // 3 * 17 for n in range(90)],
+    ...     "born": [1930 + n // 3 * 7 % 80 for n in range(90)],
+    ...     "days": [n * 37 % 11 for n in range(90)],
+    ... })
+    >>> looks = {c.name: ColumnProfile(c.name, c) for c in visits}
+    >>> find_shared_key(looks, {name: propose_role(look) for name, look in looks.items()})
+    SharedKey(name='patient', units=30, most=3, same=('born',), named=True)
+    """
+    possible = [look for name, look in looks.items() if _may_be_shared(look, proposals[name])]
+    if not possible:
+        return None
+    codes = {name: _codes_of(look.column) for name, look in looks.items()}
+    known = {name: each for name, each in codes.items() if each is not None}
+    tried = [_Tried(look, known) for look in possible]
+    best = _best([one for one in tried if one.holds])
+    return None if best is None else best.shared_key
+
+
+def _may_be_shared(look: ColumnProfile, proposal: Proposal) -> bool:
+    """Whether a column may be a key by its type, its name and how often its values occur."""
+    records, units = len(look.column), look.distinct
+    if look.missing or not _FEWEST_UNITS <= units <= records - _FEWEST_PAIRS:
+        return False
+    text, whole = look.column.dtype in (pl.String, pl.Categorical), look.whole
+    if not text and (whole is None or is_sampling_weight(look)):
+        return False
+    whose = says_whose(look.name)
+    if records > units * (_MOST_RECORDS_OF_A_PERSON if whose else _MOST_RECORDS):
+        return False
+    if whose:
+        return True
+    if names_a_thing(look.name) or look.described.labels:
+        return False
+    if look.says in ("key", "unit", "person", "contact"):
+        return True
+    if whole is not None and (says_year(look.name) or are_years(whole)):
+        return False
+    amounts = whole is not None and proposal.ordered and is_spread_like_amounts(np.unique(whole))
+    return look.says is None and not amounts
+
+
+def _codes_of(column: pl.Series) -> Integers | None:
+    """Return the rank of each record's value, missing ones as another; None without an order."""
+    if column.dtype.is_nested() or column.dtype in (pl.Object, pl.Binary, pl.Null):
+        return None
+    ordered = column.cast(pl.String) if column.dtype == pl.Categorical else column
+    return ordered.rank("dense").cast(pl.Int64).fill_null(0).to_numpy()
+
+
+class _Tried:
+    """A column tried as a key: how far the others agree in records that share its value."""
+
+    def __init__(self, look: ColumnProfile, codes: Mapping[str, Integers]) -> None:
+        self.look = look
+        self.key = codes[look.name]
+        self.named = says_whose(look.name)
+        self._others = {name: each for name, each in codes.items() if name != look.name}
+        order = np.argsort(self.key, kind="stable")
+        starts = np.flatnonzero(np.diff(self.key[order], prepend=0))
+        self._order = order
+        self._within = np.flatnonzero(np.diff(self.key[order]) == 0)
+        self._between = starts[1:] - 1
+        self.sizes = np.diff(np.append(starts, len(order)))
+
+    @cached_property
+    def agreeing(self) -> dict[str, tuple[float, float]]:
+        """How often each column agrees in two records of one unit, and in those of two."""
+        return {
+            name: (self._share(codes, self._within), self._by_chance(codes))
+            for name, codes in self._others.items()
+        }
+
+    @property
+    def constant(self) -> list[str]:
+        """Columns that agree in the records of a unit far more than chance has it."""
+        return [
+            name
+            for name, (share, chance) in self.agreeing.items()
+            if share >= _AGREE
+            and share - chance >= _GAIN * (1 - chance)
+            and not self._follows(self._others[name])
+        ]
+
+    @property
+    def same(self) -> tuple[str, ...]:
+        """Columns in which all records of a unit agree, and hardly by chance."""
+        pairs = len(self._within)
+        return tuple(
+            name
+            for name, (share, chance) in self.agreeing.items()
+            if share == 1 and chance**pairs < _ALL_AGREE_BY_CHANCE
+        )
+
+    @cached_property
+    def evidence(self) -> float:
+        """Minus the logarithm of the chance that two units agree in all that is constant."""
+        if not self.constant:
+            return 0.0
+        joint = pl.DataFrame({name: self._others[name] for name in self.constant})
+        codes = joint.select(pl.struct(pl.all()).rank("dense")).to_series().to_numpy()
+        return float(-np.log(max(self._by_chance(codes), 0.5 / len(self.sizes))))
+
+    @property
+    def holds(self) -> bool:
+        """Whether it seems to say whose records they are."""
+        if self.named and _MEMBERS < len(self.sizes) > len(self.look.column) / _MOST_RECORDS:
+            return True
+        return self.evidence >= (
+            _ENOUGH_IF_NAMED if self.named or self.look.says == "key" else _ENOUGH
+        )
+
+    @property
+    def shared_key(self) -> SharedKey:
+        """What is known of it."""
+        largest = int(self.sizes.max())
+        return SharedKey(self.look.name, len(self.sizes), largest, self.same, self.named)
+
+    def _share(self, codes: Integers, places: Integers) -> float:
+        ordered = codes[self._order]
+        return float(np.mean(ordered[places] == ordered[places + 1]))
+
+    def _by_chance(self, codes: Integers) -> float:
+        """Return how often two records of different units agree: any two, or two neighbours."""
+        counts = np.bincount(codes).astype(np.float64)
+        records = len(codes)
+        any_two = float((counts * (counts - 1)).sum() / (records * (records - 1)))
+        return max(any_two, self._share(codes, self._between))
+
+    def _follows(self, codes: Integers) -> bool:
+        """Whether a column rises or falls with the key, as a tax does with an income."""
+        if self.look.whole is None:
+            return False
+        ordered = codes[self._order][np.cumsum(self.sizes) - 1]
+        ranks = pl.Series(ordered).rank().to_numpy()
+        if (ranks == ranks[0]).all():
+            return True
+        related = np.corrcoef(ranks, np.arange(len(ranks)))[0, 1]
+        return bool(abs(related) > _FOLLOWS)
+
+
+def _best(found: Sequence[_Tried]) -> _Tried | None:
+    """Prefer what is named after persons, then what others are nested in, then what says most."""
+    ranked = [one for one in found if one.named] or [one for one in found if _is_key(one)] or found
+    if not ranked:
+        return None
+    finest = max(ranked, key=lambda one: (len(one.sizes), one.evidence))
+    around = [one for one in ranked if _nested(finest, one)]
+    return min(around, key=lambda one: (len(one.sizes), -one.evidence))
+
+
+def _is_key(one: _Tried) -> bool:
+    return one.look.says in ("key", "unit")
+
+
+def _nested(inner: _Tried, outer: _Tried) -> bool:
+    """Whether all records of every inner unit have the same outer one."""
+    pairs = pl.DataFrame({"inner": inner.key, "outer": outer.key})
+    return len(pairs.unique()) == len(inner.sizes)
