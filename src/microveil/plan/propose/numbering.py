@@ -17,7 +17,8 @@ _RECORDS_TO_TELL_A_KEY = 20
 _MOST_CATEGORIES = 50
 _YEARS = (1_500, 2_300)
 _LONG = 10**8  # number that hardly counts anything
-_NEARLY_ALL = 0.9
+_HUGE = 10**12  # number that counts nothing that people have
+_NEARLY_ALL, _MANY = 0.9, 200
 _FEWEST_EXPECTED_TIES = 10
 _OFTEN = 0.2  # share of one value that no key has
 _SPREAD_OF_THE_MIDDLE = 1.349  # quartiles of the normal distribution are so far apart
@@ -68,7 +69,7 @@ def may_be_numbered(whole: Integers) -> bool:
         return not ties
     if len(values) < _NEARLY_ALL * len(whole) and ties < 4 * by_chance:
         return False
-    return not is_spread_like_amounts(values)
+    return bool(np.median(values) >= _HUGE) or not is_spread_like_amounts(values)
 
 
 def is_spread_like_amounts(values: Integers) -> bool:
@@ -82,7 +83,8 @@ def is_spread_like_amounts(values: Integers) -> bool:
         return False
     ends = np.quantile(values, (0.15, 0.85))
     low, high = values[values <= ends[1]], values[values >= ends[0]]
-    return bool(min(_from_even(low), _from_even(high)) > 2 / np.sqrt(len(low)))
+    doubt = 2.0 if len(values) < _MANY else 1.36  # of Kolmogorov and Smirnov's limit, 0.05%, 5%
+    return bool(min(_from_even(low), _from_even(high)) > doubt / np.sqrt(len(low)))
 
 
 def go_together(one: Reals, other: Reals) -> bool:

@@ -75,7 +75,7 @@ def find_shared_key(
         return None
     codes = {name: _codes_of(look.column) for name, look in looks.items()}
     known = {name: each for name, each in codes.items() if each is not None}
-    tried = [_Tried(look, known) for look in possible]
+    tried = [_Tried(look, known, proposals[look.name]) for look in possible]
     best = _best([one for one in tried if one.holds])
     return None if best is None else best.shared_key
 
@@ -114,8 +114,11 @@ def _codes_of(column: pl.Series) -> Integers | None:
 class _Tried:
     """A column tried as a key: how far the others agree in records that share its value."""
 
-    def __init__(self, look: ColumnProfile, codes: Mapping[str, Integers]) -> None:
+    def __init__(
+        self, look: ColumnProfile, codes: Mapping[str, Integers], proposal: Proposal
+    ) -> None:
         self.look = look
+        self._proposal = proposal
         self.key = codes[look.name]
         self.named = says_whose(look.name)
         self._others = {name: each for name, each in codes.items() if name != look.name}
@@ -174,6 +177,15 @@ class _Tried:
         )
 
     @property
+    def likeness(self) -> int:
+        """How far it is like a key in itself: by a person's name, by a key's, or by its values."""
+        if self.named:
+            return 3
+        if self.look.says in ("key", "unit"):
+            return 2
+        return int(self._proposal.role == "identifier")
+
+    @property
     def shared_key(self) -> SharedKey:
         """What is known of it."""
         largest = int(self.sizes.max())
@@ -203,17 +215,14 @@ class _Tried:
 
 
 def _best(found: Sequence[_Tried]) -> _Tried | None:
-    """Prefer what is named after persons, then what others are nested in, then what says most."""
-    ranked = [one for one in found if one.named] or [one for one in found if _is_key(one)] or found
-    if not ranked:
+    """Of those most like keys, take the finest, or what all of its records are nested in."""
+    likeness = max((one.likeness for one in found), default=0)
+    alike = [one for one in found if one.likeness == likeness]
+    if not alike:
         return None
-    finest = max(ranked, key=lambda one: (len(one.sizes), one.evidence))
-    around = [one for one in ranked if _nested(finest, one)]
+    finest = max(alike, key=lambda one: (len(one.sizes), one.evidence))
+    around = [one for one in alike if _nested(finest, one)]
     return min(around, key=lambda one: (len(one.sizes), -one.evidence))
-
-
-def _is_key(one: _Tried) -> bool:
-    return one.look.says in ("key", "unit")
 
 
 def _nested(inner: _Tried, outer: _Tried) -> bool:
