@@ -20,6 +20,7 @@ from microveil.plan.propose.columns import (
     Proposal,
     as_polars,
 )
+from microveil.plan.propose.shared_keys import SharedKey
 from microveil.plan.propose.table_roles import TableRoles, propose_roles
 from microveil.plan.settings import RECOMMENDED, PlanSettings, declared_in
 from microveil.plan.toml import commented, texts
@@ -36,10 +37,21 @@ _DONE = {
 
 @dataclass(frozen=True)
 class Proposed:
-    """A plan as commented TOML, and for every column what was seen of it and what was proposed."""
+    """A plan as commented TOML, and what it was made of.
+
+    Attributes
+    ----------
+    toml
+        The plan.
+    columns
+        For every column what was seen of it, and what was proposed.
+    key
+        The column that says which records belong to one unit; None if no unit was found.
+    """
 
     toml: str
     columns: Mapping[str, tuple[ColumnProfile, Proposal]]
+    key: SharedKey | None
 
 
 def propose_plan(
@@ -105,7 +117,8 @@ def propose(
         attributes.add(column, _section(proposal))
     document.add("attributes", attributes)
     toml = tomlkit.dumps(document).rstrip() + "\n"
-    return Proposed(toml, {column: (looks[column], p) for column, p in proposals.items()})
+    columns = {column: (looks[column], p) for column, p in proposals.items()}
+    return Proposed(toml, columns, seen.key)
 
 
 def _head(table: pl.DataFrame, name: str) -> list[str]:

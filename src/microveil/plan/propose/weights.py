@@ -18,7 +18,8 @@ CROWD = 10
 
 _FEWEST_IN_A_CLUSTER = 3
 _WHY = "sampling weights, each shared by ten persons or more"
-_MASKED = "sampling weights, some shared by fewer than ten persons"
+_MASKED = "sampling weights, some of few persons"
+_REMARK = "masked: published, they would point to people"
 _FURTHER = "further sampling weights"
 
 
@@ -63,7 +64,7 @@ def _masked(look: ColumnProfile, *, plans: bool) -> Proposal:
         proposal,
         settings=proposal.settings | weight,
         why=_MASKED if plans else _FURTHER,
-        remark="masked, as published they would point to them" if plans else "masked too",
+        remark=_REMARK,
     )
 
 
