@@ -40,10 +40,8 @@ def _attack(dataset: DataSet) -> None:
     for epsilon in EPSILONS:
         plans = {
             "published, k = 10": Plan.published(epsilon=epsilon, k=10, attributes=attributes),
-            "recommended, not pooled": Plan.recommended(
-                epsilon=epsilon, anonymity=0, attributes=attributes
-            ),
-            "recommended": Plan.recommended(epsilon=epsilon, attributes=attributes),
+            "recommended, not pooled": Plan(epsilon=epsilon, anonymity=0, attributes=attributes),
+            "recommended": Plan(epsilon=epsilon, attributes=attributes),
         }
         for name, plan in plans.items():
             masked = protect(table, plan, seed=1).data.to_numpy().astype(np.float64)

@@ -28,7 +28,7 @@ ATTRIBUTE = Confidential(lower=0, upper=100_000_000, decimals=2)
 
 def plan_of(names: list[str]) -> Plan:
     """Mask all attributes by iDP-CBLS."""
-    return Plan(epsilon=EPSILON, k=K, attributes=dict.fromkeys(names, ATTRIBUTE))
+    return Plan.published(epsilon=EPSILON, k=K, attributes=dict.fromkeys(names, ATTRIBUTE))
 
 
 def best(run: Callable[[], object]) -> float:
@@ -66,7 +66,7 @@ def recommend(
     """Print how long recommended plans take beside the published one and the sort."""
     attributes = dict.fromkeys(table.columns, ATTRIBUTE)
     for epsilon, anonymity in plans:
-        plan = Plan.recommended(epsilon=epsilon, anonymity=anonymity, attributes=attributes)
+        plan = Plan(epsilon=epsilon, anonymity=anonymity, attributes=attributes)
         protect(table.head(1_000), plan)
         seconds = best(lambda plan=plan: protect(table, plan))  # type: ignore[misc]
         pooled = "pooled" if anonymity else "not pooled"

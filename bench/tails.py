@@ -64,7 +64,7 @@ def main() -> None:
         data = firms(*table)
         attributes = dict.fromkeys(data.columns, "confidential")
         for trim, k in PLANS:
-            plan = Plan.recommended(epsilon=1.0, trim=trim, k=k, anonymity=0, attributes=attributes)
+            plan = Plan(epsilon=1.0, trim=trim, k=k, anonymity=0, attributes=attributes)
             shifts, error = moved(data, plan, RUNS)
             worst = shifts.max(axis=1)
             print(f"  trim = {trim:<5g} k = {k:<3} mean {worst.mean():.2f}, at worst "

@@ -61,7 +61,9 @@ def survey(records: int = 2_000) -> pl.DataFrame:
 def judged(table: pl.DataFrame, *kept: str, **settings: Any) -> Verdict:  # noqa: ANN401
     numbers = {"income": Confidential(), "age": Confidential()}
     others = {name: "kept" if name in kept else "identifier" for name in ("sex", "region")}
-    plan = Plan(epsilon=1.0, k=5, anonymity=10, attributes={**numbers, **others}, **settings)
+    plan = Plan.published(
+        epsilon=1.0, k=5, anonymity=10, attributes={**numbers, **others}, **settings
+    )
     return verdict(table, protect(table, plan, seed=1), seed=1)
 
 
@@ -85,7 +87,7 @@ def test_several_groups_intersect() -> None:
     numbers = {name: Confidential() for name in ("income", "age")}
     roles = {**numbers, "sex": "identifier", "region": "identifier"}
     table = survey()
-    plan = Plan(
+    plan = Plan.published(
         epsilon=1.0, k=5, anonymity=10, groups=[["income"], ["age"]], attributes=roles
     )  # fmt: skip
     release = protect(table, plan, seed=1)

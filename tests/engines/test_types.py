@@ -82,7 +82,7 @@ def test_decimals_lengths_of_time_and_ordered_categories(kind: str) -> None:
 
 def test_bounds_of_lengths_of_time_are_seconds_and_of_decimals_numbers() -> None:
     frame = table()
-    plan = Plan(
+    plan = Plan.published(
         epsilon=0.1,
         k=5,
         attributes={
@@ -125,7 +125,7 @@ def test_they_are_written_as_far_as_a_file_has_them(tmp_path: Path, ending: str)
 
 def test_an_index_that_says_something_is_named_in_a_warning() -> None:
     data = pd.DataFrame({"x": np.arange(40) * 3 % 37})
-    plan = Plan(epsilon=1.0, attributes={"x": "confidential"})
+    plan = Plan.published(epsilon=1.0, attributes={"x": "confidential"})
     protect(data, plan, seed=1)
     protect(data[data["x"] > 3], plan, seed=1)
     with pytest.warns(FileWarning, match="the index 'person' is dropped.*reset_index"):

@@ -60,8 +60,8 @@ ATTRIBUTES: dict[str, Any] = {
     "born": Confidential(lower=date(1930, 1, 1), upper=date(2020, 1, 1)),
     "old": "kept",
 }
-PLAN = Plan(epsilon=6.0, k=5, attributes=ATTRIBUTES)
-JOINT = Plan(
+PLAN = Plan.published(epsilon=6.0, k=5, attributes=ATTRIBUTES)
+JOINT = Plan.published(
     epsilon=6.0,
     k=5,
     anonymity=5,
@@ -375,7 +375,7 @@ def test_text_that_a_csv_file_shows_otherwise(tmp_path: Path) -> None:
         "x": Confidential(kind="nominal"),
         "y": Confidential(kind="nominal", categories=["1.0", "2.50"]),
     }
-    plan = Plan(epsilon=5.0, k=3, attributes=categories)
+    plan = Plan.published(epsilon=5.0, k=3, attributes=categories)
     release = protect(people, plan, seed=1)
     people.to_csv(tmp_path / "original.csv", index=False)
     written = release.write(tmp_path / "protected.csv", detail=True)
@@ -445,7 +445,7 @@ def test_a_single_record_and_values_of_several_types() -> None:
     assert evaluation.attributes == ("age", "job")
     reason = _reasons(evaluation)["every", "mixed"]
     assert reason == "it holds neither numbers nor categories"
-    plan = Plan(
+    plan = Plan.published(
         epsilon=1.0,
         attributes={"age": "kept", "job": "kept", "mixed": Confidential(kind="nominal")},
     )

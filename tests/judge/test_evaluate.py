@@ -64,7 +64,7 @@ def _people() -> pl.DataFrame:
 
 
 PEOPLE = _people()
-PLAN = Plan(
+PLAN = Plan.published(
     epsilon=20.0,
     k=5,
     attributes={
@@ -313,7 +313,7 @@ def test_too_few_complete_records() -> None:
 
 def test_attributes_masked_without_clusters() -> None:
     attributes = {"age": {"role": "confidential", "lower": 0, "upper": 100}}
-    plan = Plan(epsilon=9, method="DP", attributes=attributes)
+    plan = Plan.published(epsilon=9, method="DP", attributes=attributes)
     people = PEOPLE.select("age")
     evaluation = evaluate(people, protect(people, plan, seed=1))
     for measure in ("risk.width_median", "risk.narrow_clusters"):
@@ -483,7 +483,7 @@ def test_almost_all_is_not_called_all() -> None:
 
 def test_census(paper_data: Path) -> None:
     census = pl.read_csv(paper_data / "census.csv").select("AGI", "FEDTAX", "FICA", "ERNVAL")
-    plan = Plan(
+    plan = Plan.published(
         epsilon=1.0,
         attributes={
             "AGI": "confidential", "FEDTAX": "confidential", "FICA": "confidential",

@@ -31,7 +31,7 @@ def plan(**settings: Any) -> Plan:  # noqa: ANN401 - whatever a plan takes
     job = {"role": "confidential", "kind": "nominal", "categories": list("abcdef"), "method": "DP"}
     given: dict[str, Any] = {"epsilon": 1.0, "k": 10,
                              "attributes": {**roles, "job": job, "region": "kept"}}  # fmt: skip
-    return Plan(**{**given, **settings})
+    return Plan.published(**{**given, **settings})
 
 
 class Files(NamedTuple):

@@ -51,7 +51,7 @@ def plan(**settings: Any) -> Plan:  # noqa: ANN401 - whatever a plan takes
     names = [f"a{i}" for i in range(4)]
     given = {"epsilon": 1.0, "k": 5, "attributes": {
         **dict.fromkeys(names, "confidential"), "region": "identifier"}}  # fmt: skip
-    return Plan(**{**given, **settings})
+    return Plan.published(**{**given, **settings})
 
 
 def judged(data: pl.DataFrame, made_by: Plan, **options: Any) -> Verdict:  # noqa: ANN401
@@ -191,7 +191,7 @@ SMALL = pl.DataFrame({"age": [30, 31, 60, 62, 45], "region": ["n", "n", "s", "s"
 
 def small(**settings: Any) -> tuple[pl.DataFrame, Release]:  # noqa: ANN401
     kinds = {"age": "confidential", "region": "kept"}
-    made_by = Plan(epsilon=1.0, k=5, attributes=kinds, **settings)
+    made_by = Plan.published(epsilon=1.0, k=5, attributes=kinds, **settings)
     return SMALL, protect(SMALL, made_by, seed=1)
 
 
@@ -286,7 +286,7 @@ def test_nothing_of_it_is_on_the_certificate() -> None:
 
 def test_no_value_is_printed() -> None:
     people = pl.DataFrame({"x": range(VALUE, VALUE + 40), "region": [str(VALUE)] * 40})
-    made_by = Plan(epsilon=1.0, k=3, attributes={"x": "confidential", "region": "kept"})
+    made_by = Plan.published(epsilon=1.0, k=3, attributes={"x": "confidential", "region": "kept"})
     found = judged(people, made_by, known=["region", "x"])
     assert str(VALUE)[:4] not in printed(found)
     assert found.change is not None

@@ -55,7 +55,9 @@ def survey(records: int = 120) -> pl.DataFrame:
 def plan(weight: object = "sampling_weight", **settings: Any) -> Plan:  # noqa: ANN401
     numbers = dict.fromkeys(("income", "spent"), Confidential(lower=0, upper=100_000))
     kinds = dict.fromkeys(("sex", "job"), Confidential(kind="nominal"))
-    return Plan(epsilon=1.0, k=5, **settings, attributes={**numbers, **kinds, "w": weight})
+    return Plan.published(
+        epsilon=1.0, k=5, **settings, attributes={**numbers, **kinds, "w": weight}
+    )
 
 
 def test_worked_by_hand() -> None:
@@ -199,14 +201,17 @@ def test_weights_that_cannot_weigh_are_refused(weights: list[object], problem: s
     table = pl.DataFrame({"x": range(12), "w": pl.Series([*weights, *weights[-1:] * 9])})
     with pytest.raises(DataError, match=problem) as caught:
         protect(
-            table, Plan(epsilon=1.0, k=3, attributes={"x": "confidential", "w": "sampling_weight"})
+            table,
+            Plan.published(
+                epsilon=1.0, k=3, attributes={"x": "confidential", "w": "sampling_weight"}
+            ),
         )
     assert caught.value.attribute == "w"
 
 
 def test_plans_with_two_weights_or_one_that_could_become_negative_are_refused() -> None:
     with pytest.raises(PlanError, match="one sampling weight, got 2"):
-        Plan(
+        Plan.published(
             epsilon=1,
             attributes={
                 "x": "confidential",

@@ -49,7 +49,9 @@ def table() -> pl.DataFrame:
 
 
 def plan(**settings: Any) -> Plan:  # noqa: ANN401
-    return Plan(**{"epsilon": 8.0, "k": 5, "missing": "keep", "attributes": ATTRIBUTES, **settings})
+    return Plan.published(
+        **{"epsilon": 8.0, "k": 5, "missing": "keep", "attributes": ATTRIBUTES, **settings}
+    )
 
 
 METHODS = ["DP", "DP-UM", "iDP-LS", "iDP-CBLS"]
@@ -116,7 +118,7 @@ def test_times_of_day_and_time_zones() -> None:
         "at": Confidential(lower=time(0), upper=time(23, 59)),
         "zoned": Confidential(lower=date(2009, 1, 1), upper=datetime(2020, 1, 1)),
     }
-    after = protect(before, Plan(epsilon=1e9, k=3, attributes=attributes), seed=1).data
+    after = protect(before, Plan.published(epsilon=1e9, k=3, attributes=attributes), seed=1).data
     assert after.schema == before.schema
     # With next to no noise masked values are means of three neighbours in rank.
     for name in ("at", "zoned"):
@@ -128,8 +130,10 @@ def test_a_date_is_masked_like_its_number_of_days() -> None:
     born = [date(1970, 1, 1 + day) for day in (3, 9, 6, 20, 25, 22)]
     days = [value.toordinal() - date(1970, 1, 1).toordinal() for value in born]
     ends = date(1970, 1, 1), date(1970, 2, 1)
-    as_dates = Plan(epsilon=2, k=3, attributes={"x": Confidential(lower=ends[0], upper=ends[1])})
-    as_days = Plan(epsilon=2, k=3, attributes={"x": Confidential(lower=0, upper=31)})
+    as_dates = Plan.published(
+        epsilon=2, k=3, attributes={"x": Confidential(lower=ends[0], upper=ends[1])}
+    )
+    as_days = Plan.published(epsilon=2, k=3, attributes={"x": Confidential(lower=0, upper=31)})
     dates = protect(pl.DataFrame({"x": born}), as_dates, seed=3)
     numbers = protect(pl.DataFrame({"x": days}), as_days, seed=3)
     assert dates.data["x"].to_physical().to_list() == numbers.data["x"].to_list()
@@ -191,7 +195,9 @@ def test_numerals_of_a_taxonomy_file_fit_a_column_of_codes(tmp_path: Path) -> No
 def test_a_taxonomy_decides_which_categories_share_a_cluster() -> None:
     values = pl.DataFrame({"x": ["a"] * 2 + ["b"] * 3 + ["c"] * 1})
     near = Confidential(kind="nominal", taxonomy={"one": ["c", "a"], "two": ["b"]})
-    clusters = protect(values, Plan(epsilon=1, k=3, attributes={"x": near}), seed=1).detail.clusters
+    clusters = protect(
+        values, Plan.published(epsilon=1, k=3, attributes={"x": near}), seed=1
+    ).detail.clusters
     assert clusters["category"].to_list() == ["a", "b"]
     assert clusters["lead"].to_list() == [1, 3]
 
@@ -200,5 +206,7 @@ def test_text_that_looks_like_numbers_stays_text_in_csv(tmp_path: Path) -> None:
     values = ["01", "02"] * 30
     (tmp_path / "in.csv").write_text("x\n" + "\n".join(values) + "\n")
     attribute = Confidential(kind="nominal", categories=["01", "02"])
-    release = protect(tmp_path / "in.csv", Plan(epsilon=1, attributes={"x": attribute}), seed=1)
+    release = protect(
+        tmp_path / "in.csv", Plan.published(epsilon=1, attributes={"x": attribute}), seed=1
+    )
     assert release.data["x"].to_list() == values

@@ -33,7 +33,7 @@ JOBS = ["nurse", "doctor", "joiner", "carver", "smith", "nurse"] * 4
 
 
 def plan(attribute: Confidential, **settings: Any) -> Plan:  # noqa: ANN401
-    return Plan(**{"epsilon": 1.0, "k": 3, **settings}, attributes={"x": attribute})
+    return Plan.published(**{"epsilon": 1.0, "k": 3, **settings}, attributes={"x": attribute})
 
 
 @given(
@@ -153,12 +153,12 @@ def test_what_contradicts_itself_is_refused() -> None:
     with pytest.raises(PlanError, match="must be two or more, got 1"):
         Confidential(kind="nominal", taxonomy={"a": ["p", "q"]}, level=1)
     with pytest.raises(PlanError, match="but from_data lists upper"):
-        Plan(epsilon=1, method="DP-UM", from_data=["x: top"],
+        Plan.published(epsilon=1, method="DP-UM", from_data=["x: top"],
              attributes={"x": Confidential(bottom=0, top=9)})  # fmt: skip
 
 
 def test_a_plan_has_one_line_for_each() -> None:
-    given = Plan(epsilon=1, attributes={
+    given = Plan.published(epsilon=1, attributes={
         "x": Confidential(bottom=0, top=150_000, round_to=100),
         "job": Confidential(kind="nominal", taxonomy=TREE, level=1),
     })  # fmt: skip

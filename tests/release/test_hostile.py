@@ -42,7 +42,7 @@ def library(request: pytest.FixtureRequest) -> Any:  # noqa: ANN401
 
 
 def plan(pooling: Any = "exchange", **attributes: Any) -> Plan:  # noqa: ANN401
-    return Plan(epsilon=1, k=3, anonymity=4, pooling=pooling, attributes=attributes)
+    return Plan.published(epsilon=1, k=3, anonymity=4, pooling=pooling, attributes=attributes)
 
 
 def named(name: str) -> pl.DataFrame:
@@ -68,7 +68,7 @@ def test_dates_and_missing_values_have_any_name(name: str, library: Any) -> None
     days = pl.date_range(date(2020, 1, 1), date(2020, 1, 24), eager=True)
     lasted = pl.Series([timedelta(days=1), None] * 12)
     table = pl.DataFrame({name: [None, *days[1:]], "lasted": lasted})
-    roles = Plan(
+    roles = Plan.published(
         epsilon=1, k=3, missing="keep", attributes={name: "confidential", "lasted": "kept"}
     )
     release = protect(library(table), roles, seed=1)
@@ -181,7 +181,7 @@ def test_times_stay_within_the_last_one_there_is(
     end = datetime(2262, 4, 11, 23, 47, 16, 854_775) if unit == "ns" else datetime.max
     domain = {"lower": datetime(2200, 1, 1), "upper": end, "time_step": "microsecond"}
     own = Confidential(**domain) if declared else Confidential()  # type: ignore[arg-type]
-    roles = Plan(epsilon=1e-3, k=3, attributes={"x": own})
+    roles = Plan.published(epsilon=1e-3, k=3, attributes={"x": own})
     released = protect(library(pl.DataFrame({"x": times})), roles, seed=1).data["x"]
     released = nw.from_native(released, series_only=True).to_polars()
     assert released.null_count() == 0
@@ -205,7 +205,7 @@ def test_times_beyond_all_calendars_are_refused_in_words(library: Any) -> None: 
 @pytest.mark.parametrize("post", ["isotonic", "penalised-isotonic"])
 def test_the_widest_domains_lose_no_values(width: float, post: Any) -> None:  # noqa: ANN401
     numbers = np.random.default_rng(1).uniform(-width, width, 60)
-    roles = Plan(
+    roles = Plan.published(
         epsilon=1, k=3, post=post, attributes={"x": Confidential(lower=-width, upper=width)}
     )
     released = protect(pl.DataFrame({"x": numbers}), roles, seed=1).data["x"]
@@ -221,7 +221,7 @@ def test_the_widest_domains_lose_no_values(width: float, post: Any) -> None:  # 
 @pytest.mark.parametrize("setting", ["k", "cap", "anonymity", "records_per_person"])
 def test_numbers_of_records_have_an_end(setting: str) -> None:
     with pytest.raises(PlanError, match=f"plan: {setting} must be at most 1,000,000,000,000"):
-        Plan(**{"epsilon": 1.0, "attributes": {"x": "confidential"}, setting: 10**400})  # type: ignore[arg-type]
+        Plan.published(**{"epsilon": 1.0, "attributes": {"x": "confidential"}, setting: 10**400})  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(

@@ -74,7 +74,7 @@ def table(missing: float = 0.1) -> pl.DataFrame:
 
 def plan(**settings: Any) -> Plan:  # noqa: ANN401
     common = {"epsilon": 5.0, "k": 5, "missing": "keep", "anonymity": 8, "attributes": ROLES}
-    return Plan(**{**common, **settings})
+    return Plan.published(**{**common, **settings})
 
 
 def before_and_after(chosen: Plan, data: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame, Any]:
@@ -192,7 +192,9 @@ def test_someone_who_knows_several_groups_does_better_than_one_in_k() -> None:
     random = np.random.default_rng(1)
     data = pl.DataFrame({name: random.normal(size=400).round(3) for name in "abcd"})
     roles = dict.fromkeys("abcd", "confidential")
-    two = Plan(epsilon=100, anonymity=10, groups=[["a", "b"], ["c", "d"]], attributes=roles)
+    two = Plan.published(
+        epsilon=100, anonymity=10, groups=[["a", "b"], ["c", "d"]], attributes=roles
+    )
     one = two.replace(groups=())
     several = protect(data, two, seed=1).detail.joint
     overlap = Counter(zip(several["a, b"].tolist(), several["c, d"].tolist(), strict=True))
@@ -213,7 +215,7 @@ def test_someone_who_forms_the_joint_clusters_anew_finds_one_in_k(pooling: Pooli
     random = np.random.default_rng(7)
     data = pl.DataFrame({name: random.normal(size=300) for name in "xyz"})
     roles = dict.fromkeys("xyz", Confidential(lower=-9, upper=9))
-    chosen = Plan(epsilon=300, k=3, anonymity=10, pooling=pooling, attributes=roles)
+    chosen = Plan.published(epsilon=300, k=3, anonymity=10, pooling=pooling, attributes=roles)
     masked = protect(data, chosen, seed=1).data.to_numpy()
     found = linked_by_joint_clusters(data.to_numpy(), masked, 10)
     assert 0.06 < found <= 0.1 + 1e-9
@@ -260,7 +262,7 @@ def test_without_clusters_pooling_looks_only_at_masked_values(
 ) -> None:
     """Otherwise differential privacy would end where joint clusters begin."""
     numbers = {name: ROLES[name] for name in ("pay", "rent")}
-    chosen = Plan(epsilon=5.0, method="DP", anonymity=8, attributes=numbers)
+    chosen = Plan.published(epsilon=5.0, method="DP", anonymity=8, attributes=numbers)
     data = table(missing=0).select("pay", "rent")
     release = protect(data, chosen, seed=1)
     assert release.certificate.groups[0].distances == "masked values"

@@ -33,13 +33,13 @@ from microveil.show.words.certificate_words import level_statement
 from tests.conftest import Run
 
 AGE = Confidential(kind="integer", lower=0, upper=120)
-PLAN = Plan(epsilon=1, k=3, method="DP-UM", records_per_person=2,
+PLAN = Plan.published(epsilon=1, k=3, method="DP-UM", records_per_person=2,
             attributes={"id": "pseudonym", "age": AGE})  # fmt: skip
 DAYS = [date(2020, 1, 1) + timedelta(days=31 * i) for i in range(12)]
 IDS = ["anna", "bert", "anna", None, *"cdefghij"[:8]]
 VISITS = pl.DataFrame({"id": [*"aabbccddeeff"], "age": range(12), "visit": DAYS})
 ROLES = {"id": Pseudonym(), "age": AGE, "visit": Shifted()}
-MOVED = Plan(epsilon=1, k=3, method="DP-UM", records_per_person=2, attributes=ROLES)
+MOVED = Plan.published(epsilon=1, k=3, method="DP-UM", records_per_person=2, attributes=ROLES)
 
 
 @pytest.fixture
@@ -135,7 +135,9 @@ def test_the_key_is_needed_and_only_where_it_is_used(key: Path, tmp_path: Path) 
     with pytest.raises(FileError, match="no such file; create one with: microveil key"):
         protect(table, PLAN, key=tmp_path / "none.key")
     with pytest.raises(PlanError, match='the plan has no attribute with role = "pseudonym"'):
-        protect(table, Plan(epsilon=1, k=3, attributes={"id": "kept", "age": AGE}), key=key)
+        protect(
+            table, Plan.published(epsilon=1, k=3, attributes={"id": "kept", "age": AGE}), key=key
+        )
     first, second = (protect(table, PLAN, seed=1).data["id"] for _ in range(2))
     assert not first.equals(second)  # made with keys that are thrown away
 
@@ -216,7 +218,7 @@ def test_what_cannot_be_moved_or_named_is_refused(key: Path) -> None:
 
 def test_what_a_plan_may_not_ask_for() -> None:
     with pytest.raises(PlanError, match='need one attribute with role = "pseudonym"'):
-        Plan(epsilon=1, attributes={"age": AGE, "visit": "shifted"})
+        Plan.published(epsilon=1, attributes={"age": AGE, "visit": "shifted"})
     with pytest.raises(PlanError, match="days must be from 1 to 36,500, got 0"):
         Shifted(days=0)
     with pytest.raises(PlanError, match="names 'id', a pseudonym"):

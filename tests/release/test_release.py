@@ -23,7 +23,7 @@ from microveil import (
 from microveil.release.certificate import Exposure
 from tests.conftest import Run
 
-PLAN = Plan(epsilon=1, k=3, attributes={"x": "confidential", "id": "kept"})
+PLAN = Plan.published(epsilon=1, k=3, attributes={"x": "confidential", "id": "kept"})
 IN_ORDER = Exposure(kind="row-order")
 TABLE = pl.DataFrame({"x": np.arange(60) ** 2, "id": np.arange(60)})
 
@@ -149,7 +149,9 @@ def test_categories_tell_of_no_other_rows_and_of_no_order(tmp_path: Path, librar
     table = pl.DataFrame({"x": [None, *range(11)], "who": names})
     arrow = table.to_arrow()
     arrow = arrow.set_column(1, "who", arrow["who"].cast("string").dictionary_encode())
-    plan = Plan(epsilon=1, k=3, missing="drop", attributes={"x": "confidential", "who": "kept"})
+    plan = Plan.published(
+        epsilon=1, k=3, missing="drop", attributes={"x": "confidential", "who": "kept"}
+    )
     data = arrow.to_pandas().astype({"x": "Int64"}) if library == "pandas" else arrow
     written = protect(data, plan).write(tmp_path / "out.parquet")
     assert b"NAME08" not in written.protected.read_bytes()
@@ -166,7 +168,9 @@ def test_in_memory_categories_tell_of_no_other_rows(kind: str) -> None:
         table = table.with_columns(pl.col("who").cast(pl.String)).to_pandas()
         dtype = pd.CategoricalDtype(names, ordered=kind == "pandas ordered")
         table = table.astype({"x": "Int64", "who": dtype})
-    plan = Plan(epsilon=1, k=3, missing="drop", attributes={"x": "confidential", "who": "kept"})
+    plan = Plan.published(
+        epsilon=1, k=3, missing="drop", attributes={"x": "confidential", "who": "kept"}
+    )
     released = protect(table, plan).data["who"]
     listed = released.dtype.categories if kind == "enum" else released.cat.categories
     assert sorted(listed) == ["a", "b"]
@@ -176,7 +180,7 @@ def test_in_memory_categories_tell_of_no_other_rows(kind: str) -> None:
 def test_declared_categories_stay_in_the_type() -> None:
     table = pl.DataFrame({"sex": ["f", "m"] * 9}).cast(pl.Enum(["x", "m", "f", "secret"]))
     attribute = Confidential(kind="nominal", categories=["f", "m", "x"])
-    plan = Plan(epsilon=1, k=3, attributes={"sex": attribute})
+    plan = Plan.published(epsilon=1, k=3, attributes={"sex": attribute})
     with pytest.warns(PrivacyWarning, match="most records keep their true category"):
         released = protect(table, plan).data["sex"]
     assert released.dtype == pl.Enum(["x", "m", "f"])
@@ -240,7 +244,7 @@ def test_a_certificate_of_a_file_of_another_name_is_not_asked(
 def test_an_ordered_dictionary_of_arrow_keeps_its_type_and_order() -> None:
     who = pl.Series("who", ["low", "high"] * 6).cast(pl.Enum(["unused", "low", "high"]))
     table = pl.DataFrame({"x": range(12), "who": who}).to_arrow()
-    plan = Plan(epsilon=1, k=3, attributes={"x": "confidential", "who": "kept"})
+    plan = Plan.published(epsilon=1, k=3, attributes={"x": "confidential", "who": "kept"})
     released = protect(table, plan).data
     assert released.schema.types == table.schema.types
     assert released["who"].chunk(0).dictionary.to_pylist() == ["low", "high"]

@@ -55,7 +55,7 @@ RULES = ("born <= seen", "part + other == total", "part <= total")
 def plan(**changes: Any) -> Plan:  # noqa: ANN401
     roles = {"born": BORN, "seen": SEEN, "part": AMOUNT, "other": AMOUNT, "total": AMOUNT}
     given = {"epsilon": 0.5, "k": 5, "rules": RULES, "attributes": roles, **changes}
-    return Plan(**given)
+    return Plan.published(**given)
 
 
 def breaks(data: pl.DataFrame) -> list[int]:
@@ -224,7 +224,7 @@ def test_missing_values_and_times_and_other_libraries() -> None:
             "day": [s.date() for s in start],
         }
     )
-    timed = Plan(
+    timed = Plan.published(
         epsilon=0.5, k=4, missing="keep", anonymity=4,
         rules=["start < end", "end - start <= days", "day <= start"],
         attributes={
@@ -249,7 +249,7 @@ def test_no_record_breaks_a_rule_that_can_be_kept(seed: int, upper: int, pooling
     drawn = np.random.default_rng(seed)
     table = pl.DataFrame({name: drawn.integers(0, upper + 1, 24) for name in "abc"})
     small = Confidential(lower=0, upper=upper)
-    chosen = Plan(
+    chosen = Plan.published(
         epsilon=1.0, k=3, anonymity=3, pooling=pooling, rules=["a <= b", "a + b == c"],
         attributes=dict.fromkeys("abc", small),
     )  # fmt: skip

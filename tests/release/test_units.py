@@ -65,7 +65,7 @@ DWELLING = Confidential(
 )
 AGE = Confidential(lower=0, upper=100, method="DP-UM")
 ROLES = {"home": "identifier", "income": INCOME, "dwelling": DWELLING, "age": AGE}
-PLAN = Plan(epsilon=3, k=3, unit="home", records_per_person=4, attributes=ROLES)
+PLAN = Plan.published(epsilon=3, k=3, unit="home", records_per_person=4, attributes=ROLES)
 
 
 @given(
@@ -86,7 +86,7 @@ def test_released_values_are_equal_in_all_records_of_a_unit(
     ]
     order = np.random.default_rng(seed).permutation(len(rows))
     table = pl.DataFrame([rows[i] for i in order], schema_overrides={"income": pl.Int64})
-    plan = Plan(
+    plan = Plan.published(
         epsilon=2, k=3, method=method, unit="home", records_per_person=3, missing="keep",
         anonymity=0 if pooling == "none" else 3,
         pooling="average" if pooling == "average" else "exchange",
@@ -180,7 +180,7 @@ def test_the_guarantee_of_one_value_per_unit_over_all_neighbours(
     home = np.repeat(np.arange(len(units)), [size for size, _ in units])
     values = [value for _, value in units]
     table = pl.DataFrame({"home": home, "x": np.array(values)[home]})
-    plan = Plan(
+    plan = Plan.published(
         epsilon=1, k=3, method=method, unit="home", guarantee="re-clustered",
         attributes={"home": "identifier", "x": Confidential(per_unit=True, lower=0, upper=6)},
     )  # fmt: skip
@@ -202,7 +202,7 @@ def test_the_guarantee_of_all_records_of_a_unit_over_all_neighbours(
     values = [value for unit in units for value in unit]
     table = pl.DataFrame({"home": np.repeat(np.arange(len(units)), 2), "x": values})
     attributes = {"home": "identifier", "x": Confidential(lower=0, upper=4)}
-    plan = Plan(
+    plan = Plan.published(
         epsilon=1, k=2, method="DP-UM", unit="home", records_per_person=2,
         guarantee="re-clustered", attributes=attributes,
     )  # fmt: skip
@@ -254,7 +254,8 @@ def test_a_wrong_unit_is_the_only_thing_that_is_wrong(unit: object) -> None:
          r"the unit is missing in"),
         (pl.int_range(pl.len()).mod(50).alias("income"), r"\d+ units have records with different"),
         (pl.when(pl.int_range(pl.len()) < 9).then(None).otherwise("income").alias("income"),
-         r"\d+ units have records with different values, or with a value in some records only"),
+         r"\d+ units have records with different values or missing codes, or with a value in some "
+         "records only"),
         (pl.col("home").str.slice(0, 2).alias("home"), r"units have up to \d+ records, got "
          "records_per_person = 4"),
     ],
@@ -385,7 +386,7 @@ def test_the_attack_on_units_by_hand() -> None:
     """Four households of two; only the first two, whose members changed places, are confused."""
     table = pl.DataFrame({"home": [0, 0, 1, 1, 2, 2, 3, 3], "age": [1, 2, 11, 12, 51, 52, 91, 92]})
     roles = {"home": "pseudonym", "age": Confidential(lower=0, upper=100, method="DP")}
-    plan = Plan(epsilon=1, unit="home", records_per_person=2, attributes=roles)
+    plan = Plan.published(epsilon=1, unit="home", records_per_person=2, attributes=roles)
     release = protect(table, plan, seed=1)
     data = release.data.with_columns(age=pl.Series([11, 12, 1, 2, 51, 52, 91, 92]))
     pair = beside(table, replace(release, rows=ReleasedInMemory(data, np.arange(8))))

@@ -2,13 +2,12 @@
 
 He knows everybody's original values, the plan, the joint clusters and the kept columns. The class
 of a unit is all units that lie in the same joint clusters of all groups and have the same kept
-values, record by record; of units with several records also as many of them, in the same
-positions. Within a class every assignment of rows is as likely, so that his chance of picking a
-unit's row, or rows, is at most one in the size of its class. The mean over all units is the number
-of classes over the number of units. No attack is run: it is counted.
+values and missing codes, record by record; of units with several records also as many of them, in
+the same positions. Within a class every assignment of rows is as likely, so that his chance of
+picking a unit's row, or rows, is at most one in the size of its class. The mean over all units is
+the number of classes over the number of units. No attack is run: it is counted.
 
-Shifted dates stay on their record, so nothing is claimed of releases that have them. Missing codes
-of statistical files do too, and are not counted.
+Shifted dates stay on their record, so nothing is claimed of releases that have them.
 """
 
 import numpy as np
@@ -29,10 +28,12 @@ def informed_figure(seen: Examined, _: Scenario, __: Asked) -> Figure | None:
     labels, pooled = seen.joint, {name for g in plan.pooled_groups for name in g.attributes}
     if not labels or plan.shifted or pooled < set(plan.confidential):
         return None
-    kept = seen.released_in_order([name for name in plan.kept if name in seen.given.table.columns])
+    names = [name for name in plan.kept if name in seen.given.table.columns]
+    kept = seen.released_in_order(names)
     if kept is None:
         return None
-    record = numbered([*map(pl.Series, labels.values()), *kept])
+    codes = seen.missing_codes_in_order(names)
+    record = numbered([*map(pl.Series, labels.values()), *kept, *codes])
     unit = _unit(seen, plan)
     classes = record if unit is None else classes_of_units(record, unit)
     sizes = np.bincount(classes)

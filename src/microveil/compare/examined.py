@@ -117,6 +117,14 @@ class Examined:
         table = open_table(beside.loaded(getattr(beside, which), names))
         return [polars_of(table[name]).gather(positions) for name in names]
 
+    def missing_codes_in_order(self, names: Sequence[str]) -> list[pl.Series]:
+        """Return the missing codes that released columns have, in the order of the original."""
+        beside = self.beside
+        if not isinstance(beside, BesideHere) or beside.positions is None:
+            return []
+        order = np.argsort(beside.positions, kind="stable")
+        return [beside.missing_codes[n].gather(order) for n in names if n in beside.missing_codes]
+
     @property
     def plan(self) -> Plan | None:
         """What was done, if it is known."""
@@ -311,7 +319,8 @@ def _of_release(original: UserTable, release: Release, progress: Progress | None
             table = load_table(original, **release.plan.reading)
             original, inferred = table.data, table.meta.inferred
         clusters, positions = release.detail.clusters, release.detail.positions
-        beside = BesideHere(original, release.data, positions, clusters, inferred, progress)
+        codes = {} if positions is None else release.meta_of(positions).codes
+        beside = BesideHere(original, release.data, positions, clusters, inferred, progress, codes)
         paired = positions is not None
         if paired:  # or the original is another table
             positions_of(beside.originals, beside.records, release.detail, release.plan)
@@ -355,14 +364,15 @@ def _of_tables(
     if source is not None and source.path is not None:
         check_belongs(source.path, detail)
     plan = detail.plan if detail else None
-    released = load_table(
-        release, verbatim=plan.verbatim if plan else ()
-    ).data  # no missing are written
+    verbatim = plan.verbatim if plan else ()
+    released, about = load_table(release, verbatim=verbatim)  # no missing are written
     table = load_table(original, **plan.reading) if plan else load_table(original)
     originals, records = len(open_table(table.data)), len(open_table(released))
     positions = positions_of(originals, records, detail, plan, aligned=aligned)
     clusters = None if detail is None else detail.clusters
-    beside = BesideHere(table.data, released, positions, clusters, table.meta.inferred)
+    beside = BesideHere(
+        table.data, released, positions, clusters, table.meta.inferred, missing_codes=about.codes
+    )
     return _Opened(beside, detail, plan, positions is not None)
 
 

@@ -1,7 +1,7 @@
 """An original and its release on this machine, in memory or in files that Polars reads lazily."""
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -39,6 +39,8 @@ class BesideHere:
         Whether the values decided on the types of the original's columns.
     progress
         Called after every part.
+    missing_codes
+        Declared missing codes of released records, by column.
     """
 
     original: UserTable
@@ -47,6 +49,7 @@ class BesideHere:
     described: pl.DataFrame | pl.LazyFrame | None = None
     inferred: bool = False
     progress: Progress | None = None
+    missing_codes: Mapping[str, pl.Series] = field(default_factory=dict)
 
     @property
     def in_memory(self) -> bool:

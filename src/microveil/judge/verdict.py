@@ -119,7 +119,8 @@ def verdict(
     >>> import polars as pl
     >>> from microveil import Plan, protect
     >>> people = pl.DataFrame({"age": range(20, 80), "wages": [x * x for x in range(60)]})
-    >>> plan = Plan(epsilon=1.0, k=3, attributes=dict.fromkeys(people.columns, "confidential"))
+    >>> masked = dict.fromkeys(people.columns, "confidential")
+    >>> plan = Plan.published(epsilon=1.0, k=3, attributes=masked)
     >>> found = verdict(people, protect(people, plan), seed=1)
     >>> found.passed, found.change.plan.anonymity
     (False, 10)

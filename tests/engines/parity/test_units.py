@@ -30,7 +30,7 @@ ROLES = {
 def test_units_and_strata(run_elsewhere: RunOn) -> None:
     run_elsewhere.needs("units and strata")
     for anonymity, pooling in ((0, "exchange"), (4, "exchange"), (4, "average")):
-        plan = Plan(
+        plan = Plan.published(
             epsilon=3, k=3, method="DP-UM", unit="home", records_per_person=3, within=["region"],
             missing="keep", anonymity=anonymity, pooling=pooling, attributes=ROLES,  # type: ignore[arg-type]
         )  # fmt: skip
@@ -46,4 +46,4 @@ def test_spark_refuses_them_before_any_work(setting: str) -> None:
     roles = {"home": "identifier", "age": "confidential"}
     value: Any = "home" if setting == "unit" else ["home"]
     with pytest.raises(PlanError, match="units and strata are not supported on Spark"):
-        refuse_units(Plan(epsilon=1, attributes=roles, **{setting: value}))
+        refuse_units(Plan.published(epsilon=1, attributes=roles, **{setting: value}))

@@ -9,7 +9,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial, reduce
-from typing import Any, Literal, Protocol
+from typing import Any, ClassVar, Literal, Protocol
 
 import numpy as np
 import polars as pl
@@ -469,6 +469,7 @@ class ReleasedOnSpark:
     beside_original: Callable[[], Beside] = field(repr=False)
     positions: DataFrame
     row_order: Literal["random", "as in the original"] = "random"
+    missing_codes: ClassVar[Mapping[str, pl.Series]] = {}  # tables on Spark declare none
 
     def shuffled(self, seed: int | None) -> Released:  # noqa: ARG002 - keys are random already
         """Return it as it is."""

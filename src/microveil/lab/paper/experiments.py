@@ -185,7 +185,7 @@ def make_release(
 def _plan(setting: PaperSetting, k: int | None, domains: dict[str, Confidential]) -> Plan:
     epsilon = setting.epsilon or _NO_NOISE
     if setting.method == MICROVEIL:
-        return Plan.recommended(epsilon=epsilon, anonymity=0, attributes=domains)
+        return Plan(epsilon=epsilon, anonymity=0, attributes=domains)
     method = "iDP-CBLS" if setting.method == NOISELESS else setting.method
     return Plan.published(
         epsilon=epsilon,
