@@ -1,6 +1,5 @@
 """Numbers that number things are never masked as amounts, whatever their column is called."""
 
-import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -153,15 +152,13 @@ def test_no_number_of_a_utility_is_in_its_release() -> None:
     assert "x1" not in released.columns
 
 
-_DATA = Path(os.environ.get("MICROVEIL_DATA", Path(__file__).parents[3] / "shared" / "data"))
-
-
-@pytest.mark.skipif(not (_DATA / "census.csv").exists(), reason="the paper's data are not here")
 @pytest.mark.parametrize("file", ["census.csv", "winequality-white.csv"])
 @pytest.mark.parametrize("named", [True, False])
-def test_all_columns_of_the_papers_tables_stay_masked(file: str, *, named: bool) -> None:
+def test_all_columns_of_the_papers_tables_stay_masked(
+    paper_data: Path, file: str, *, named: bool
+) -> None:
     """Census has no ties at all in five columns, as keys have none."""
-    table = pl.read_csv(_DATA / file)
+    table = pl.read_csv(paper_data / file)
     if not named:
         table = table.rename({name: f"v{n}" for n, name in enumerate(table.columns)})
     plan = Plan.propose(table)
