@@ -102,7 +102,7 @@ _ROLES = {
 
 
 def lost_of(proposed: Proposed) -> str:
-    """Say in a line each what is lost or published as it is, and what the unit is; empty if none."""
+    """Say in a line each what is lost, what is published as it is, and the unit; empty if none."""
     by_role: dict[str, list[str]] = {}
     for name, (_, proposal) in proposed.columns.items():
         by_role.setdefault(proposal.role, []).append(name)
