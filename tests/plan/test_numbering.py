@@ -98,6 +98,20 @@ def test_numbers_that_some_records_share_are_dropped(
         assert role(table.with_columns(gaps)) == "identifier"
 
 
+@pytest.mark.parametrize("header", ["orders", "value", "size", "points"])
+def test_no_name_of_an_amount_makes_one_of_numbers_one_by_one(header: str) -> None:
+    random = np.random.default_rng(5)
+    for numbers in (random.permutation(200) + 31, random.choice(9 * 10**9, 200) + 10**9):
+        assert role(companies(numbers, random, header), header) == "identifier"
+
+
+def test_codes_of_companies_are_no_categories() -> None:
+    random = np.random.default_rng(6)
+    numbers = np.repeat(even(random, 80), 4)
+    table = companies(numbers, random, "utility_code")
+    assert role(table, "utility_code") == "identifier"
+
+
 def test_a_few_companies_are_enough() -> None:
     random = np.random.default_rng(1)
     assert role(companies(even(random, 12) + 10_000, random)) == "identifier"

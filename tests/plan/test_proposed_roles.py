@@ -408,7 +408,7 @@ def test_the_advice_on_published_weights_works_as_it_is_printed() -> None:
     table = pl.DataFrame({"w": weights(1.0), "n": np.maximum(counts(3), 1), "income": money()})
     for name in ("w", "n"):
         others = {other: "confidential" for other in table.columns if other != name}
-        plan = Plan.recommended(epsilon=1, attributes={name: "sampling_weight", **others})
+        plan = Plan(epsilon=1, attributes={name: "sampling_weight", **others})
         notes = " ".join(protect(table, plan, seed=1).certificate.reading["Notes"])
         advice = re.search(r"mask it \((.*?)\)", notes)
         assert advice is not None

@@ -26,6 +26,7 @@ from microveil.plan.propose.numbering import (
     are_of_one_length,
     are_years,
     is_numbered,
+    is_surely_numbered,
     may_be_numbered,
 )
 from microveil.types import Integers, Reals, UserTable
@@ -245,7 +246,8 @@ def _of_numbers(look: ColumnProfile) -> Proposal:
     labelled = _labelled(look)
     if labelled is not None:
         return labelled
-    if look.says != "measure" and look.says != "scale" and is_numbered(look.whole):
+    named_amount = look.says in ("measure", "scale")
+    if is_surely_numbered(look.whole) or (not named_amount and is_numbered(look.whole)):
         return _key(look, _why_numbered(look))
     return _of_whole_numbers(look, look.whole)
 

@@ -51,11 +51,13 @@ _UNIT = _words("""
     dwelling policy contract vertrag order invoice rechnung facture claim transaction encounter
     versicherter versichert antrag dossier farmer nurse doctor physician arzt teacher driver
     user passenger participant donor tenant borrower beneficiary insured booking ticket
+    utility supplier provider versorger lieferant
 """)
 _WHOSE = _UNIT - _words("""
     case fall compte firm company unternehmen betrieb entreprise empresa establishment plant
     dwelling policy contract vertrag order invoice rechnung facture claim transaction encounter
     dossier nurse doctor physician arzt teacher booking ticket vivienda logement antrag
+    utility supplier provider versorger lieferant
 """)
 _WHOSE_STEMS = _words("""
     h p hh pers person persons cust customer user pat patient stud student sub subj subject
@@ -302,7 +304,7 @@ def _is_key(parts: tuple[str, ...]) -> bool:
         return not _has(others, _MEASURE | _CATEGORY | _SCALE)
     if last.endswith(_COMPOUND_ENDS) and len(last) > 3:
         return True
-    if (last in _PLAIN_CODE or first in _PLAIN_CODE) and _has(parts, _WHOSE):
+    if (last in _PLAIN_CODE or first in _PLAIN_CODE) and _has(parts, _UNIT):
         return True
     return first in _NUMBER and last in _UNIT
 

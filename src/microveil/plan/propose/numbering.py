@@ -48,6 +48,20 @@ def is_numbered(whole: Integers) -> bool:
     return in_rows or (counts.min() == counts.max() and len(values) >= _MOST_CATEGORIES)
 
 
+def is_surely_numbered(whole: Integers) -> bool:
+    """Whether whole numbers number records even where their name says that they are amounts.
+
+    Examples
+    --------
+    >>> is_surely_numbered(np.arange(30, 0, -1)), is_surely_numbered(np.arange(5))
+    (True, False)
+    """
+    if len(whole) < _RECORDS_TO_TELL_A_KEY or len(np.unique(whole)) < len(whole):
+        return False
+    one_by_one = int(whole.max()) - int(whole.min()) + 1 == len(whole)
+    return one_by_one or (are_long(whole) and _is_drawn(whole))
+
+
 def may_be_numbered(whole: Integers) -> bool:
     """Whether whole numbers may as well be keys as amounts.
 

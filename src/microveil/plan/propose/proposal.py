@@ -63,7 +63,9 @@ def propose_plan(
 
     Numbers, dates and times are confidential, and so are Booleans and text or codes of few
     categories; columns found to be the sum of two others are derived. Keys, and what names people,
-    are dropped. Only what is the same in every record, and sampling weights, are kept as they are.
+    are dropped, and so is what may be a key. The column that says which records belong to one unit
+    is the plan's `unit`. Only what is the same in every record is kept as it is, and sampling
+    weights that ten persons or more share each.
 
     Examples
     --------

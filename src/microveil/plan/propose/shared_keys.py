@@ -5,6 +5,7 @@ and sex far more than records of two people. What agrees by chance counts for no
 does what neighbouring numbers agree in as well, such as the canton of postal codes.
 """
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -20,7 +21,7 @@ from microveil.types import Integers
 _FEWEST_UNITS, _FEWEST_PAIRS = 10, 10
 _MOST_RECORDS, _MOST_RECORDS_OF_A_PERSON = 20, 200  # of a unit, on average
 _AGREE, _GAIN = 0.9, 0.5  # in the records of a unit; beyond what chance leaves
-_ENOUGH_IF_NAMED, _ENOUGH = np.log(2), np.log(20)  # of evidence
+_ENOUGH_IF_NAMED, _ENOUGH = math.log(2), math.log(20)  # of evidence
 _ALL_AGREE_BY_CHANCE = 1e-6
 _FOLLOWS = 0.9
 _MEMBERS = 20  # of a household, numbered within it
@@ -165,7 +166,7 @@ class _Tried:
             return 0.0
         joint = pl.DataFrame({name: self._others[name] for name in self.constant})
         codes = joint.select(pl.struct(pl.all()).rank("dense")).to_series().to_numpy()
-        return float(-np.log(max(self._by_chance(codes), 0.5 / len(self.sizes))))
+        return -math.log(max(self._by_chance(codes), 0.5 / len(self.sizes)))
 
     @property
     def holds(self) -> bool:
