@@ -263,6 +263,26 @@ def test_what_agrees_by_chance_is_not_declared_per_unit(seed: int) -> None:
     assert "died" not in unit_of(one_by_one)[1]
 
 
+def test_every_type_of_column_is_looked_at_or_left_alone() -> None:
+    table = visits("x1").with_columns(
+        pl.col("x1").cast(pl.String).cast(pl.Categorical),
+        pl.concat_list("cost", "stay").alias("list"),
+        pl.lit(b"x").alias("bytes"),
+        pl.lit(None).alias("empty"),
+    )
+    table = table.with_columns(pl.Series("object", [object()] * table.height, dtype=pl.Object))
+    assert unit_of(table)[0] == "x1"
+
+
+def test_units_of_a_large_table_are_compared_in_all_of_their_records() -> None:
+    who = np.repeat(np.arange(60_000), 2)
+    born, sex = days(60_000)[who], random.choice([1, 2], 60_000)[who]
+    table = Frame({"x1": who + 1_000_000, "born": born, "sex": sex, "cost": money(len(who))})
+    assert unit_of(table) == ("x1", ("born", "sex"))
+    sex[0] = 3 - sex[0]  # far from the records that are looked at
+    assert unit_of(table.with_columns(sex=pl.Series(sex))) == ("x1", ("born",))
+
+
 def test_the_plan_says_what_was_found_and_how_to_change_it() -> None:
     table = visits("x1")
     text = propose_plan(table, "t.csv")

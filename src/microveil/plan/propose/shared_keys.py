@@ -24,6 +24,7 @@ _AGREE, _GAIN = 0.9, 0.5  # in the records of a unit; beyond what chance leaves
 _ENOUGH_IF_NAMED, _ENOUGH = math.log(2), math.log(20)  # of evidence
 _ALL_AGREE_BY_CHANCE = 1e-6
 _FOLLOWS = 0.9
+_MOST_RECORDS_LOOKED_AT = 100_000
 _MEMBERS = 20  # of a household, numbered within it
 
 
@@ -74,9 +75,7 @@ def find_shared_key(
     possible = [look for name, look in looks.items() if _may_be_shared(look, proposals[name])]
     if not possible:
         return None
-    codes = {name: _codes_of(look.column) for name, look in looks.items()}
-    known = {name: each for name, each in codes.items() if each is not None}
-    tried = [_Tried(look, known, proposals[look.name]) for look in possible]
+    tried = [_Tried(look, looks, proposals[look.name]) for look in possible]
     best = _best([one for one in tried if one.holds])
     return None if best is None else best.shared_key
 
@@ -113,29 +112,43 @@ def _codes_of(column: pl.Series) -> Integers | None:
 
 
 class _Tried:
-    """A column tried as a key: how far the others agree in records that share its value."""
+    """A column tried as a key: how far the others agree in records that share its value.
+
+    Of many records those of the middle keys are looked at.
+    """
 
     def __init__(
-        self, look: ColumnProfile, codes: Mapping[str, Integers], proposal: Proposal
+        self, look: ColumnProfile, looks: Mapping[str, ColumnProfile], proposal: Proposal
     ) -> None:
         self.look = look
-        self._proposal = proposal
-        self.key = codes[look.name]
         self.named = says_whose(look.name)
-        self._others = {name: each for name, each in codes.items() if name != look.name}
-        order = np.argsort(self.key, kind="stable")
-        starts = np.flatnonzero(np.diff(self.key[order], prepend=0))
-        self._order = order
-        self._within = np.flatnonzero(np.diff(self.key[order]) == 0)
-        self._between = starts[1:] - 1
-        self.sizes = np.diff(np.append(starts, len(order)))
+        self._looks, self._proposal = looks, proposal
+        key = look.column.cast(pl.String) if look.column.dtype == pl.Categorical else look.column
+        self.key = key.rank("dense").cast(pl.Int64).to_numpy()
+        self.sizes = np.bincount(self.key)[1:]
+        self._order = np.argsort(self.key, kind="stable")
+        first = max(0, (len(self.key) - _MOST_RECORDS_LOOKED_AT) // 2)
+        self._rows = self._order[first : first + _MOST_RECORDS_LOOKED_AT]
+        steps = np.diff(self.key[self._rows])
+        self._within, self._between = np.flatnonzero(steps == 0), np.flatnonzero(steps)
+
+    @cached_property
+    def _codes(self) -> dict[str, Integers]:
+        """The numbered values of every other column, in the order of the key."""
+        rows = pl.Series(self._rows)
+        codes = {
+            name: _codes_of(look.column.gather(rows))
+            for name, look in self._looks.items()
+            if name != self.look.name
+        }
+        return {name: each for name, each in codes.items() if each is not None}
 
     @cached_property
     def agreeing(self) -> dict[str, tuple[float, float]]:
         """How often each column agrees in two records of one unit, and in those of two."""
         return {
             name: (self._share(codes, self._within), self._by_chance(codes))
-            for name, codes in self._others.items()
+            for name, codes in self._codes.items()
         }
 
     @property
@@ -146,7 +159,7 @@ class _Tried:
             for name, (share, chance) in self.agreeing.items()
             if share >= _AGREE
             and share - chance >= _GAIN * (1 - chance)
-            and not self._follows(self._others[name])
+            and not self._follows(self._codes[name])
         ]
 
     @property
@@ -156,15 +169,21 @@ class _Tried:
         return tuple(
             name
             for name, (share, chance) in self.agreeing.items()
-            if share == 1 and chance**pairs < _ALL_AGREE_BY_CHANCE
+            if share == 1 and chance**pairs < _ALL_AGREE_BY_CHANCE and self._is_same(name)
         )
+
+    def _is_same(self, name: str) -> bool:
+        """Whether all records of every unit agree, and not only those looked at."""
+        ordered = self._looks[name].column.gather(pl.Series(self._order))
+        agree = ordered.eq_missing(ordered.shift(1)).to_numpy()[1:]
+        return bool(agree[np.diff(self.key[self._order]) == 0].all())
 
     @cached_property
     def evidence(self) -> float:
         """Minus the logarithm of the chance that two units agree in all that is constant."""
         if not self.constant:
             return 0.0
-        joint = pl.DataFrame({name: self._others[name] for name in self.constant})
+        joint = pl.DataFrame({name: self._codes[name] for name in self.constant})
         codes = joint.select(pl.struct(pl.all()).rank("dense")).to_series().to_numpy()
         return -math.log(max(self._by_chance(codes), 0.5 / len(self.sizes)))
 
@@ -193,8 +212,7 @@ class _Tried:
         return SharedKey(self.look.name, len(self.sizes), largest, self.same, self.named)
 
     def _share(self, codes: Integers, places: Integers) -> float:
-        ordered = codes[self._order]
-        return float(np.mean(ordered[places] == ordered[places + 1]))
+        return float(np.mean(codes[places] == codes[places + 1])) if len(places) else 0.0
 
     def _by_chance(self, codes: Integers) -> float:
         """Return how often two records of different units agree: any two, or two neighbours."""
@@ -207,8 +225,7 @@ class _Tried:
         """Whether a column rises or falls with the key, as a tax does with an income."""
         if self.look.whole is None:
             return False
-        ordered = codes[self._order][np.cumsum(self.sizes) - 1]
-        ranks = pl.Series(ordered).rank().to_numpy()
+        ranks = pl.Series(codes[self._between]).rank().to_numpy()
         if (ranks == ranks[0]).all():
             return True
         related = np.corrcoef(ranks, np.arange(len(ranks)))[0, 1]

@@ -14,7 +14,7 @@ from microveil.plan.propose.weights import settle_weights
 from microveil.plan.roles import is_pattern
 
 _MOST_COLUMNS_FOR_SUMS = 60
-_FEWEST_PAIRS = 20
+_FEWEST_PAIRS, _MOST_PAIRS = 20, 20_000
 
 
 @dataclass(frozen=True)
@@ -78,6 +78,7 @@ def _go_together(look: ColumnProfile, amount: ColumnProfile) -> bool:
     if are_long(whole) or look.column.is_sorted() or look.column.is_sorted(descending=True):
         return False
     pairs = pl.DataFrame({"one": look.column, "other": amount.column}).drop_nulls()
+    pairs = pairs.gather_every(1 + pairs.height // _MOST_PAIRS)
     if pairs.height < _FEWEST_PAIRS:
         return False
     one, other = (pairs[name].cast(pl.Float64).to_numpy() for name in pairs.columns)
