@@ -27,7 +27,7 @@ from microveil.compare.pairing import (
 from microveil.engines.beside import Beside
 from microveil.engines.beside_here import BesideHere, rows_of_units
 from microveil.engines.classes import Classes
-from microveil.engines.dtypes import column_of, polars_of
+from microveil.engines.dtypes import column_of
 from microveil.engines.memory import open_table
 from microveil.errors import DataError, MicroveilError, noted
 from microveil.formats import (
@@ -99,32 +99,6 @@ class Examined:
             return {}
         return self.detail.joint
 
-    def released_in_order(self, names: Sequence[str]) -> list[pl.Series] | None:
-        """Read columns of all released records, in the order of the original; None on Spark."""
-        return self._in_order("released", names)
-
-    def original_in_order(self, names: Sequence[str]) -> list[pl.Series] | None:
-        """Read columns of the original, of all released records in the same order."""
-        return self._in_order("original", names)
-
-    def _in_order(self, which: str, names: Sequence[str]) -> list[pl.Series] | None:
-        beside = self.beside
-        if not isinstance(beside, BesideHere) or beside.positions is None:
-            return None
-        positions = np.sort(beside.positions) if which == "original" else np.argsort(
-            beside.positions, kind="stable"
-        )  # fmt: skip
-        table = open_table(beside.loaded(getattr(beside, which), names))
-        return [polars_of(table[name]).gather(positions) for name in names]
-
-    def missing_codes_in_order(self, names: Sequence[str]) -> list[pl.Series]:
-        """Return the missing codes that released columns have, in the order of the original."""
-        beside = self.beside
-        if not isinstance(beside, BesideHere) or beside.positions is None:
-            return []
-        order = np.argsort(beside.positions, kind="stable")
-        return [beside.missing_codes[n].gather(order) for n in names if n in beside.missing_codes]
-
     @property
     def plan(self) -> Plan | None:
         """What was done, if it is known."""
@@ -187,7 +161,7 @@ class Examined:
         seed = int(random.integers(2**32))
         for tried in (plan, plan.replace(within=())):  # of so few records strata may be too small
             with suppress(MicroveilError), noted():
-                release = protect(whole, tried, seed=seed)
+                release = protect(whole, tried, keep_order=True, seed=seed)
                 return _whole(table, release.data, release.detail, release.plan)
         return None
 

@@ -429,6 +429,22 @@ class LocalEngine:
         """Keep masked numbers, NaN where there is none."""
         self._keep(attribute, pl.Series(values, nan_to_null=True))
 
+    def masked(self, attribute: AttributeSettings) -> Reals:
+        """Return released numbers, or codes of categories, of all records; NaN where one lacks."""
+        released = self._released(attribute.name)
+        if not isinstance(attribute, CategorySettings):
+            return numbers_with_gaps(released)
+        codes = np.full(len(released), np.nan)
+        codes[is_present(released)] = codes_of(released, attribute.categories)
+        return codes
+
+    def take(self, attribute: AttributeSettings, values: Reals) -> None:
+        """Keep masked values that came about elsewhere, as `masked` returns them."""
+        if isinstance(attribute, CategorySettings):
+            self._keep_codes(attribute, np.where(np.isnan(values), -1, values).astype(np.int64))
+        else:
+            self._keep_numbers(attribute.name, values)
+
     def _for_everyone(
         self, attribute: str, values: NDArray[Number], absent: float
     ) -> NDArray[Number]:

@@ -1,6 +1,7 @@
 """Missing codes are values: as many of each come out as go in, and none tells whose row it is."""
 
 from collections import Counter
+from datetime import date, datetime, timedelta
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -314,6 +315,31 @@ def test_the_certificate_says_where_codes_are(survey: Path, tmp_path: Path) -> N
     other = "dta" if ending == "sav" else "sav"
     with pytest.warns(match="declared missing codes \\(now missing\\)"):
         assert shown(other) == {}
+
+
+def test_codes_of_dates_in_stata_files_move_with_their_values(tmp_path: Path) -> None:
+    random = np.random.default_rng(6)
+    born: list[Any] = [date(1950, 1, 1) + timedelta(int(d)) for d in random.integers(0, 9_000, N)]
+    seen: list[Any] = [datetime(2020, 1, 1, 8, int(m)) for m in random.integers(0, 60, N)]
+    for i in np.flatnonzero(random.random(N) < 0.5).tolist():
+        born[i], seen[i] = "abz"[random.integers(3)], ["a", "z", None][random.integers(3)]
+    frame = pl.DataFrame({"born": pl.Series(born, dtype=pl.Object), "age": np.arange(N) * 1.0})
+    frame = frame.with_columns(pl.Series("seen", seen, dtype=pl.Object))
+    letters = {name: ["a", "b", "z"] for name in ("born", "seen")}
+    shown = {"born": "%tdD_m_Y", "seen": "%tc"}
+    path = tmp_path / "in.dta"
+    pyreadstat.write_dta(frame, path, missing_user_values=letters, variable_format=shown)
+    data, _ = load_table(path)
+    assert data["born"].dtype == pl.Date
+    assert data["born"].drop_nulls().to_list() == [d for d in born if isinstance(d, date)]
+    roles: dict[str, Any] = {"born": Confidential(), "age": Confidential(), "seen": "kept"}
+    release = protect(path, plan(attributes=roles), seed=1)
+    before, after = entries(path), written(release, tmp_path, "dta")
+    assert len(set(before["born"])) == len(set(before["seen"])) == 4
+    assert Counter(after["born"]) == Counter(before["born"])
+    assert after["seen"].equals(before["seen"])
+    was, now = (each["born"].to_numpy() for each in (before, after))
+    assert (was == now)[was != "value"].mean() < 0.6
 
 
 def test_codes_of_sas_move_with_their_values(tmp_path: Path) -> None:
