@@ -8,8 +8,10 @@ import pytest
 
 from microveil import Plan, Verdict, protect, verdict
 from microveil.attacks.own_values import own_values_met
+from microveil.compare.examined import Examined
 from microveil.compare.figures import Figure
 from microveil.core.related_exchange import RelatedExchange
+from microveil.show.words.readings import reading
 
 NAMES = [f"a{i}" for i in range(4)]
 
@@ -51,6 +53,15 @@ def test_whole_tuples_that_survive_do_not_pass(monkeypatch: pytest.MonkeyPatch) 
     found = verdict(data, release, seed=1)
     assert own(found).value > 0.8
     assert not found.passed
+
+
+def test_of_large_tables_some_records_are_protected_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As on Spark, where nobody has all records in memory."""
+    monkeypatch.setattr(Examined, "everyone", None)
+    found = own(judged(table()))
+    assert found.value < 0.05
+    read = reading(found)
+    assert "from a sample of 1,000 of 1,000 records, protected again by the same plan)" in read
 
 
 def test_relations_alone_pass_however_strong_they_are() -> None:

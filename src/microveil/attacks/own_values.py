@@ -15,7 +15,7 @@ import numpy as np
 from microveil.attacks.linked import wilson
 from microveil.compare.asked import Asked
 from microveil.compare.examined import Examined
-from microveil.compare.figures import Figure
+from microveil.compare.figures import Figure, NotComputed, Sample
 from microveil.compare.paired_columns import MISSING
 from microveil.compare.pairing import Pair
 from microveil.core.pooling import JointClusters, block_of, collect_clusters
@@ -28,6 +28,8 @@ from microveil.plan.plan import Plan
 from microveil.plan.scenarios import Scenario
 from microveil.types import Booleans, Integers, Reals
 
+_ID = "linkage.own_values"
+_TRIAL = 2_000  # records that are protected anew
 _DEVIATIONS = 3.0  # one in 740 releases is beyond them by chance
 _FOLDS = 5
 _DRAWS = 3
@@ -44,16 +46,27 @@ class OwnColumn(NamedTuple):
     nominal: bool
 
 
-def own_values_figure(seen: Examined, _: Scenario, __: Asked) -> Figure | None:
-    """Return how often own values surely meet beyond the control; None if none are exchanged."""
-    pair, plan = seen.everyone, seen.planned
+def own_values_figure(seen: Examined, _: Scenario, asked: Asked) -> Figure | NotComputed | None:
+    """Return how often own values surely meet beyond the control; None if none are exchanged.
+
+    Where not everybody can be looked at, on Spark and in large files, some records are protected
+    anew by the same plan: whether own values stay together is up to the plan.
+    """
+    plan = seen.planned
     exchanged = {
         name for group in plan.pooled_groups if group.pooling == "exchange"
         for name in group.attributes
     }  # fmt: skip
-    if pair is None or len(exchanged) < 2:
+    if len(exchanged) < 2:
         return None
-    groups = _groups(pair, exchanged, seen.joint)
+    pair, joint, sample = seen.everyone, seen.joint, None
+    if pair is None:
+        trial = seen.trial(plan, _TRIAL, np.random.default_rng(asked.seed))
+        if trial is None:
+            return NotComputed((_ID,), "too_few_to_protect_anew")
+        pair, joint = trial.given, trial.joint
+        sample = Sample(trial.records, seen.records, anew=1.0)
+    groups = _groups(pair, exchanged, joint)
     own = [_went(one.own, one.released, label) for found, label in groups for one in found]
     rate, people = own_values_met(_side_by_side(own, pair))
     if not people:
@@ -66,7 +79,7 @@ def own_values_figure(seen: Examined, _: Scenario, __: Asked) -> Figure | None:
     sizes = [group.anonymity or plan.anonymity for group in plan.pooled_groups
              if group.pooling == "exchange"]  # fmt: skip
     facts = {"rate": rate, "control": control, "eligible": people, "block": block_of(min(sizes))}
-    return Figure("linkage.own_values", None, gain, facts)
+    return Figure(_ID, None, gain, facts, sample)
 
 
 def own_values_met(rows: Integers) -> tuple[float, int]:
