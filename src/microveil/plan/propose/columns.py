@@ -319,6 +319,8 @@ def _key(look: ColumnProfile, why: str) -> Proposal:
         f"up to {most} records share one value: if it identifies persons or households, set unit "
         f"to it and records_per_person = {most}"
     )
+    if look.missing:
+        repeated += f"; first fill it in where it is missing, in {look.missing:,} records"
     return _dropped(why, look, repeated if most > 1 else "")
 
 
