@@ -292,6 +292,14 @@ def test_every_type_of_column_is_looked_at_or_left_alone() -> None:
     assert unit_of(table)[0] == "x1"
 
 
+@pytest.mark.parametrize("key", ["^x$", "*", "^.*$", "len", "column"])
+def test_columns_of_any_name_are_looked_at(key: str) -> None:
+    table = visits(key).rename({"born": "^b$", "sex": "*" if key != "*" else "len"})
+    weighted = table.with_columns(pl.lit(3.0).alias("weights"), pl.lit(2.5).alias("^w_weights$"))
+    assert unit_of(weighted)[0] == key
+    assert "^b$" in unit_of(weighted)[1]
+
+
 def test_units_of_a_large_table_are_compared_in_all_of_their_records() -> None:
     who = np.repeat(np.arange(60_000), 2)
     born, sex = days(60_000)[who], random.choice([1, 2], 60_000)[who]
