@@ -177,9 +177,9 @@ def calibrate(
             attribute=settings.name,
         )
     if isinstance(summary, UnitSummary):
-        scales = summary.scales(settings.epsilon)
+        own = summary.scales(settings.epsilon)
     else:
-        scales = noise_scales(
+        own = noise_scales(
             settings.method,
             summary,
             settings.domain_steps,
@@ -187,6 +187,7 @@ def calibrate(
             settings.guarantee,
             totals,
         )
+    scales = least_scales(own, summary, settings)
     if scales.max() > LARGEST_SCALE:
         raise DataError(
             "epsilon is too small for its noise grid; raise epsilon, or declare a narrower domain "
@@ -195,6 +196,28 @@ def calibrate(
             setting="epsilon",
         )
     return scales
+
+
+def least_scales(scales: Integers, summary: ClusterSummary, settings: NumericSettings) -> Integers:
+    """Raise scales so that no value goes out without noise that too few persons have.
+
+    Where no record, or no unit, moves a centroid, it is a value that the cluster agrees on. If
+    fewer than `exact_from` persons have it, the scale is at least that of a value which becomes its
+    nearest neighbour, or the next one that can be published, whichever is further; not divided by
+    the number of records, which would leave the value where it is. Of other clusters about a value
+    that few have, the scale is at least that of the next one that can be published.
+
+    Guarantee
+    ---------
+    Scales only rise. A centroid that moves by d loses d/t at a scale of t, and less at a larger one;
+    one that does not move loses nothing at any scale. So the sums over clusters that levels 1 and 2
+    bound, of records and of units, only fall.
+    """
+    rounding = settings.rounding_steps
+    apart = np.where(scales > 0, rounding, np.maximum(summary.nearest, rounding))
+    least = np.minimum(np.ceil((apart + 1.0) / settings.epsilon_per_record), 2.0**62 + 2.0**61)
+    few = summary.persons < settings.enough
+    return np.where(few, np.maximum(scales, least.astype(np.int64)), scales)
 
 
 def publish_centroids(
