@@ -209,9 +209,9 @@ def least_scales(scales: Integers, summary: ClusterSummary, settings: NumericSet
 
     Guarantee
     ---------
-    Scales only rise. A centroid that moves by d loses d/t at a scale of t, and less at a larger one;
-    one that does not move loses nothing at any scale. So the sums over clusters that levels 1 and 2
-    bound, of records and of units, only fall.
+    Scales only rise. A centroid that moves by d loses d/t at a scale of t, and less at a larger
+    one; one that does not move loses nothing at any scale. So the sums over clusters that levels 1
+    and 2 bound, of records and of units, only fall.
     """
     rounding = settings.rounding_steps
     apart = np.where(scales > 0, rounding, np.maximum(summary.nearest, rounding))
@@ -273,7 +273,9 @@ def _describe_numbers(
         reach = summary.members.largest(summary.reach, len(summary))
     else:
         reach = method.calibration(summary, settings.domain_steps).largest
-    trimmed = {}
+    trimmed, shared = {}, {}
+    if settings.enough:
+        shared = {"shared_by": np.minimum(summary.persons, settings.enough)}
     if isinstance(summary, TrimmedSummary | UnitSummary):
         trimmed = {"left_out": summary.left_out}
     return {
@@ -284,6 +286,7 @@ def _describe_numbers(
         "centroid": grid.to_values(method.centroid(summary, 0)),
         "sensitivity": grid.to_widths(reach / summary.averaged),
         "scale": grid.to_widths(scales),
+        **shared,
     }
 
 
@@ -307,11 +310,15 @@ def _mask_categories(
     ordered = np.sort(scores, axis=1)
     labels = np.array([str(category) for category in settings.categories], dtype=object)
     spent = category_losses(summary, as_is, settings)
+    shared = {}
+    if settings.enough:
+        shared = {"shared_by": np.minimum(summary.persons[leaders(scores)], settings.enough)}
     return Masked(
         representatives(summary, as_is, settings, words),
         {
             "records": summary.size,
             "sensitivity": np.where(as_is, 0.0, 1.0),
+            **shared,
             "category": labels[leaders(scores)],
             "lead": ordered[:, -1] - ordered[:, -2],
         },

@@ -48,9 +48,9 @@ class UnitSummary(ClusterSummary):
 
     L is the (t + 1)-th smallest of the units' minima, U the (t + 1)-th largest of their maxima, and
     `clamped_total` the sum of all values clamped to [L, U], modulo 2^64. `persons` counts the units
-    that have the clamped mean, which is the value of all where no unit moves it. `left_out` is t: how many
-    units at each end do not set the bounds. `up` and `down` say how far each member can move that
-    sum, whatever all its values become.
+    that have the clamped mean, which is the value of all where no unit moves it. `left_out` is t:
+    how many units at each end do not set the bounds. `up` and `down` say how far each member can
+    move that sum, whatever all its values become.
 
     Guarantee
     ---------
