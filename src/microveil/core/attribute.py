@@ -18,6 +18,9 @@ TimeStep = Literal["day", "hour", "minute", "second", "microsecond"]
 DomainSource = Literal["declared", "data", "none"]
 GridSource = Literal["declared", "data", "default"]
 
+CROWD = 10
+"""Persons who must have a value that goes out without noise, where a plan does not say."""
+
 
 @dataclass(frozen=True)
 class _Settings:
@@ -25,8 +28,8 @@ class _Settings:
 
     `records` counts its values: one for each record, or where it is `per_unit` for each unit.
     `persons` is the most values of one person that ε is divided by. Where it is `by_unit`, clusters
-    have k different units, and the noise of each covers all values of any of them. `exact_from` is how
-    many persons, or units, must have a value that goes out without noise.
+    have k different units, and the noise of each covers all values of any of them. `exact_from` is
+    how many persons, or units, must have a value that goes out without noise.
     """
 
     name: str
@@ -55,6 +58,11 @@ class _Settings:
         methods publish nothing without noise.
         """
         return self.exact_from * self.persons if self.method.promise.fixes_scales else 0
+
+    @property
+    def counted_to(self) -> int:
+        """Up to how many values of those who share one are counted for the private detail."""
+        return max(self.enough, CROWD * self.persons)
 
     @property
     def clusters(self) -> int:

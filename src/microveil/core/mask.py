@@ -273,9 +273,7 @@ def _describe_numbers(
         reach = summary.members.largest(summary.reach, len(summary))
     else:
         reach = method.calibration(summary, settings.domain_steps).largest
-    trimmed, shared = {}, {}
-    if settings.enough:
-        shared = {"shared_by": np.minimum(summary.persons, settings.enough)}
+    trimmed = {}
     if isinstance(summary, TrimmedSummary | UnitSummary):
         trimmed = {"left_out": summary.left_out}
     return {
@@ -286,8 +284,24 @@ def _describe_numbers(
         "centroid": grid.to_values(method.centroid(summary, 0)),
         "sensitivity": grid.to_widths(reach / summary.averaged),
         "scale": grid.to_widths(scales),
-        **shared,
+        "shared_by": np.minimum(summary.persons, settings.counted_to),
+        "unmoved": _unmoved(summary, settings, scales),
     }
+
+
+def _unmoved(summary: ClusterSummary, settings: NumericSettings, scales: Integers) -> Reals:
+    """Return the chance that a centroid is published as it would be without noise, about.
+
+    Noise that is less than half the distance to the next value is rounded away, and at an end of
+    the domain half of all noise is. What isotonic regression does to it is left out.
+    """
+    unscaled = np.divide(
+        settings.rounding_steps / 2, scales, out=np.full(len(scales), np.inf), where=scales > 0
+    )
+    rounded = -np.expm1(-unscaled)
+    values = settings.grid.to_values(settings.method.centroid(summary, 0))
+    at_end = (values <= settings.published_lower) | (values >= settings.published_upper)
+    return np.where(at_end, (1 + rounded) / 2, rounded)
 
 
 def _numeric_losses(summary: ClusterSummary, settings: NumericSettings, scales: Integers) -> Losses:
@@ -310,15 +324,13 @@ def _mask_categories(
     ordered = np.sort(scores, axis=1)
     labels = np.array([str(category) for category in settings.categories], dtype=object)
     spent = category_losses(summary, as_is, settings)
-    shared = {}
-    if settings.enough:
-        shared = {"shared_by": np.minimum(summary.persons[leaders(scores)], settings.enough)}
+    shared_by = np.minimum(summary.persons[leaders(scores)], settings.counted_to)
     return Masked(
         representatives(summary, as_is, settings, words),
         {
             "records": summary.size,
             "sensitivity": np.where(as_is, 0.0, 1.0),
-            **shared,
+            "shared_by": shared_by,
             "category": labels[leaders(scores)],
             "lead": ordered[:, -1] - ordered[:, -2],
         },

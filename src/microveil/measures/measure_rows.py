@@ -291,7 +291,22 @@ FAMILIES = (
             "risk.clusters_without_noise", "records in clusters without noise",
             "Share of masked values that carry no noise at any ε.", "risk", "attribute",
         ),
-        needs=("detail",),
+        Measure(
+            "risk.exact_values", "values without noise that few have",
+            "Masked values that carry no noise, and that fewer than `exact_from` persons have.",
+            "risk", "attribute", limits=(0.0, 0.5),
+        ),
+        Measure(
+            "risk.values_unmoved", "values that noise seldom moves",
+            "Share of values that few persons have, and that noise leaves as they were in more "
+            "than half of all releases.", "risk", "attribute",
+        ),
+        Measure(
+            "risk.rare_categories", "records of rare categories",
+            "Share of records whose category fewer than `exact_from` persons have: merge them.",
+            "risk", "attribute",
+        ),
+        needs=("plan", "detail"),
     ),
     _family(
         learning_figures,

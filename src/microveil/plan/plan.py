@@ -269,6 +269,8 @@ def _to_toml(attribute: AttributeRole) -> dict[str, object]:
     settings = {"role": attribute.role, **attribute.model_dump(exclude_defaults=True)}
     if "taxonomy" in settings:
         settings["taxonomy"] = inline(settings["taxonomy"])
+    if "merge" in settings:
+        settings["merge"] = inline({name: list(group) for name, group in settings["merge"].items()})
     for coded, end in (("top", "upper"), ("bottom", "lower")):
         if coded in settings:
             del settings[end]

@@ -250,7 +250,7 @@ class SparkEngine:
         if attribute.partition == "fixed" or not isinstance(attribute, NumericSettings):
             ranked = self._staged.rank(attribute, self._staged.tasks(3 * attribute.records))
             trim = attribute.trim if isinstance(attribute, NumericSettings) else 0.0
-            edges = _edges(ranked, attribute.enough)
+            edges = _edges(ranked, attribute.counted_to)
             cut = workers.Cut(_offsets(ranked), attribute.k, attribute.clusters - 1, trim, edges)
             return _ClustersAcross(ranked, cut, attribute.clusters, self._staged.copy.cores)
         tasks = self._staged.ranges_of(attribute)
@@ -259,7 +259,7 @@ class SparkEngine:
             sizes = F.octet_length("sizes") / 8
             found = ranked.select("part", sizes.cast("long").alias("clusters")).collect()
             if all(row.clusters for row in found):
-                edges = _edges(ranked, attribute.enough)
+                edges = _edges(ranked, attribute.counted_to)
                 return _ClustersWithin(ranked, _numbered(dict(found), attribute.trim, edges))
             tasks = max(1, tasks // 2)  # a range had fewer values than a cluster needs
 

@@ -109,6 +109,7 @@ DESCRIBED = pa.schema(
     fields(pa.int64(), "cluster", "records", "left_out")
     + fields(pa.float64(), "smallest", "largest", "centroid", "sensitivity", "scale")
     + fields(pa.int64(), "shared_by")
+    + fields(pa.float64(), "unmoved")
     + fields(pa.string(), "category")
     + fields(pa.int64(), "lead")
 )

@@ -23,9 +23,10 @@ from microveil.plan.propose.columns import (
     as_polars,
     propose_role,
 )
+from microveil.plan.propose.rare import merging_rare
 from microveil.plan.roles import is_pattern
 from microveil.plan.settings import RECOMMENDED, PlanSettings, declared_in
-from microveil.plan.toml import commented, texts
+from microveil.plan.toml import commented, inline, texts
 from microveil.types import UserTable
 
 FROM_DATA = "(from the data)"
@@ -88,6 +89,7 @@ def propose(
     table, plain = as_polars(table), Described()
     looks = {c.name: ColumnProfile(c.name, c, described.get(c.name, plain)) for c in table}
     proposals = _one_weight({column: propose_role(look) for column, look in looks.items()})
+    proposals = {name: merging_rare(one, table[name]) for name, one in proposals.items()}
     numeric = [n for n, p in proposals.items() if p.ordered and table[n].dtype.is_numeric()]
     proposals |= _sums(table, numeric)
     confidential = [name for name, p in proposals.items() if p.masked]
@@ -178,7 +180,7 @@ def _section(proposal: Proposal) -> Table:
     for line in _comments(proposal):
         section.add(tomlkit.comment(line))
     for name, value in proposal.settings.items():
-        section.add(name, value)
+        section.add(name, inline(value) if isinstance(value, dict) else value)
     if proposal.ordered:
         section.add(tomlkit.comment("lower ="))
         section.add(tomlkit.comment("upper ="))

@@ -207,6 +207,8 @@ _LOSSES: dict[str, Callable[[Figure], str]] = {
 
 
 def _of_risk(figure: Figure) -> str:
-    if figure.measure in ("risk.narrow_clusters", "risk.clusters_without_noise"):
+    if figure.measure in (
+        "risk.narrow_clusters", "risk.clusters_without_noise", "risk.exact_values",
+    ):  # fmt: skip
         return f"{figure.attribute}: {read_aloud(figure)}"
     return read_aloud(figure)
