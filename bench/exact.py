@@ -9,18 +9,18 @@ import warnings
 import numpy as np
 import polars as pl
 
-from bench.data import data_set
+from bench.paper import load_with_domains
 from bench.units import TABLES, errors, plan_for
-from microveil import Confidential, Plan
+from microveil import Plan
+from microveil.lab.paper.datasets import CENSUS
 
 RUNS = 5
 
 
 def census() -> tuple[pl.DataFrame, Plan]:
     """Return the paper's Census with its recommended plan, not pooled."""
-    table = data_set("census")
-    roles = {name: Confidential(lower=0, upper=1.5 * table[name].max()) for name in table.columns}
-    return table, Plan.recommended(epsilon=1.0, anonymity=0, attributes=roles)
+    table, attributes = load_with_domains(CENSUS)
+    return table, Plan.recommended(epsilon=1.0, anonymity=0, attributes=attributes)
 
 
 def main() -> None:
@@ -30,7 +30,9 @@ def main() -> None:
     for name, (make, unit, per_unit) in TABLES.items():
         table = make()
         cases[name] = table, plan_for(unit, per_unit, table)
-    print("| table | attribute | error, exact_from = 0 | with 10, as a multiple |\n|---|---|---|---|")
+    print(
+        "| table | attribute | error, exact_from = 0 | with 10, as a multiple |\n|---|---|---|---|"
+    )
     for name, (table, plan) in cases.items():
         both = []
         for fewest in (0, 10):

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from microveil import Confidential, DataError, Plan, protect
+from microveil import Confidential, DataError, Group, Plan, protect
 from microveil.core.attribute import NumericSettings
 from microveil.core.categories import released_as_is, summarise_categories
 from microveil.core.clusters import summarise
@@ -18,7 +18,7 @@ from microveil.core.mask import calibrate, least_scales
 from microveil.core.sharing import sharing_of
 from microveil.core.unit_clusters import summarise_units
 from microveil.engines.memory import memory_table
-from microveil.release.notes import noted
+from microveil.errors import noted
 from microveil.release.resolve import resolve
 
 few_values = st.lists(st.tuples(st.integers(0, 6), st.integers(0, 4)), min_size=1, max_size=25)
@@ -130,7 +130,7 @@ def test_it_is_never_more_than_anonymity() -> None:
     attributes = dict.fromkeys("abc", "confidential")
     plan = Plan(
         epsilon=1.0, anonymity=5, attributes=attributes,
-        groups=[{"attributes": ["b"], "anonymity": 0}, {"attributes": ["c"], "anonymity": 20}],
+        groups=[Group(attributes=["b"], anonymity=0), Group(attributes=["c"], anonymity=20)],
     )  # fmt: skip
     assert [plan.exact_from_of(name) for name in "abc"] == [5, 10, 10]
 

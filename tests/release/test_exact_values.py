@@ -1,5 +1,6 @@
 """An attack: true birth dates and amounts that few people have, by default settings."""
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -99,7 +100,7 @@ def kept(case: Case, plan: Plan, attribute: str) -> tuple[int, float]:
 
 
 @pytest.mark.parametrize("make", [hospital, survey, plain])
-def test_nothing_that_few_people_have_goes_out_without_noise(make: type[Case]) -> None:
+def test_nothing_that_few_people_have_goes_out_without_noise(make: Callable[[], Case]) -> None:
     case = make()
     for attribute in case.looked_for:
         assert exact(case, case.plan, attribute) == 0

@@ -193,4 +193,4 @@ def _trimmed(
 def singletons(steps: Integers) -> ClusterSummary:
     """Summarise every record as a cluster of its own, in record order."""
     alone = np.ones_like(steps)
-    return ClusterSummary(alone, *[steps] * 7, alone, np.zeros_like(steps))
+    return ClusterSummary(*[alone, *[steps] * 7, alone, np.zeros_like(steps)])

@@ -301,7 +301,8 @@ def _unmoved(summary: ClusterSummary, settings: NumericSettings, scales: Integer
     rounded = -np.expm1(-unscaled)
     values = settings.grid.to_values(settings.method.centroid(summary, 0))
     at_end = (values <= settings.published_lower) | (values >= settings.published_upper)
-    return np.where(at_end, (1 + rounded) / 2, rounded)
+    unmoved: Reals = np.where(at_end, (1 + rounded) / 2, rounded)
+    return unmoved
 
 
 def _numeric_losses(summary: ClusterSummary, settings: NumericSettings, scales: Integers) -> Losses:
