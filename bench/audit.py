@@ -46,8 +46,8 @@ def plans() -> list[Plan]:
     guarantees: tuple[GuaranteeName, ...] = ("fixed-clusters", "re-clustered")
     posts: tuple[Post, ...] = ("none", "isotonic", "penalised-isotonic")
     clustered = product(methods, guarantees, posts)
-    return [Plan(epsilon=8.0, method="DP", attributes=ATTRIBUTES)] + [
-        Plan(epsilon=8.0, k=3, method=m, guarantee=g, post=p, attributes=ATTRIBUTES)
+    return [Plan.published(epsilon=8.0, method="DP", attributes=ATTRIBUTES)] + [
+        Plan.published(epsilon=8.0, k=3, method=m, guarantee=g, post=p, attributes=ATTRIBUTES)
         for m, g, p in clustered
     ]
 
@@ -66,7 +66,7 @@ def main() -> None:
     print(f"{broken} of {audits} honest audits called the mechanism broken", flush=True)
     census, attributes = load_with_domains(CENSUS)
     started = time.perf_counter()
-    outcome = audit(census, Plan(epsilon=1.0, k=10, attributes=attributes))
+    outcome = audit(census, Plan.published(epsilon=1.0, k=10, attributes=attributes))
     print(f"audit of Census: {time.perf_counter() - started:.0f} s; {audit_in_words(outcome)}")
 
 

@@ -98,12 +98,10 @@ def _rows(dataset: DataSet, runs: int) -> Iterator[Row]:
     learned = np.mean([_learned(original, original, target, seed) for seed in range(runs)])
     print(f"  {'original':<38}{'–':>8}{learned:9.3f}{'–':>9}{'100.0%':>10}")
     for epsilon in (1.0, 0.1):
-        plan = Plan.recommended(epsilon=epsilon, anonymity=0, attributes=roles)
+        plan = Plan(epsilon=epsilon, anonymity=0, attributes=roles)
         yield measure("not pooled", f"ε = {epsilon:g}", _protected(table, plan))
     for pooling, anonymity, epsilon in POOLED:
-        plan = Plan.recommended(
-            epsilon=epsilon, anonymity=anonymity, pooling=pooling, attributes=roles
-        )
+        plan = Plan(epsilon=epsilon, anonymity=anonymity, pooling=pooling, attributes=roles)
         name = f"{anonymity}, ε = {epsilon:g}"
         yield measure(pooling, name, _protected(table, plan))
     for epsilon, figures in FORMER[dataset.name].items():
@@ -114,7 +112,9 @@ def _rows(dataset: DataSet, runs: int) -> Iterator[Row]:
 
 
 def _protected(table: pl.DataFrame, plan: Plan) -> Masker:
-    return lambda seed: protect(table, plan, seed=seed).data.to_numpy().astype(float)
+    return lambda seed: (
+        protect(table, plan, seed=seed, keep_order=True).data.to_numpy().astype(float)
+    )
 
 
 def _peer(mask: partial[Reals], original: Reals) -> Masker:

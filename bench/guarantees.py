@@ -32,7 +32,9 @@ def main() -> None:
         print(f"{dataset.name}: {table.height:,} records × {table.width} attributes, ε = 1")
         for label, settings, ks in plans():
             errors = {
-                k: log_mean_sse(table, Plan(epsilon=1.0, k=k, attributes=attributes, **settings))
+                k: log_mean_sse(
+                    table, Plan.published(epsilon=1.0, k=k, attributes=attributes, **settings)
+                )
                 for k in ks
                 if k <= table.height
             }

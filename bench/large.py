@@ -23,8 +23,8 @@ from microveil import Confidential, Plan, protect, protect_file
 attribute = Confidential(lower=0, upper=100_000_000, decimals=2)
 attributes = dict.fromkeys(sys.argv[5:], attribute)
 plan = {
-    "published": Plan(epsilon=1.0, attributes=attributes),
-    "recommended": Plan.recommended(epsilon=1.0, anonymity=10, attributes=attributes),
+    "published": Plan.published(epsilon=1.0, attributes=attributes),
+    "recommended": Plan(epsilon=1.0, anonymity=10, attributes=attributes),
 }[sys.argv[3]]
 if sys.argv[4] == "in memory":
     protect(sys.argv[1], plan).write(sys.argv[2], overwrite=True)

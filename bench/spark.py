@@ -27,8 +27,8 @@ ATTRIBUTES, K = 4, 10
 MIB = 2**20
 NAMED = {f"x{number}": Confidential(decimals=2) for number in range(ATTRIBUTES)}
 PLANS = {
-    f"iDP-CBLS, k = {K}": Plan(epsilon=1.0, k=K, attributes=NAMED),
-    "recommended": Plan.recommended(epsilon=1.0, anonymity=K, attributes=NAMED),
+    f"iDP-CBLS, k = {K}": Plan.published(epsilon=1.0, k=K, attributes=NAMED),
+    "recommended": Plan(epsilon=1.0, anonymity=K, attributes=NAMED),
 }
 STEPS = {
     "records": "copy",

@@ -36,9 +36,9 @@ def main() -> None:
         ]
         print(_row("published iDP-CBLS, best k", published))
         for label, settings in LEVERS.items():
-            plans = [Plan(epsilon=e, attributes=attributes, **settings) for e in EPSILONS]
+            plans = [Plan.published(epsilon=e, attributes=attributes, **settings) for e in EPSILONS]
             print(_row(label, [log_mean_sse(table, plan) for plan in plans]))
-        plans = [Plan.recommended(epsilon=e, anonymity=0, attributes=attributes) for e in EPSILONS]
+        plans = [Plan(epsilon=e, anonymity=0, attributes=attributes) for e in EPSILONS]
         print(_row("all: recommended, not pooled", [log_mean_sse(table, p) for p in plans]))
 
 

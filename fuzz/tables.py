@@ -95,7 +95,7 @@ def make_plan(random: Random, table: pl.DataFrame) -> Plan:
     roles = {name: _role(random, table[name]) for name in table.columns}
     if random.random() < 0.9 and "confidential" not in {role["role"] for role in roles.values()}:
         roles[random.choice(table.columns)] = {"role": "confidential"}
-    return Plan(**_settings(random, list(roles)), attributes=roles)
+    return Plan.published(**_settings(random, list(roles)), attributes=roles)
 
 
 def _settings(random: Random, names: list[str]) -> Any:  # noqa: ANN401 - what a plan takes

@@ -47,7 +47,7 @@ def entered(work: Callable[[], object]) -> list[str]:
 
 def test_one_record_from_file_to_file(run: Run, tmp_path: Path) -> None:
     pl.DataFrame({"x": range(60)}).write_csv(tmp_path / "people.csv")
-    plan = Plan.recommended(epsilon=1, attributes={"x": Confidential(lower=0, upper=99)})
+    plan = Plan(epsilon=1, attributes={"x": Confidential(lower=0, upper=99)})
     (tmp_path / "plan.toml").write_text(plan.to_toml())
     command = "protect people.csv --plan plan.toml -o out.parquet"
     found = entered(lambda: run(command))

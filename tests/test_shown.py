@@ -31,10 +31,10 @@ def shown() -> dict[str, Any]:
     """One of each, of a table with many columns of strange names."""
     rng = np.random.default_rng(1)
     table = pl.DataFrame({name: rng.normal(size=40).round(2) for name in NAMES})
-    plan = Plan(epsilon=30.0, k=5, attributes=dict.fromkeys(NAMES, "confidential"))
+    plan = Plan.published(epsilon=30.0, k=5, attributes=dict.fromkeys(NAMES, "confidential"))
     release = protect(table, plan)
     few = table.select(NAMES[:5])
-    small = Plan(epsilon=4.0, k=5, attributes=dict.fromkeys(few.columns, "confidential"))
+    small = Plan.published(epsilon=4.0, k=5, attributes=dict.fromkeys(few.columns, "confidential"))
     other = protect(few, small)
     return {
         "Plan": plan,
@@ -92,7 +92,7 @@ def test_a_plan_shows_no_category() -> None:
 def test_without_what_draws_there_is_a_table(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "vl_convert", None)
     monkeypatch.delitem(sys.modules, "microveil.show.charts.render", raising=False)
-    html = Plan(epsilon=1.0, attributes={"age": "confidential"})._repr_html_()
+    html = Plan.published(epsilon=1.0, attributes={"age": "confidential"})._repr_html_()
     assert "<table" in html
     assert "<svg" not in html
 

@@ -9,8 +9,8 @@ import polars as pl
 import pytest
 
 from microveil import Confidential, Plan, Verdict, evaluate, protect, verdict
-from microveil.attacks.informed import classes_of_units
 from microveil.compare.figures import Figure
+from microveil.engines.classes import classes_of_units
 
 Row = tuple[Any, ...]
 
@@ -61,8 +61,10 @@ def survey(records: int = 2_000) -> pl.DataFrame:
 def judged(table: pl.DataFrame, *kept: str, **settings: Any) -> Verdict:  # noqa: ANN401
     numbers = {"income": Confidential(), "age": Confidential()}
     others = {name: "kept" if name in kept else "identifier" for name in ("sex", "region")}
-    plan = Plan(epsilon=1.0, k=5, anonymity=10, attributes={**numbers, **others}, **settings)
-    return verdict(table, protect(table, plan, seed=1), seed=1)
+    plan = Plan.published(
+        epsilon=1.0, k=5, anonymity=10, attributes={**numbers, **others}, **settings
+    )
+    return verdict(table, protect(table, plan, seed=1, keep_order=True), seed=1)
 
 
 def informed(found: Verdict) -> Figure:
@@ -85,7 +87,7 @@ def test_several_groups_intersect() -> None:
     numbers = {name: Confidential() for name in ("income", "age")}
     roles = {**numbers, "sex": "identifier", "region": "identifier"}
     table = survey()
-    plan = Plan(
+    plan = Plan.published(
         epsilon=1.0, k=5, anonymity=10, groups=[["income"], ["age"]], attributes=roles
     )  # fmt: skip
     release = protect(table, plan, seed=1)

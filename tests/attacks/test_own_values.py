@@ -23,10 +23,10 @@ def table(records: int = 1_000) -> pl.DataFrame:
 
 
 def judged(**settings: Any) -> Verdict:  # noqa: ANN401 - settings of a plan
-    plan = Plan(
+    plan = Plan.published(
         epsilon=50.0, k=3, anonymity=10, attributes=dict.fromkeys(NAMES, "confidential"), **settings
     )
-    return verdict(table(), protect(table(), plan, seed=1), seed=1)
+    return verdict(table(), protect(table(), plan, seed=1, keep_order=True), seed=1)
 
 
 def own(found: Verdict) -> Figure:

@@ -36,7 +36,7 @@ def test_it_prints_a_table_and_writes_results_and_maps(
 
 def test_a_plan_is_for_one_table(run: Run, tmp_path: Path) -> None:
     people(300).write_csv(tmp_path / "a.csv")
-    plan = Plan(epsilon=1, attributes={"age": "confidential"})
+    plan = Plan.published(epsilon=1, attributes={"age": "confidential"})
     (tmp_path / "plan.toml").write_text(plan.to_toml(), encoding="utf-8")
     code, _, said = run("benchmark a.csv sample --plan plan.toml")
     assert code == 1

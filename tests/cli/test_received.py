@@ -21,7 +21,9 @@ ESCAPES = "\x1b[2J\x1b]0;owned\x07\x9b31m\u202e\x00"
 def received(tmp_path: Path) -> Callable[..., str]:
     """Write a certificate with something changed; return the command that prints it."""
     people = pl.DataFrame({"age": [31, 35, 38, 52, 57, 58]})
-    plan = Plan(epsilon=1.0, k=3, attributes={"age": {"role": "confidential", "lower": 0}})
+    plan = Plan.published(
+        epsilon=1.0, k=3, attributes={"age": {"role": "confidential", "lower": 0}}
+    )
     protect(people, plan).write(tmp_path / "out.csv")
     content = json.loads((tmp_path / "out.certificate.json").read_text())
 

@@ -20,7 +20,7 @@ PRESENT = np.array([True, False, True, True, False])
 def attributes() -> dict[str, AttributeSettings]:
     """One attribute of every kind, of which three records are present."""
     table = pl.DataFrame({"age": [1, 2, 3], "school": list("abc"), "job": list("xyz")})
-    plan = Plan(
+    plan = Plan.published(
         epsilon=1.0,
         method="DP-UM",
         k=3,

@@ -33,7 +33,7 @@ values = st.lists(st.integers(0, 100), min_size=3, max_size=13)
 
 def settings_with(**changes: object) -> NumericSettings:
     table = pl.DataFrame({"x": [0, 50, 100] * 5})
-    plan = Plan(epsilon=1.0, k=3, attributes={"x": DOMAIN})
+    plan = Plan.published(epsilon=1.0, k=3, attributes={"x": DOMAIN})
     (found,) = resolve(plan, memory_table(table)).numeric
     return replace(found, **changes)  # type: ignore[arg-type]
 
@@ -249,7 +249,7 @@ def test_sizes_may_go_up_to_the_cap() -> None:
 
 def plan(**changes: Any) -> Plan:  # noqa: ANN401
     base: dict[str, Any] = {"epsilon": 1.0, "attributes": {"x": DOMAIN}}
-    return Plan(**{**base, **changes})
+    return Plan.published(**{**base, **changes})
 
 
 @pytest.mark.parametrize("changes", [{"k": "auto"}, {"partition": "noise-optimal", "k": 3}])
@@ -274,7 +274,7 @@ def test_contradictions() -> None:
 def test_the_certificate_says_that_the_data_decided() -> None:
     table = pl.DataFrame({"x": np.random.default_rng(1).integers(0, 100, 200)})
     for changes in ({"k": "auto"}, {"partition": "noise-optimal", "k": 3}):
-        release = protect(table, plan(**changes))
+        release = protect(table, plan(**changes, post="penalised-isotonic"))
         certificate = release.certificate
         assert certificate.levels[0].epsilon == 1
         assert certificate.levels[1].epsilon is None
@@ -304,9 +304,7 @@ def test_k_is_the_one_of_least_expected_error() -> None:
 
 def test_audit_attacks_clusters_held_only() -> None:
     table = pl.DataFrame({"x": np.random.default_rng(1).integers(0, 100, 60)})
-    outcome = audit(
-        table, Plan.recommended(epsilon=1.0, attributes={"x": DOMAIN}), runs=500, seed=1
-    )
+    outcome = audit(table, Plan(epsilon=1.0, attributes={"x": DOMAIN}), runs=500, seed=1)
     assert {finding.level for finding in outcome.findings} == {1}
     assert not outcome.broken
 
@@ -314,6 +312,6 @@ def test_audit_attacks_clusters_held_only() -> None:
 def test_presets() -> None:
     published = Plan.published(epsilon=1.0, k=5, attributes={"x": DOMAIN})
     assert (published.partition, published.post, published.method) == ("fixed", "none", "iDP-CBLS")
-    best = Plan.recommended(epsilon=0.5, attributes={"x": DOMAIN})
-    assert (best.partition, best.k, best.cap) == ("noise-optimal", 3, 400)
+    best = Plan(epsilon=0.5, attributes={"x": DOMAIN})
+    assert (best.partition_of("x"), best.k_of("x"), best.cap) == ("noise-optimal", 3, 400)
     assert best.post == "penalised-isotonic"

@@ -51,7 +51,9 @@ def test_floors_are_those_of_sharing(
 
 def settings_with(**changes: object) -> NumericSettings:
     table = pl.DataFrame({"x": [0, 50, 100] * 5})
-    plan = Plan(epsilon=1.0, k=3, attributes={"x": Confidential(resolution=1.0)})
+    plan = Plan.published(
+        epsilon=1.0, k=3, exact_from=10, attributes={"x": Confidential(resolution=1.0)}
+    )
     (found,) = resolve(plan, memory_table(table)).numeric
     return replace(found, **changes)  # type: ignore[arg-type]
 
@@ -101,7 +103,7 @@ def test_no_unit_loses_more_with_raised_scales(cases: list[tuple[int, int]]) -> 
 def test_categories_are_released_as_they_are_only_if_a_crowd_has_them(codes: list[int]) -> None:
     table = pl.DataFrame({"x": ["a", "b", "c"] * 5})
     attributes = {"x": Confidential(kind="nominal", categories=[*"abc"])}
-    plan = Plan(epsilon=1.0, k=3, exact_from=8, attributes=attributes)
+    plan = Plan.published(epsilon=1.0, k=3, exact_from=8, attributes=attributes)
     with noted():
         (case,) = resolve(plan, memory_table(table)).categorical
     ranked = np.sort(codes)
@@ -136,7 +138,9 @@ def test_it_is_never_more_than_anonymity() -> None:
 
 
 def test_a_value_that_all_share_and_few_have_is_refused() -> None:
-    plan = Plan(epsilon=1.0, k=3, attributes={"x": "confidential", "y": "confidential"})
+    plan = Plan.published(
+        epsilon=1.0, k=3, exact_from=10, attributes={"x": "confidential", "y": "confidential"}
+    )
     few = pl.DataFrame({"x": [7] * 9, "y": range(9)})
     with pytest.raises(DataError, match=r"fewer than exact_from = 10.*make its role kept"):
         protect(few, plan)
@@ -147,7 +151,7 @@ def test_a_value_that_all_share_and_few_have_is_refused() -> None:
 def test_a_stratum_of_one_value_reaches_for_that_of_others() -> None:
     table = pl.DataFrame({"where": ["a"] * 4 + ["b"] * 12, "x": [0] * 4 + [3] * 6 + [8] * 6})
     attributes = {"where": "kept", "x": "confidential"}
-    plan = Plan(epsilon=1.0, k=4, within=["where"], attributes=attributes)
+    plan = Plan.published(epsilon=1.0, k=4, exact_from=10, within=["where"], attributes=attributes)
     scales = protect(table, plan, seed=1).detail.clusters["scale"].to_list()
     assert scales[0] == pytest.approx(3, rel=1e-4)
     assert scales[1] == scales[-1] == pytest.approx(5, rel=1e-4)

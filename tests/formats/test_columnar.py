@@ -58,7 +58,7 @@ def test_files_and_streams_of_pyarrow(tmp_path: Path) -> None:
 def test_tables_of_other_libraries_become_arrow_files(tmp_path: Path, library: str) -> None:
     table = pl.DataFrame({"x": range(30), "who": [f"N{i}" for i in range(30)]})
     data = table.to_pandas() if library == "pandas" else table.to_arrow()
-    plan = Plan(epsilon=1, k=3, attributes={"x": "confidential", "who": "kept"})
+    plan = Plan.published(epsilon=1, k=3, attributes={"x": "confidential", "who": "kept"})
     written = protect(data, plan).write(tmp_path / "out.arrow", keep_order=True)
     assert pl.read_ipc(written.protected)["who"].to_list() == table["who"].to_list()
 
@@ -67,7 +67,9 @@ def test_categories_tell_of_no_other_rows_and_of_no_order(tmp_path: Path) -> Non
     names = [f"NAME{i:02d}" for i in (8, 11, 4, 0, 9, 3, 7, 1, 2, 10, 6, 5)]
     who = pl.Series(names, dtype=pl.Categorical)
     table = pl.DataFrame({"x": [None, *range(11)], "who": who})
-    plan = Plan(epsilon=1, k=3, missing="drop", attributes={"x": "confidential", "who": "kept"})
+    plan = Plan.published(
+        epsilon=1, k=3, missing="drop", attributes={"x": "confidential", "who": "kept"}
+    )
     written = protect(table, plan).write(tmp_path / "out.arrow")
     stored = feather.read_table(written.protected)["who"].combine_chunks()
     assert stored.dictionary.to_pylist() == pl.read_ipc(written.protected)["who"].to_list()

@@ -558,7 +558,7 @@ def test_what_stands_for_missing_in_a_kept_column_stays_as_it_is(tmp_path: Path)
     rows = "".join(f"{i},{'NA' if i % 3 == 0 else i}\n" for i in range(12))
     (tmp_path / "in.csv").write_text(f"x,kept\n{rows}", encoding="utf-8")
     roles = {"x": "confidential", "kept": "kept"}
-    release = protect(tmp_path / "in.csv", Plan(epsilon=1, k=3, attributes=roles))
+    release = protect(tmp_path / "in.csv", Plan.published(epsilon=1, k=3, attributes=roles))
     written = release.write(tmp_path / "out.csv", keep_order=True).protected
     lines = written.read_text(encoding="utf-8").split()[1:]
     assert [line.partition(",")[2] for line in lines] == [

@@ -184,7 +184,7 @@ def test_types_that_must_be_converted(people: str) -> None:
 def test_a_query_is_protected(people: str) -> None:
     roles = {"age": "confidential", "income": Confidential(decimals=2), "region": "kept"}
     source = Source(people, query="select age, income, region from people")
-    release = protect(source, Plan(epsilon=1, k=5, attributes=roles))
+    release = protect(source, Plan.published(epsilon=1, k=5, attributes=roles), keep_order=True)
     assert release.data.height == 200
     assert release.data["income"].n_unique() <= 40
     for piece in PIECES:
@@ -304,4 +304,4 @@ def test_no_columns_of_numbers(people: str) -> None:
     roles = {"region": "confidential"}
     source = Source(people, query="select region from people")
     with pytest.raises(DataError, match="attribute 'region': a confidential attribute must be"):
-        protect(source, Plan(epsilon=1, attributes=roles))
+        protect(source, Plan.published(epsilon=1, attributes=roles))

@@ -128,7 +128,7 @@ def test_a_failure_while_writing_leaves_the_old_release(
     tmp_path: Path, ending: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     roles = {"age": "confidential", "height": "confidential"}
-    plan = Plan(
+    plan = Plan.published(
         epsilon=1, k=5, missing="keep", domain_from_data=True, attributes=roles, method="DP-UM"
     )
     with pytest.warns(UserWarning, match="domain was read from the data"):

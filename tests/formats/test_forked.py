@@ -13,7 +13,7 @@ from microveil.formats import forked
 
 forked._PATIENCE = 0.5
 table = pl.DataFrame({"x": range(40)})
-plan = Plan(epsilon=1, attributes={"x": "confidential"})
+plan = Plan.published(epsilon=1, attributes={"x": "confidential"})
 
 def in_a_child():
     process = os.fork()

@@ -64,7 +64,7 @@ def _people() -> pl.DataFrame:
 
 
 PEOPLE = _people()
-PLAN = Plan(
+PLAN = Plan.published(
     epsilon=20.0,
     k=5,
     attributes={
@@ -76,7 +76,7 @@ PLAN = Plan(
 
 @pytest.fixture
 def release() -> Release:
-    return protect(PEOPLE, PLAN, seed=1)
+    return protect(PEOPLE, PLAN, seed=1, keep_order=True)
 
 
 def _arrays(release: Release) -> tuple[Reals, Reals]:
@@ -214,9 +214,9 @@ def test_tables_of_every_kind_and_missing_values(kind: str) -> None:
         "pandas with NA": people.to_pandas().convert_dtypes(),
         "pyarrow": people.to_arrow(),
     }
-    release = protect(tables[kind], PLAN.replace(missing="keep"), seed=1)
+    release = protect(tables[kind], PLAN.replace(missing="keep"), seed=1, keep_order=True)
     evaluation = evaluate(tables[kind], release, target="old", quasi_identifiers=["age"])
-    masked = protect(people, PLAN.replace(missing="keep"), seed=1).data
+    masked = protect(people, PLAN.replace(missing="keep"), seed=1, keep_order=True).data
     both = people.select("age", masked=masked["age"]).drop_nulls().to_numpy().astype(float)
     assert len(both) == 108
     expected = utility.sse_sst(both[:, :1], both[:, 1:])[0]
@@ -241,7 +241,7 @@ def test_records_that_were_dropped(tmp_path: Path) -> None:
     people = PEOPLE.with_columns(
         age=pl.when(pl.int_range(RECORDS) % 10 == 0).then(None).otherwise("age")
     )
-    release = protect(people, PLAN.replace(missing="drop"), seed=1)
+    release = protect(people, PLAN.replace(missing="drop"), seed=1, keep_order=True)
     evaluation = evaluate(people, release, target="old")
     assert (evaluation.records, evaluation.released) == (120, 108)
     assert notes_on(evaluation)[0] == "12 of 120 original records are not in the release."
@@ -313,7 +313,7 @@ def test_too_few_complete_records() -> None:
 
 def test_attributes_masked_without_clusters() -> None:
     attributes = {"age": {"role": "confidential", "lower": 0, "upper": 100}}
-    plan = Plan(epsilon=9, method="DP", attributes=attributes)
+    plan = Plan.published(epsilon=9, method="DP", attributes=attributes)
     people = PEOPLE.select("age")
     evaluation = evaluate(people, protect(people, plan, seed=1))
     for measure in ("risk.width_median", "risk.narrow_clusters"):
@@ -483,7 +483,7 @@ def test_almost_all_is_not_called_all() -> None:
 
 def test_census(paper_data: Path) -> None:
     census = pl.read_csv(paper_data / "census.csv").select("AGI", "FEDTAX", "FICA", "ERNVAL")
-    plan = Plan(
+    plan = Plan.published(
         epsilon=1.0,
         attributes={
             "AGI": "confidential", "FEDTAX": "confidential", "FICA": "confidential",

@@ -94,7 +94,7 @@ def test_cluster_widths_by_hand() -> None:
 
 def test_cluster_widths_of_a_release() -> None:
     people = pl.DataFrame({"age": [31, 35, 38, 52, 57, 58, 59]})
-    plan = Plan(epsilon=1, k=3, attributes={"age": "confidential"})
+    plan = Plan.published(epsilon=1, k=3, attributes={"age": "confidential"})
     clusters = protect(people, plan, seed=1).detail.clusters
     widths = risk.cluster_widths(clusters, {"age": 2.0})["age"]
     assert widths == risk.Widths(median=3.5, ninth_decile=3.5, largest=3.5, narrow=0.0)

@@ -49,7 +49,7 @@ def test_a_wrong_plan_is_one_clear_message(settings: dict[str, Any], message: st
     if "epsilom" in settings or settings == {"attributes": AGE}:
         del base["epsilon"]
     with pytest.raises(PlanError) as error:
-        Plan(**{**base, **settings})
+        Plan.published(**{**base, **settings})
     assert message in str(error.value)
     assert "\n" not in str(error.value)
 
@@ -79,7 +79,7 @@ def test_a_wrong_attribute_says_so_alone_and_in_a_plan(
     with pytest.raises(PlanError, match="^" + message[:10]):
         Confidential(**settings)
     with pytest.raises(PlanError) as error:
-        Plan(epsilon=1.0, attributes={"age": {"role": "confidential", **settings}})
+        Plan.published(epsilon=1.0, attributes={"age": {"role": "confidential", **settings}})
     assert str(error.value).startswith("attribute 'age': " + message[:10])
     assert message in str(error.value)
 
@@ -139,7 +139,7 @@ def test_an_error_says_which_attribute_and_which_setting(
     settings: dict[str, Any], attribute: str | None, setting: str
 ) -> None:
     with pytest.raises(PlanError) as error:
-        Plan(**{"epsilon": 1.0, "attributes": ATTRIBUTES, **settings})
+        Plan.published(**{"epsilon": 1.0, "attributes": ATTRIBUTES, **settings})
     assert (error.value.attribute, error.value.setting) == (attribute, setting)
     assert str(error.value).startswith(f"attribute {attribute!r}: " if attribute else "plan: ")
     again = pickle.loads(pickle.dumps(error.value))  # noqa: S301
@@ -164,12 +164,12 @@ def test_a_wrong_expression_is_refused(expression: str, message: str) -> None:
         "twice": {"role": "derived", "expression": expression},
     }
     with pytest.raises(PlanError, match=r"attribute 'twice'") as error:
-        Plan(epsilon=1.0, attributes=attributes)
+        Plan.published(epsilon=1.0, attributes=attributes)
     assert message in str(error.value)
 
 
 def test_derived_attributes_are_ordered_by_what_they_need() -> None:
-    plan = Plan(
+    plan = Plan.published(
         epsilon=1,
         attributes={
             "all": Derived(expression='"both of them" * 2'),
@@ -182,7 +182,7 @@ def test_derived_attributes_are_ordered_by_what_they_need() -> None:
 
 
 def test_a_plan_is_frozen_and_can_be_copied() -> None:
-    plan = Plan(epsilon=np.float64(0.5), k=np.int64(4), attributes=AGE)  # type: ignore[arg-type]
+    plan = Plan.published(epsilon=np.float64(0.5), k=np.int64(4), attributes=AGE)  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="frozen"):
         plan.k = 5
     with pytest.raises(TypeError):
@@ -192,7 +192,7 @@ def test_a_plan_is_frozen_and_can_be_copied() -> None:
 
 def test_settings_of_an_attribute_go_before_those_of_the_plan() -> None:
     own = Confidential(method="iDP-LS", k=7, lower=0, upper=1)
-    plan = Plan(
+    plan = Plan.published(
         epsilon=1,
         attributes={
             "own": own,
@@ -222,7 +222,9 @@ def test_toml_keeps_a_plan_as_it_is(
     name: str, epsilon: float, lower: float, share: float, decimals: int | None
 ) -> None:
     attribute = Confidential(lower=lower, upper=lower + 1000, budget_share=share, decimals=decimals)
-    plan = Plan(epsilon=epsilon, missing="drop", records_per_person=2, attributes={name: attribute})
+    plan = Plan.published(
+        epsilon=epsilon, missing="drop", records_per_person=2, attributes={name: attribute}
+    )
     assert Plan.from_toml(plan.to_toml()) == plan
 
 
@@ -279,7 +281,9 @@ def test_toml_keeps_groups_categories_and_the_order_of_taxonomies(
         "d": Confidential(kind="nominal", categories=[False, True]),
         "e": Confidential(lower=time(1, 2, 3, 4)),
     }
-    plan = Plan(epsilon=1, anonymity=4, groups=groups, from_data=from_data, attributes=attributes)
+    plan = Plan.published(
+        epsilon=1, anonymity=4, groups=groups, from_data=from_data, attributes=attributes
+    )
     again = Plan.from_toml(plan.to_toml())
     assert again == plan
     assert list(again.attributes) == list(plan.attributes)
@@ -289,7 +293,10 @@ def test_toml_keeps_groups_categories_and_the_order_of_taxonomies(
 
 
 def test_a_plan_is_written_and_read_again(tmp_path: Path) -> None:
-    plan, path = Plan(epsilon=1, attributes={**AGE, "é\n": "kept"}), tmp_path / "plan.toml"
+    plan, path = (
+        Plan.published(epsilon=1, attributes={**AGE, "é\n": "kept"}),
+        tmp_path / "plan.toml",
+    )
     plan.write(path)
     assert Plan.read(path) == plan
     with pytest.raises(
@@ -305,7 +312,7 @@ def test_a_plan_is_written_and_read_again(tmp_path: Path) -> None:
 def test_a_plan_that_cannot_be_written_leaves_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    plan = Plan(epsilon=1, attributes=AGE)
+    plan = Plan.published(epsilon=1, attributes=AGE)
     with pytest.raises(FileError, match=r"cannot be written: No such file or directory"):
         plan.write(tmp_path / "none" / "plan.toml")
     full = OSError(errno.ENOSPC, "No space left on device")
@@ -355,7 +362,7 @@ def test_flags_change_a_plan_in_a_file(tmp_path: Path, income: str) -> None:
     settings = settings_from_file(
         path, drop=["name"], nominal=["age"], domains={"income": (0, 5)}, epsilon=2.0
     )
-    assert Plan(**settings) == Plan(
+    assert Plan.published(**settings) == Plan.published(
         epsilon=2.0,
         k=4,
         attributes={
@@ -374,12 +381,12 @@ def test_flags_do_not_hide_that_a_plan_has_no_attributes(tmp_path: Path, attribu
     path = tmp_path / "plan.toml"
     path.write_text(f"epsilon = 1\n{attributes}\n")
     with pytest.raises(PlanError, match="plan: attributes"):
-        Plan(**settings_from_file(path, drop=["name"]))
+        Plan.published(**settings_from_file(path, drop=["name"]))
 
 
 def test_an_attributes_own_trim_goes_before_the_plans() -> None:
     wide: dict[str, Any] = {"lower": 0, "upper": 1}
-    plan = Plan(
+    plan = Plan.published(
         epsilon=1.0, trim=0.2,
         attributes={
             "a": "confidential", "b": Confidential(trim=0.1), "c": Confidential(trim=0),
@@ -391,7 +398,7 @@ def test_an_attributes_own_trim_goes_before_the_plans() -> None:
     assert [plan.trim_of(name) for name in "abcde"] == [0.2, 0.1, 0, 0, 0]
     assert Plan.from_toml(plan.to_toml()) == plan
     assert "trim = 0.2" in plan.to_toml()
-    assert Plan(epsilon=1.0, attributes=AGE).trim == 0
+    assert Plan.published(epsilon=1.0, attributes=AGE).trim == 0
     assert Plan.published(epsilon=1.0, attributes=AGE).trim == 0
 
 
@@ -415,7 +422,9 @@ def test_a_plan_that_was_proposed_is_written_and_read_back(tmp_path: Path) -> No
 
 def test_what_is_different_in_another_plan() -> None:
     job = Confidential(kind="nominal", categories=["nurse", "smith"])
-    plan = Plan(epsilon=1.0, attributes={"age": "confidential", "job": job, "name": "kept"})
+    plan = Plan.published(
+        epsilon=1.0, attributes={"age": "confidential", "job": job, "name": "kept"}
+    )
     other = plan.replace(
         k=5,
         domain_from_data=True,

@@ -98,7 +98,7 @@ def test_without_data_everything_that_is_wrong_in_itself() -> None:
 
 
 def test_protect_says_everything_that_does_not_fit() -> None:
-    plan = Plan(
+    plan = Plan.published(
         epsilon=1.0,
         k=70,
         attributes={
@@ -126,7 +126,7 @@ def test_protect_says_everything_that_does_not_fit() -> None:
 
 
 def test_a_plan_that_fits_has_no_problems(tmp_path: Path) -> None:
-    plan = Plan(
+    plan = Plan.published(
         epsilon=1.0,
         k=3,
         attributes=dict.fromkeys(["age", "wages", "born"], "confidential")
@@ -139,7 +139,7 @@ def test_a_plan_that_fits_has_no_problems(tmp_path: Path) -> None:
 def test_what_is_wrong_with_many_attributes_alike_is_said_once() -> None:
     names = [f"a{i}" for i in range(20)]
     with pytest.raises(PlanError) as error:
-        Plan(epsilon=1.0, k=2, attributes=dict.fromkeys(names, "confidential"))
+        Plan.published(epsilon=1.0, k=2, attributes=dict.fromkeys(names, "confidential"))
     assert str(error.value).startswith("attributes 'a0', 'a1', ")
     assert str(error.value).endswith("'a7' and 12 more: k must be 3 or more for iDP-CBLS, got 2")
     assert len(error.value.problems) == 20
@@ -214,11 +214,12 @@ def test_ends_of_a_domain_as_text() -> None:
 
 
 def test_decimals_of_whole_numbers() -> None:
-    plan = Plan(epsilon=1.0, k=3, attributes={"age": Confidential(decimals=0)})
-    assert protect(PEOPLE.select("age"), plan).data["age"].dtype == pl.Int64
+    plan = Plan.published(epsilon=1.0, k=3, attributes={"age": Confidential(decimals=0)})
+    assert protect(PEOPLE.select("age"), plan, keep_order=True).data["age"].dtype == pl.Int64
     assert Confidential(kind="integer", decimals=0).decimals == 0
     (problem,) = check(
-        PEOPLE.select("age"), Plan(epsilon=1.0, attributes={"age": Confidential(decimals=1)})
+        PEOPLE.select("age"),
+        Plan.published(epsilon=1.0, attributes={"age": Confidential(decimals=1)}),
     )
     assert problem.setting == "decimals"
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     Plan(epsilon=1.0, attributes={"age": {"role": "confidential", "lower": 0}})
     Plan(epsilon=1.0, attributes=dict.fromkeys(["a", "b"], "confidential"))
     Plan.published(epsilon=1.0, attributes=AGE, k=5).replace(epsilon=2.0, missing="keep")
-    Plan.recommended(epsilon=1.0, attributes=AGE, anonymity=5, together=[["a", "b"]])
+    Plan(epsilon=1.0, attributes=AGE, anonymity=5, together=[["a", "b"]])
     PLAN.replace(attributes={**PLAN.attributes, "name": Identifier(), "region": Kept()})
     Confidential(lower=date(2000, 1, 1), upper=date(2025, 1, 1), time_step="day", budget_share=2)
     Plan(epsilon=1.0, trim=0.2, attributes={"age": Confidential(trim=0.1)})
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     Plan(epsilon=1.0, groups=[{"attribute": ["a"]}], attributes=AGE)  # type: ignore[list-item]
     Plan(1.0, attributes=AGE)  # type: ignore[call-arg]
     Plan.published(epsilom=1.0, attributes=AGE)  # type: ignore[call-arg]
-    Plan.recommended(epsilon=1.0)  # type: ignore[call-arg]
+    Plan(epsilon=1.0)  # type: ignore[call-arg]
     PLAN.replace(epsilom=2.0)  # type: ignore[call-arg]
     PLAN.replace(partition="none")  # type: ignore[arg-type]
     Plan(epsilon=1.0, trim="0.2", attributes=AGE)  # type: ignore[arg-type]

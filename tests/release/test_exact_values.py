@@ -29,7 +29,7 @@ class Case(NamedTuple):
             else Confidential(per_unit=name in self.per_unit)
             for name in self.table.columns
         }  # fmt: skip
-        return Plan.recommended(epsilon=1.0, unit=self.unit, anonymity=0, attributes=roles)
+        return Plan(epsilon=1.0, unit=self.unit, anonymity=0, attributes=roles)
 
 
 def hospital() -> Case:

@@ -86,40 +86,52 @@ def of_own_k(**ks: Any) -> dict[str, Any]:  # noqa: ANN401 - numbers or "auto"
 
 
 PLANS: dict[str, Plan] = {
-    "cbls": Plan(epsilon=3, **KEEP),
-    "cbls drop": Plan(epsilon=3, k=7, **DROP),
-    "cbls undeclared": Plan(epsilon=2, k=5, missing="keep", attributes=UNDECLARED),
-    "cbls re-clustered": Plan(epsilon=2, guarantee="re-clustered", **KEEP),
-    "cbls isotonic": Plan(epsilon=1, post="isotonic", **KEEP),
-    "cbls least-squares": Plan(epsilon=3, partition="least-squares", **DROP),
-    "cbls trimmed": Plan(epsilon=2, k=8, trim=0.2, missing="keep", attributes=UNDECLARED),
-    "cbls trimmed re-clustered": Plan(epsilon=2, guarantee="re-clustered", trim=0.1, **KEEP),
-    "cbls persons": Plan(epsilon=3, records_per_person=2, **KEEP),
-    "recommended": Plan.recommended(epsilon=3, **KEEP),
-    "recommended small": Plan.recommended(epsilon=0.2, **DROP),
-    "auto k": Plan(
-        epsilon=3, missing="keep",
+    "cbls": Plan.published(epsilon=3, **KEEP),
+    "cbls drop": Plan.published(epsilon=3, k=7, **DROP),
+    "cbls undeclared": Plan.published(epsilon=2, k=5, missing="keep", attributes=UNDECLARED),
+    "cbls re-clustered": Plan.published(epsilon=2, guarantee="re-clustered", **KEEP),
+    "cbls isotonic": Plan.published(epsilon=1, post="isotonic", **KEEP),
+    "cbls least-squares": Plan.published(
+        epsilon=3, partition="least-squares", post="penalised-isotonic", **DROP
+    ),
+    "cbls trimmed": Plan.published(epsilon=2, k=8, trim=0.2, missing="keep", attributes=UNDECLARED),
+    "cbls trimmed re-clustered": Plan.published(
+        epsilon=2, guarantee="re-clustered", trim=0.1, **KEEP
+    ),
+    "cbls persons": Plan.published(epsilon=3, records_per_person=2, **KEEP),
+    "recommended": Plan(epsilon=3, **KEEP),
+    "recommended small": Plan(epsilon=0.2, **DROP),
+    "auto k": Plan.published(
+        epsilon=3, post="penalised-isotonic", missing="keep",
         attributes=of_own_k(**dict.fromkeys(NUMBERS, "auto"), school=10),
     ),
-    "ls": Plan(epsilon=3, method="iDP-LS", **KEEP),
-    "ls re-clustered": Plan(epsilon=3, method="iDP-LS", guarantee="re-clustered", k=20, **KEEP),
-    "ls noise-optimal": Plan(epsilon=3, method="iDP-LS", partition="noise-optimal", cap=60, **DROP),
-    "ls from data": Plan(epsilon=2, method="iDP-LS", missing="keep", attributes=UNDECLARED),
-    "um": Plan(epsilon=3, method="DP-UM", **KEEP),
-    "um re-clustered": Plan(epsilon=3, method="DP-UM", guarantee="re-clustered", k=30, **DROP),
-    "um from data": Plan(
+    "ls": Plan.published(epsilon=3, method="iDP-LS", **KEEP),
+    "ls re-clustered": Plan.published(
+        epsilon=3, method="iDP-LS", guarantee="re-clustered", k=20, **KEEP
+    ),
+    "ls noise-optimal": Plan.published(
+        epsilon=3, method="iDP-LS", partition="noise-optimal", cap=60, **DROP
+    ),
+    "ls from data": Plan.published(
+        epsilon=2, method="iDP-LS", missing="keep", attributes=UNDECLARED
+    ),
+    "um": Plan.published(epsilon=3, method="DP-UM", **KEEP),
+    "um re-clustered": Plan.published(
+        epsilon=3, method="DP-UM", guarantee="re-clustered", k=30, **DROP
+    ),
+    "um from data": Plan.published(
         epsilon=2, method="DP-UM", domain_from_data=True, missing="keep", attributes=UNDECLARED
     ),
-    "dp": Plan(epsilon=6, method="DP", **KEEP),
-    "dp persons": Plan(epsilon=6, method="DP", records_per_person=3, **DROP),
-    "own methods": Plan(
+    "dp": Plan.published(epsilon=6, method="DP", **KEEP),
+    "dp persons": Plan.published(epsilon=6, method="DP", records_per_person=3, **DROP),
+    "own methods": Plan.published(
         epsilon=3, missing="keep",
         attributes={**ROLES, "age": Confidential(method="DP", lower=0, upper=120),
                     "job": Confidential(method="DP-UM", kind="nominal",
                                         categories=["nurse", "doctor", "smith", "baker"])},
     ),
-    "exchange": Plan(epsilon=3, anonymity=6, together=[["born", "seen"]], **DROP),
-    "groups": Plan(
+    "exchange": Plan.published(epsilon=3, anonymity=6, together=[["born", "seen"]], **DROP),
+    "groups": Plan.published(
         epsilon=3, anonymity=5, pooling="average",
         groups=[["age", "school", "job"],
                 Group(attributes=["born", "seen"], anonymity=4, pooling="exchange")],
@@ -137,7 +149,7 @@ def digest(frame: pl.DataFrame) -> str:
 
 
 def in_memory(name: str) -> str:
-    return digest(protect(table(), PLANS[name], seed=SEED).data)
+    return digest(protect(table(), PLANS[name], seed=SEED, keep_order=True).data)
 
 
 def from_file(name: str, suffix: str, folder: Path) -> str:

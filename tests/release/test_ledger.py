@@ -21,7 +21,7 @@ ATTRIBUTES = {"age": Confidential(lower=0, upper=120), "wage": Confidential(lowe
 
 
 def plan(epsilon: float = 1.0, **settings: str | Path) -> Plan:
-    return Plan(epsilon=epsilon, k=5, attributes=ATTRIBUTES, **settings)  # type: ignore[arg-type]
+    return Plan.published(epsilon=epsilon, k=5, attributes=ATTRIBUTES, **settings)  # type: ignore[arg-type]
 
 
 @pytest.fixture
@@ -34,8 +34,8 @@ def ledger(tmp_path: Path) -> Path:
 
 def test_releases_add_up_until_the_budget_is_spent(ledger: Path) -> None:
     first = protect(PEOPLE, plan(2.0), ledger=ledger).certificate.ledger
-    second = protect(PEOPLE.select("age"), Plan(epsilon=1, k=5, attributes={"age": "confidential"}),
-                     ledger=ledger).certificate.ledger  # fmt: skip
+    only_age = Plan.published(epsilon=1, k=5, attributes={"age": "confidential"})
+    second = protect(PEOPLE.select("age"), only_age, ledger=ledger).certificate.ledger
     assert first is not None
     assert second is not None
     assert (first.releases_before, first.epsilon_before, first.epsilon_after) == (0, 0.0, 2.0)
@@ -97,8 +97,8 @@ def test_a_run_that_fails_gives_back_what_it_reserved(ledger: Path) -> None:
 def test_a_run_that_is_killed_counts_until_it_is_withdrawn(ledger: Path) -> None:
     program = (
         "import os; from microveil import Plan; from microveil.release.ledger import reserved;"
-        f"held = reserved(Plan(epsilon=2.5, attributes={{'x': 'confidential'}}), {str(ledger)!r}, "
-        "None); held.__enter__(); os.kill(os.getpid(), 9)"
+        f"held = reserved(Plan.published(epsilon=2.5, attributes={{'x': 'confidential'}}), "
+        f"{str(ledger)!r}, None); held.__enter__(); os.kill(os.getpid(), 9)"
     )
     ended = subprocess.run([sys.executable, "-c", program], check=False)  # noqa: S603
     assert ended.returncode == -9
@@ -207,7 +207,9 @@ def test_a_plan_names_its_ledger_from_its_own_folder(tmp_path: Path) -> None:
 def test_from_the_command_line(run: Run) -> None:
     PEOPLE.write_csv("people.csv")
     domains = "--domain age=0:120 --domain wage=0:9999"
-    command = f"protect people.csv --epsilon 1 --k 5 {domains} --ledger l.json -q -o"
+    command = (
+        f"protect people.csv --epsilon 1 --k 5 --partition fixed {domains} --ledger l.json -q -o"
+    )
     code, _, err = run(f"{command} a.csv")
     assert code == 1
     assert "microveil ledger l.json --budget 5" in err

@@ -77,7 +77,9 @@ def test_the_dialect_of_a_csv_file_comes_back(tmp_path: Path) -> None:
     path = tmp_path / "in.csv"
     rows = "\n".join(f"{i};{i % 7},5;ä" for i in range(40))
     path.write_bytes(f"a;b;c\n{rows}\n".encode("latin-1"))
-    plan = Plan(epsilon=1, k=5, attributes={"a": "confidential", "b": "confidential", "c": "kept"})
+    plan = Plan.published(
+        epsilon=1, k=5, attributes={"a": "confidential", "b": "confidential", "c": "kept"}
+    )
     with pytest.warns(match="grid|UTF-8"):
         protect_file(Source(path), plan, tmp_path / "out.csv", keep_order=True, seed=1)
     lines = (tmp_path / "out.csv").read_text(encoding="utf-8").splitlines()
@@ -95,7 +97,7 @@ def test_the_dialect_of_a_csv_file_comes_back(tmp_path: Path) -> None:
 )
 def test_a_bad_csv_file_is_one_clear_message(tmp_path: Path, content: str, message: str) -> None:
     (tmp_path / "in.csv").write_text(content)
-    plan = Plan(epsilon=1, attributes={"a": "confidential"})
+    plan = Plan.published(epsilon=1, attributes={"a": "confidential"})
     with pytest.raises((FileError, DataError), match=message):
         protect_file(tmp_path / "in.csv", plan, tmp_path / "out.csv")
     assert {p.name for p in tmp_path.iterdir()} == {"in.csv"}

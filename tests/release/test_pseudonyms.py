@@ -33,13 +33,13 @@ from microveil.show.words.certificate_words import level_statement
 from tests.conftest import Run
 
 AGE = Confidential(kind="integer", lower=0, upper=120)
-PLAN = Plan(epsilon=1, k=3, method="DP-UM", records_per_person=2,
+PLAN = Plan.published(epsilon=1, k=3, method="DP-UM", records_per_person=2,
             attributes={"id": "pseudonym", "age": AGE})  # fmt: skip
 DAYS = [date(2020, 1, 1) + timedelta(days=31 * i) for i in range(12)]
 IDS = ["anna", "bert", "anna", None, *"cdefghij"[:8]]
 VISITS = pl.DataFrame({"id": [*"aabbccddeeff"], "age": range(12), "visit": DAYS})
 ROLES = {"id": Pseudonym(), "age": AGE, "visit": Shifted()}
-MOVED = Plan(epsilon=1, k=3, method="DP-UM", records_per_person=2, attributes=ROLES)
+MOVED = Plan.published(epsilon=1, k=3, method="DP-UM", records_per_person=2, attributes=ROLES)
 
 
 @pytest.fixture
@@ -52,7 +52,9 @@ def key(tmp_path: Path) -> Path:
 
 
 def pseudonyms(data: Any, key: Path, plan: Plan = PLAN) -> list[str | None]:  # noqa: ANN401
-    released: list[str | None] = pl.DataFrame(protect(data, plan, key=key).data)["id"].to_list()
+    released: list[str | None] = pl.DataFrame(protect(data, plan, key=key, keep_order=True).data)[
+        "id"
+    ].to_list()
     return released
 
 
@@ -135,8 +137,10 @@ def test_the_key_is_needed_and_only_where_it_is_used(key: Path, tmp_path: Path) 
     with pytest.raises(FileError, match="no such file; create one with: microveil key"):
         protect(table, PLAN, key=tmp_path / "none.key")
     with pytest.raises(PlanError, match='the plan has no attribute with role = "pseudonym"'):
-        protect(table, Plan(epsilon=1, k=3, attributes={"id": "kept", "age": AGE}), key=key)
-    first, second = (protect(table, PLAN, seed=1).data["id"] for _ in range(2))
+        protect(
+            table, Plan.published(epsilon=1, k=3, attributes={"id": "kept", "age": AGE}), key=key
+        )
+    first, second = (protect(table, PLAN, seed=1, keep_order=True).data["id"] for _ in range(2))
     assert not first.equals(second)  # made with keys that are thrown away
 
 
@@ -172,7 +176,7 @@ def test_a_key_is_private_and_never_replaced(key: Path) -> None:
 
 def test_all_dates_of_a_person_move_by_one_number_of_days(key: Path, tmp_path: Path) -> None:
     VISITS.write_parquet(tmp_path / "in.parquet")
-    moved = protect(VISITS, MOVED, key=key).data["visit"]
+    moved = protect(VISITS, MOVED, key=key, keep_order=True).data["visit"]
     days = (moved - VISITS["visit"]).dt.total_days().to_list()
     assert all(first == second for first, second in zip(days[::2], days[1::2], strict=True))
     assert len(set(days)) > 1
@@ -180,10 +184,10 @@ def test_all_dates_of_a_person_move_by_one_number_of_days(key: Path, tmp_path: P
     times = VISITS.with_columns(
         pl.col("visit").cast(pl.Datetime("ns", "Europe/Oslo")) + pl.duration(nanoseconds=1)
     )
-    later = protect(times, MOVED, key=key).data["visit"]
+    later = protect(times, MOVED, key=key, keep_order=True).data["visit"]
     assert (later - times["visit"]).dt.total_days().to_list() == days
     assert later.dtype == times["visit"].dtype
-    pandas = protect(times.to_pandas(), MOVED, key=key).data["visit"]
+    pandas = protect(times.to_pandas(), MOVED, key=key, keep_order=True).data["visit"]
     assert str(pandas.dtype) == str(times.to_pandas()["visit"].dtype)
     written = protect_file(
         tmp_path / "in.parquet", MOVED, tmp_path / "out.parquet", key=key, keep_order=True
@@ -216,7 +220,7 @@ def test_what_cannot_be_moved_or_named_is_refused(key: Path) -> None:
 
 def test_what_a_plan_may_not_ask_for() -> None:
     with pytest.raises(PlanError, match='need one attribute with role = "pseudonym"'):
-        Plan(epsilon=1, attributes={"age": AGE, "visit": "shifted"})
+        Plan.published(epsilon=1, attributes={"age": AGE, "visit": "shifted"})
     with pytest.raises(PlanError, match="days must be from 1 to 36,500, got 0"):
         Shifted(days=0)
     with pytest.raises(PlanError, match="names 'id', a pseudonym"):

@@ -32,10 +32,10 @@ ATTRIBUTES: dict[str, Any] = {
     "pay": Confidential(kind="real", bottom=0, top=4000),
     "job": Confidential(kind="nominal", taxonomy=JOBS, level=1),
 }
-DROPPING = Plan(
+DROPPING = Plan.published(
     epsilon=1.0, k=3, missing="drop", within=["region"], attributes=ATTRIBUTES,
 )  # fmt: skip
-BY_UNIT = Plan(
+BY_UNIT = Plan.published(
     epsilon=1.0,
     k="auto",
     missing="keep",

@@ -15,7 +15,7 @@ SECRET = 918_273  # stands for a data value: no message may contain it
 
 def plan(**settings: Any) -> Plan:  # noqa: ANN401
     attributes = settings.pop("attributes", {"x": "confidential"})
-    return Plan(**{"epsilon": 1.0, "k": 3, **settings}, attributes=attributes)
+    return Plan.published(**{"epsilon": 1.0, "k": 3, **settings}, attributes=attributes)
 
 
 def domain(lower: float, upper: float, **settings: Any) -> dict[str, Confidential]:  # noqa: ANN401

@@ -67,7 +67,8 @@ def outlook(records: pl.DataFrame, plan: Plan) -> Outlook:
     Examples
     --------
     >>> table = pl.DataFrame({"age": [31, 35, 38, 52, 57, 58]})
-    >>> found = outlook(table, Plan(epsilon=10.0, k=3, attributes={"age": "confidential"}))
+    >>> plan = Plan.published(epsilon=10.0, k=3, attributes={"age": "confidential"})
+    >>> found = outlook(table, plan)
     >>> round(found.error, 2)
     0.25
     """

@@ -23,7 +23,7 @@ from microveil.app.outlook import (
 from microveil.app.session_state import KEY, Chosen, Edited, remember
 from microveil.errors import MicroveilError
 from microveil.plan.plan import Plan
-from microveil.plan.settings import MORE, UNITS, Declared, Setting, declared_in
+from microveil.plan.settings import MORE, RECOMMENDED, UNITS, Declared, Setting, declared_in
 from microveil.show.charts.points import JOINED
 from microveil.show.words.exploration_words import recommendation_text
 
@@ -76,6 +76,7 @@ def controls(proposed: Plan, identity: str, edited: Edited) -> dict[str, Any]:
             place = next(halves)
         off = bool(setting.needs) and not given[setting.needs]
         value = getattr(proposed, name)
+        value = RECOMMENDED.get(name) if value is None else value
         given[name] = control(place, declared, value, f"{name} {identity}", names, off=off)
     sections[MORE].text_input("Key file of pseudonyms, a file on this machine", key=KEY)
     masked = [row["attribute"] for row in edited.rows if row["role"] == "confidential"]

@@ -27,7 +27,7 @@ from microveil.compare.pairing import (
 from microveil.engines.beside import Beside
 from microveil.engines.beside_here import BesideHere, rows_of_units
 from microveil.engines.classes import Classes
-from microveil.engines.dtypes import column_of, polars_of
+from microveil.engines.dtypes import column_of
 from microveil.engines.memory import open_table
 from microveil.errors import DataError, MicroveilError, noted
 from microveil.formats import (
@@ -99,24 +99,6 @@ class Examined:
             return {}
         return self.detail.joint
 
-    def released_in_order(self, names: Sequence[str]) -> list[pl.Series] | None:
-        """Read columns of all released records, in the order of the original; None on Spark."""
-        return self._in_order("released", names)
-
-    def original_in_order(self, names: Sequence[str]) -> list[pl.Series] | None:
-        """Read columns of the original, of all released records in the same order."""
-        return self._in_order("original", names)
-
-    def _in_order(self, which: str, names: Sequence[str]) -> list[pl.Series] | None:
-        beside = self.beside
-        if not isinstance(beside, BesideHere) or beside.positions is None:
-            return None
-        positions = np.sort(beside.positions) if which == "original" else np.argsort(
-            beside.positions, kind="stable"
-        )  # fmt: skip
-        table = open_table(beside.loaded(getattr(beside, which), names))
-        return [polars_of(table[name]).gather(positions) for name in names]
-
     @property
     def plan(self) -> Plan | None:
         """What was done, if it is known."""
@@ -179,7 +161,7 @@ class Examined:
         seed = int(random.integers(2**32))
         for tried in (plan, plan.replace(within=())):  # of so few records strata may be too small
             with suppress(MicroveilError), noted():
-                release = protect(whole, tried, seed=seed)
+                release = protect(whole, tried, keep_order=True, seed=seed)
                 return _whole(table, release.data, release.detail, release.plan)
         return None
 
@@ -311,7 +293,8 @@ def _of_release(original: UserTable, release: Release, progress: Progress | None
             table = load_table(original, **release.plan.reading)
             original, inferred = table.data, table.meta.inferred
         clusters, positions = release.detail.clusters, release.detail.positions
-        beside = BesideHere(original, release.data, positions, clusters, inferred, progress)
+        codes = {} if positions is None else release.meta_of(positions).codes
+        beside = BesideHere(original, release.data, positions, clusters, inferred, progress, codes)
         paired = positions is not None
         if paired:  # or the original is another table
             positions_of(beside.originals, beside.records, release.detail, release.plan)
@@ -355,14 +338,15 @@ def _of_tables(
     if source is not None and source.path is not None:
         check_belongs(source.path, detail)
     plan = detail.plan if detail else None
-    released = load_table(
-        release, verbatim=plan.verbatim if plan else ()
-    ).data  # no missing are written
+    verbatim = plan.verbatim if plan else ()
+    released, about = load_table(release, verbatim=verbatim)  # no missing are written
     table = load_table(original, **plan.reading) if plan else load_table(original)
     originals, records = len(open_table(table.data)), len(open_table(released))
     positions = positions_of(originals, records, detail, plan, aligned=aligned)
     clusters = None if detail is None else detail.clusters
-    beside = BesideHere(table.data, released, positions, clusters, table.meta.inferred)
+    beside = BesideHere(
+        table.data, released, positions, clusters, table.meta.inferred, missing_codes=about.codes
+    )
     return _Opened(beside, detail, plan, positions is not None)
 
 

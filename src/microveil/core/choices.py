@@ -5,7 +5,7 @@ from typing import Literal
 MethodName = Literal["DP", "DP-UM", "iDP-LS", "iDP-CBLS"]
 GuaranteeName = Literal["fixed-clusters", "re-clustered"]
 Partition = Literal["fixed", "noise-optimal", "least-squares"]
-Post = Literal["auto", "none", "isotonic", "penalised-isotonic"]
+Post = Literal["none", "isotonic", "penalised-isotonic"]
 Missing = Literal["error", "keep", "drop"]
 Pooling = Literal["exchange", "average"]
 DateOrder = Literal["day-first", "month-first"]

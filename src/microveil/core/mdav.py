@@ -37,6 +37,8 @@ def standardise(columns: Reals | Integers) -> Reals:
            [ 1.,  0.]])
     """
     standard = columns.astype(np.float64)  # the only copy: a table may have many records
+    if not len(standard):  # some strata of a table may lack a column
+        return standard
     lowest, highest = standard.min(axis=0), standard.max(axis=0)
     varies = highest > lowest
     # To [0, 1] first: squares of very large or very close numbers would lose all their digits.

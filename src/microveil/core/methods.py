@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
-from microveil.core.choices import GuaranteeName, MethodName, Post
+from microveil.core.choices import GuaranteeName, MethodName
 from microveil.core.clusters import ClusterSummary
 from microveil.core.sensitivity import (
     DomainSteps,
@@ -121,8 +121,6 @@ class Method:
     clusters_units
         Whether its clusters are of units where a plan has them, and its noise covers all records of
         one, so that ε need not be divided by how many there can be.
-    post_if_chosen
-        The post-processing that ``"auto"`` takes where the data decide on clusters.
     """
 
     name: MethodName
@@ -139,7 +137,6 @@ class Method:
     reclustered_covers_fixed: bool
     covers_shared_clusters: bool
     clusters_units: bool
-    post_if_chosen: Post
 
     @property
     def pulls_in(self) -> bool:
@@ -170,7 +167,6 @@ METHODS: dict[MethodName, Method] = {
             reclustered_covers_fixed=True,
             covers_shared_clusters=False,
             clusters_units=True,
-            post_if_chosen="penalised-isotonic",
         ),
         Method(
             "iDP-LS",
@@ -187,7 +183,6 @@ METHODS: dict[MethodName, Method] = {
             reclustered_covers_fixed=False,  # it follows the gaps, not the way across the domain
             covers_shared_clusters=True,
             clusters_units=False,
-            post_if_chosen="none",
         ),
         Method(
             "DP-UM",
@@ -204,7 +199,6 @@ METHODS: dict[MethodName, Method] = {
             reclustered_covers_fixed=True,
             covers_shared_clusters=True,
             clusters_units=False,
-            post_if_chosen="none",
         ),
         Method(
             "DP",
@@ -221,7 +215,6 @@ METHODS: dict[MethodName, Method] = {
             reclustered_covers_fixed=True,
             covers_shared_clusters=True,
             clusters_units=False,
-            post_if_chosen="none",
         ),
     )
 }

@@ -228,6 +228,13 @@ class Released(Protocol):
         """
 
     @property
+    def missing_codes(self) -> Mapping[str, pl.Series]:
+        """Their declared missing codes by column, in the order of the table that came in.
+
+        A code goes where the missing value goes that it stands for.
+        """
+
+    @property
     def row_order(self) -> Literal["random", "as in the original"]:
         """In which order its records are."""
 

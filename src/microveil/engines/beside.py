@@ -1,5 +1,6 @@
 """An original and its release side by side, wherever they are; neither need fit in memory."""
 
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -36,6 +37,14 @@ class ClassSizes(NamedTuple):
     records: int
 
 
+class Indistinct(NamedTuple):
+    """How many people, or units, there are, in how many classes, and how many the smallest has."""
+
+    people: int
+    classes: int
+    smallest: int
+
+
 class Beside(Protocol):
     """An original and its release, of which some records are drawn and all are looked at."""
 
@@ -64,6 +73,16 @@ class Beside(Protocol):
 
     def class_sizes(self, names: tuple[str, ...]) -> ClassSizes:
         """Count the released records that share these columns."""
+
+    def indistinct(
+        self, joint: Mapping[str, Any], kept: Sequence[str], unit: str | None
+    ) -> Indistinct | None:
+        """Count the classes of people whom the draws alone tell apart; None if not known.
+
+        They are in the same joint clusters, which are given as the private detail has them, and
+        have the same kept columns and missing codes there, record by record of those that have the
+        same `unit`. A unit that is no column of the original is left aside.
+        """
 
     def clusters(self) -> pl.DataFrame | None:
         """Return the clusters, those of about the same width put together; None if not known."""

@@ -1,7 +1,7 @@
 """An original and its release on this machine, in memory or in files that Polars reads lazily."""
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -10,8 +10,8 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from microveil.engines.beside import ClassSizes, Fold
-from microveil.engines.classes import quasi_identifier_classes
+from microveil.engines.beside import ClassSizes, Fold, Indistinct
+from microveil.engines.classes import classes_of_units, quasi_identifier_classes
 from microveil.engines.dtypes import column_of, polars_of
 from microveil.engines.layout import numbered
 from microveil.engines.memory import open_table
@@ -39,6 +39,8 @@ class BesideHere:
         Whether the values decided on the types of the original's columns.
     progress
         Called after every part.
+    missing_codes
+        Declared missing codes of released records, by column.
     """
 
     original: UserTable
@@ -47,6 +49,7 @@ class BesideHere:
     described: pl.DataFrame | pl.LazyFrame | None = None
     inferred: bool = False
     progress: Progress | None = None
+    missing_codes: Mapping[str, pl.Series] = field(default_factory=dict)
 
     @property
     def in_memory(self) -> bool:
@@ -103,6 +106,29 @@ class BesideHere:
         ends = np.append(np.flatnonzero(keys[1:] != keys[:-1]), len(keys) - 1)
         sizes = np.diff(ends, prepend=-1)
         return ClassSizes(int(np.count_nonzero(sizes == 1)), int(sizes.min()), self.records)
+
+    def indistinct(
+        self, joint: Mapping[str, Integers], kept: Sequence[str], unit: str | None
+    ) -> Indistinct | None:
+        """Count the classes of people whom the draws alone tell apart; None if not known."""
+        if self.positions is None:
+            return None
+        back = np.argsort(self.positions, kind="stable")
+        codes = [
+            self.missing_codes[name].gather(back) for name in kept if name in self.missing_codes
+        ]
+        labels, told = map(pl.Series, joint.values()), self._read(self.released, kept, back)
+        record = numbered([*labels, *told, *codes])
+        if unit is not None and unit in _names(self.original):
+            rows = self.positions[back]
+            record = classes_of_units(record, numbered(self._read(self.original, [unit], rows)))
+        sizes = np.bincount(record)
+        return Indistinct(len(record), len(sizes), int(sizes.min()))
+
+    def _read(self, table: UserTable, names: Sequence[str], rows: Integers) -> list[pl.Series]:
+        """Read columns of some records."""
+        frame = open_table(self.loaded(table, names))
+        return [polars_of(frame[name]).gather(rows) for name in names]
 
     def clusters(self) -> pl.DataFrame | None:
         """Return the clusters; those of about the same width are put together."""

@@ -5,6 +5,7 @@ from typing import Any, Protocol
 
 import narwhals as nw
 import numpy as np
+import polars as pl
 
 from microveil.core.attribute import AttributeSettings, NumericKind
 from microveil.core.mask import Description
@@ -36,6 +37,10 @@ class ColumnSource(Protocol):
     def like(self, name: str) -> nw.Series[Any]:
         """Return a column of the same type, perhaps without values."""
 
+    @property
+    def missing_codes(self) -> Mapping[str, pl.Series]:
+        """The declared missing code of each record, by column; null where it has none."""
+
     def prepared(self, preparation: Preparation) -> "ColumnSource":
         """Convert and group columns, and leave out records that are not complete."""
 
@@ -44,7 +49,12 @@ class ColumnSource(Protocol):
 
 
 class Shelf(Protocol):
-    """Keeps masked columns and descriptions of clusters until they are released."""
+    """Keeps masked columns and descriptions of clusters until they are released.
+
+    `missing_codes` are the declared missing codes of released records, by column.
+    """
+
+    missing_codes: dict[str, pl.Series]
 
     def put(self, name: str, column: nw.Series[Any]) -> None:
         """Keep a masked column."""

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import narwhals as nw
 import numpy as np
@@ -82,6 +82,11 @@ class FileColumns:
     rows: Booleans | None = None
 
     @property
+    def missing_codes(self) -> Mapping[str, pl.Series]:
+        """None: Parquet and CSV files declare no missing codes."""
+        return {}
+
+    @property
     def threads(self) -> int:
         """How many columns may be worked on at once: one, so that memory is for one."""
         return 1
@@ -126,6 +131,7 @@ class FileShelf:
 
     def __init__(self, source: FileColumns) -> None:
         self._source, self._workspace = source, source.workspace
+        self.missing_codes: dict[str, pl.Series] = {}
         self._parts: dict[str, Path] = {}
         self._clusters: dict[str, Path] = {}
 
@@ -191,6 +197,7 @@ class ReleasedInFiles:
     data: pl.LazyFrame
     positions: Integers
     row_order: Literal["random", "as in the original"]
+    missing_codes: ClassVar[Mapping[str, pl.Series]] = {}
 
     def beside_original(self) -> None:
         """Whoever looks is given the original by the function that has its files."""

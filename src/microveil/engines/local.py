@@ -27,11 +27,12 @@ from microveil.core.pooling import (
     JointClusters,
     Pool,
     average,
+    average_categories,
     collect_clusters,
     exchange,
     holds_the_same,
 )
-from microveil.core.random_words import SeededWords, WordSource, open_words
+from microveil.core.random_words import SeededWords, WordSource, open_words, random_order
 from microveil.engines.base import (
     CategoryFacts,
     Column,
@@ -140,8 +141,11 @@ class LocalTable:
         )
 
     def _differing(self, attribute: str) -> int:
-        column = polars_of(self.source.column(attribute))
-        return int(np.count_nonzero(self.layout.differs(column)))
+        differs = self.layout.differs(polars_of(self.source.column(attribute)))
+        codes = self.source.missing_codes.get(attribute)
+        if codes is not None and attribute in self.layout.per_unit:
+            differs |= self.layout.differs(codes)
+        return int(np.count_nonzero(differs))
 
     def stratum_sizes(self, attribute: str | None = None, *, units: bool = False) -> Integers:
         """Count the values of an attribute in each stratum, or the `units` that have one.
@@ -383,6 +387,7 @@ class LocalEngine:
         else:
             alone = mask_singly(self._table.steps(attribute), attribute, words)
             values, masked = alone.values, MaskedStrata.of(alone, attribute)
+        self._mix_codes(attribute.name, seed)
         if isinstance(attribute, CategorySettings):
             if attribute.domain_source == "declared":
                 self._declared[attribute.name] = attribute.categories
@@ -392,6 +397,30 @@ class LocalEngine:
         self._shelf.describe(attribute, masked.description)
         return loss_row(attribute, masked.fixed, masked.re_clustered)
 
+    def _missing_codes(self, attribute: str) -> pl.Series | None:
+        return self._table.source.missing_codes.get(attribute)
+
+    def _mix_codes(self, attribute: str, seed: int | None) -> None:
+        """Put the missing codes of an attribute in random order among those without a value."""
+        if self._missing_codes(attribute) is None:
+            return
+        missing = np.flatnonzero(~self._table.present(attribute))
+        order = random_order(len(missing), open_words(seed, f"missing codes {attribute}"))
+        giver = np.arange(self._table.counted(attribute))
+        giver[missing] = missing[order]
+        self._give_codes(attribute, self._giver_of_records(attribute, giver))
+
+    def _give_codes(self, attribute: str, giver: Integers) -> None:
+        """Give every record the missing code of the one whose masked value it is given."""
+        codes = self._missing_codes(attribute)
+        if codes is not None:
+            self._shelf.missing_codes[attribute] = codes.gather(giver)
+
+    def _giver_of_records(self, attribute: str, giver: Integers) -> Integers:
+        """Return the giver of every record, given that of every value that counts."""
+        rows = self._table.layout.counting(attribute)
+        return giver if rows is None else self._table.layout.spread(attribute, rows[giver])
+
     def _keep_codes(self, attribute: CategorySettings, codes: Integers) -> None:
         """Keep the categories of these codes, −1 where there is none."""
         self._keep(attribute.name, pl.Series([*attribute.categories, None]).gather(codes))
@@ -399,6 +428,22 @@ class LocalEngine:
     def _keep_numbers(self, attribute: str, values: Reals) -> None:
         """Keep masked numbers, NaN where there is none."""
         self._keep(attribute, pl.Series(values, nan_to_null=True))
+
+    def masked(self, attribute: AttributeSettings) -> Reals:
+        """Return released numbers, or codes of categories, of all records; NaN where one lacks."""
+        released = self._released(attribute.name)
+        if not isinstance(attribute, CategorySettings):
+            return numbers_with_gaps(released)
+        codes = np.full(len(released), np.nan)
+        codes[is_present(released)] = codes_of(released, attribute.categories)
+        return codes
+
+    def take(self, attribute: AttributeSettings, values: Reals) -> None:
+        """Keep masked values that came about elsewhere, as `masked` returns them."""
+        if isinstance(attribute, CategorySettings):
+            self._keep_codes(attribute, np.where(np.isnan(values), -1, values).astype(np.int64))
+        else:
+            self._keep_numbers(attribute.name, values)
 
     def _for_everyone(
         self, attribute: str, values: NDArray[Number], absent: float
@@ -440,13 +485,12 @@ class LocalEngine:
     def _exchange(
         self, block: Sequence[AttributeSettings], clusters: JointClusters, words: WordSource
     ) -> None:
-        giver, rows = exchange(clusters, words), self._table.layout.counting(block[0].name)
-        if rows is not None:
-            giver = self._table.layout.spread(block[0].name, rows[giver])
+        giver = self._giver_of_records(block[0].name, exchange(clusters, words))
         for attribute in block:
             before = self._released_bits(attribute.name)
             given = self._released(attribute.name)[giver]
             self._shelf.put(attribute.name, nw.maybe_reset_index(given))
+            self._give_codes(attribute.name, giver)
             if not holds_the_same(before, self._released_bits(attribute.name), clusters):
                 raise pooled_wrongly([attribute.name], "a masked value left its joint cluster")
 
@@ -460,10 +504,24 @@ class LocalEngine:
                 self._keep_codes(attribute, spread)
             else:
                 self._keep_numbers(attribute.name, spread)
+            self._choose_code(attribute.name, clusters, words)
         smallest = self._smallest_class(pool.names)
         if smallest < pool.anonymity:
             raise pooled_wrongly(pool.names, f"the release is {smallest}-anonymous")
         return smallest
+
+    def _choose_code(self, attribute: str, clusters: JointClusters, words: WordSource) -> None:
+        """Give those of a joint cluster that has no average its commonest missing code."""
+        codes, rows = self._missing_codes(attribute), self._table.layout.counting(attribute)
+        if codes is None:
+            return
+        number = numbered([codes if rows is None else codes.gather(rows)])
+        missing = ~self._table.present(attribute)
+        chosen = average_categories(number, clusters, missing, words, ordinal=False)
+        first = np.unique(number, return_index=True)[1]
+        giver = self._giver_of_records(attribute, first[clusters.spread(chosen)])
+        averaged = pl.Series(is_present(self._released(attribute)))
+        self._shelf.missing_codes[attribute] = codes.gather(giver).set(averaged, None)
 
     def _masked_values(self, attribute: AttributeSettings) -> NDArray[Any]:
         """Return masked numbers, or codes of masked categories, that count; 0 if missing."""

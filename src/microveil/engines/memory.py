@@ -1,12 +1,13 @@
 """Tables in memory: Polars, pandas or PyArrow, through narwhals."""
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Literal
 
 import narwhals as nw
 import numpy as np
+import polars as pl
 
 from microveil.core.attribute import AttributeSettings
 from microveil.core.mask import Description
@@ -30,9 +31,15 @@ from microveil.types import Integers, UserTable
 _MOST_THREADS = 8  # each holds a few columns of temporary values
 
 
-def memory_table(data: UserTable, *, inferred: bool = False) -> LocalTable:
-    """Open a table in memory; `inferred` says that the values decided on its types."""
-    return LocalTable(FrameColumns.open(data, inferred=inferred))
+def memory_table(
+    data: UserTable, *, inferred: bool = False, codes: Mapping[str, pl.Series] | None = None
+) -> LocalTable:
+    """Open a table in memory; `inferred` says that the values decided on its types.
+
+    `missing_codes` are declared missing codes, by column.
+    """
+    opened = FrameColumns.open(data, inferred=inferred)
+    return LocalTable(replace(opened, missing_codes=codes or {}))
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,13 +47,14 @@ class FrameColumns:
     """The columns of a table in memory.
 
     `objects` are the columns of pandas that hold decimals as Python objects, `positions` those of
-    the records in the table that came in.
+    the records in the table that came in, `missing_codes` their declared missing codes.
     """
 
     frame: nw.DataFrame[Any]
     positions: Integers
     objects: frozenset[str]
     inferred: bool
+    missing_codes: Mapping[str, pl.Series] = field(default_factory=dict)
 
     @classmethod
     def open(cls, data: UserTable, *, inferred: bool = False) -> "FrameColumns":
@@ -97,7 +105,12 @@ class FrameColumns:
             return converted
         rows = nw.new_series("complete", complete, nw.Boolean, backend=self.frame.implementation)
         left = _without_index(converted.frame.filter(rows))
-        return replace(converted, frame=left, positions=self.positions[complete])
+        codes = {
+            name: of_records.filter(complete) for name, of_records in self.missing_codes.items()
+        }
+        return replace(
+            converted, frame=left, positions=self.positions[complete], missing_codes=codes
+        )
 
     def shelf(self) -> "MemoryShelf":
         """Return an empty shelf for masked columns."""
@@ -109,6 +122,7 @@ class MemoryShelf:
 
     def __init__(self, source: FrameColumns) -> None:
         self._source = source
+        self.missing_codes = dict(source.missing_codes)
         self._masked: dict[str, nw.Series[Any]] = {}
         self._described: dict[str, tuple[AttributeSettings, Description]] = {}
 
@@ -136,28 +150,36 @@ class MemoryShelf:
             for name, column in columns
         ]
         released = self._source.frame.select(*named).to_native()
-        return ReleasedInMemory(released, self._source.positions)
+        positions, codes = self._source.positions, self.missing_codes
+        return ReleasedInMemory(released, positions, missing_codes=codes)
 
 
 @dataclass(frozen=True, eq=False)
 class ReleasedInMemory:
-    """A released table in memory; `positions` are those of its records in what came in."""
+    """A released table in memory; `positions` are those of its records in what came in.
+
+    `missing_codes` are in the order of what came in.
+    """
 
     data: UserTable
     positions: Integers
     row_order: Literal["random", "as in the original"] = "as in the original"
+    missing_codes: Mapping[str, pl.Series] = field(default_factory=dict)
 
     def beside_original(self) -> None:
         """Nothing is kept of the original."""
 
     def shuffled(self, seed: int | None) -> Released:
         """Return it with its records in random order."""
-        return ReleasedInMemory(*self.arranged(keep_order=False, seed=seed), "random")
+        data, positions = self.arranged(keep_order=False, seed=seed)
+        return ReleasedInMemory(data, positions, "random", self.missing_codes)
 
     def arranged(self, *, keep_order: bool, seed: int | None) -> tuple[UserTable, Integers]:
         """Return the table in its original or in random order, and where each record stood."""
         if keep_order:
             order = np.argsort(self.positions)
+        elif self.row_order == "random":
+            return self.data, self.positions
         else:
             order = random_order(len(self.positions), open_words(seed, "row order"))
         shuffled = nw.from_native(self.data, eager_only=True)[order]

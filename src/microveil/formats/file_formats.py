@@ -29,8 +29,9 @@ Writer = Callable[[pl.DataFrame, Path, TableMeta], list[str]]
 class _Format(NamedTuple):
     """A file format: its reader and writer, the options it takes, the modules it needs.
 
-    A writer returns what the file cannot hold. Only `labelled` files hold labels. `check` refuses
-    values that the file would change.
+    A writer returns what the file cannot hold. Only `labelled` files hold labels, and missing codes
+    that were read from files of the families in `codes_of`. `check` refuses values that the file
+    would change.
     """
 
     name: str
@@ -39,6 +40,7 @@ class _Format(NamedTuple):
     options: tuple[str, ...] = ()
     needs: Mapping[str, str] = MappingProxyType({})
     labelled: bool = False
+    codes_of: tuple[str, ...] = ()
     check: Callable[[pl.DataFrame], None] | None = None
 
 
@@ -63,8 +65,12 @@ FORMATS = {
     ".xlsx": _Format(
         "Excel", _read_excel, excel.write_excel, _OF_EXCEL, _EXCEL, check=excel.check_excel
     ),
-    ".sav": _statistical("SPSS", write=writer.write_spss, check=writer.check_spss),
-    ".dta": _statistical("Stata", write=writer.write_stata, check=writer.check_stata),
+    ".sav": _statistical(
+        "SPSS", write=writer.write_spss, check=writer.check_spss, codes_of=("spss",)
+    ),
+    ".dta": _statistical(
+        "Stata", write=writer.write_stata, check=writer.check_stata, codes_of=("stata", "sas")
+    ),
     ".sas7bdat": _statistical("SAS", write=None),
 }
 _DATABASE_RESULT = _Format("the database", database.read_database, None, ("query",), _DATABASE)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import polars as pl
 
-from microveil.types import Integers, UserTable
+from microveil.types import UserTable
 
 if TYPE_CHECKING:
     from microveil.core.attribute import Category
@@ -94,26 +94,26 @@ class TableMeta:
         return tuple(name for name, c in self.columns.items() if c.label or c.value_labels)
 
     @property
-    def coded(self) -> tuple[str, ...]:
-        """Columns with declared missing codes."""
-        return tuple(name for name, c in self.columns.items() if c.codes is not None)
+    def codes(self) -> dict[str, pl.Series]:
+        """The declared missing codes of columns that have some."""
+        about = self.columns.items()
+        return {n: c.codes for n, c in about if c.codes is not None and c.codes.count()}
 
     def of_release(
         self,
-        positions: Integers,
+        codes: Mapping[str, pl.Series],
         *,
         released: Collection[str],
         masked: Mapping[str, Domain],
         derived: Collection[str],
     ) -> "TableMeta":
-        """Keep what belongs to the columns of a release and to the records at these positions.
+        """Keep what belongs to the columns of a release, with the codes of its records.
 
         Derived columns have no declared missing values.
         """
         columns = {}
         for name, column in self.columns.items():
-            codes = None if column.codes is None else column.codes.gather(positions)
-            kept = replace(column, codes=codes, masked=masked.get(name))
+            kept = replace(column, codes=codes.get(name), masked=masked.get(name))
             if name in released:
                 columns[name] = replace(kept, codes=None, missing=()) if name in derived else kept
         return replace(self, columns=columns)

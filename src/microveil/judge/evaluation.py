@@ -107,7 +107,7 @@ def evaluate(
     >>> import polars as pl
     >>> from microveil import Plan, protect
     >>> people = pl.DataFrame({"age": [31, 35, 38, 52, 57, 58]})
-    >>> plan = Plan(epsilon=1.0, k=3, attributes={"age": "confidential"})
+    >>> plan = Plan.published(epsilon=1.0, k=3, attributes={"age": "confidential"})
     >>> evaluation = evaluate(people, protect(people, plan, seed=1))
     >>> round(evaluation.value("risk.width_median", "age"), 3)
     0.505
@@ -277,7 +277,7 @@ def also_known(
     >>> import polars as pl
     >>> from microveil import Plan, protect
     >>> people = pl.DataFrame({"age": [31, 35, 38, 52, 57, 58], "sex": list("ffmmff")})
-    >>> plan = Plan(epsilon=1.0, k=3, attributes={"age": "confidential", "sex": "kept"})
+    >>> plan = Plan.published(epsilon=1.0, k=3, attributes={"age": "confidential", "sex": "kept"})
     >>> evaluation = evaluate(people, protect(people, plan, seed=1))
     >>> round(also_known(evaluation, ["sex"]).value("linkage.nearest", "knows sex"), 3)
     0.333

@@ -61,7 +61,7 @@ def expected_error(
     Examples
     --------
     >>> table = pl.DataFrame({"age": [31, 35, 38, 52, 57, 58]})
-    >>> plan = Plan(epsilon=10.0, k=3, attributes={"age": "confidential"})
+    >>> plan = Plan.published(epsilon=10.0, k=3, attributes={"age": "confidential"})
     >>> round(expected_error(table, plan).mean_sse, 3)
     0.063
     """

@@ -8,7 +8,7 @@ from typing import Annotated, Any, ClassVar, TypeVar
 from pydantic import AfterValidator, BeforeValidator, Discriminator, PlainSerializer
 
 from microveil.core.choices import MethodName, Partition
-from microveil.core.methods import METHODS
+from microveil.core.methods import GUARANTEES, METHODS
 from microveil.plan.groups import Group, from_names
 from microveil.plan.parts import PlanPart
 from microveil.plan.roles import (
@@ -21,7 +21,7 @@ from microveil.plan.roles import (
     Shifted,
 )
 from microveil.plan.scenarios import Scenario
-from microveil.plan.settings import EMPTY, Given, K, Names, PlanSettings, Setting
+from microveil.plan.settings import EMPTY, FIXED, FOLLOWING, Given, K, Names, PlanSettings, Setting
 
 AttributeRole = Confidential | Identifier | Kept | Derived | SamplingWeight | Pseudonym | Shifted
 AttributesGiven = Mapping[str, object]
@@ -175,7 +175,8 @@ class PlanFields(PlanPart, PlanSettings):
         if not METHODS[self.method_of(attribute)].clustered:
             return 1
         own = self.confidential[attribute].k
-        return self.k if own is None else own
+        k = self.k if own is None else own
+        return self._by_default(attribute)["k"] if k is None else k
 
     def trim_of(self, attribute: str) -> float:
         """Return the attribute's own trim, or the plan's; 0 where its ends are not pulled in."""
@@ -202,14 +203,27 @@ class PlanFields(PlanPart, PlanSettings):
 
     def partition_of(self, attribute: str) -> Partition:
         """Return how an attribute is clustered; categories always in clusters of k."""
-        return "fixed" if self.confidential[attribute].is_category else self.partition
+        if self.confidential[attribute].is_category:
+            return "fixed"
+        return self.partition or self._by_default(attribute)["partition"]
+
+    def _by_default(self, attribute: str) -> Any:  # noqa: ANN401 - settings of a plan
+        """Return partition and k of an attribute for which the plan does not give them."""
+        follow = (
+            METHODS[self.method_of(attribute)].promise.survives_data
+            and GUARANTEES[self.guarantee].allows_chosen_clusters
+            and self.partition in (None, "noise-optimal")
+        )
+        k = self.confidential[attribute].k or self.k or FOLLOWING["k"]
+        fits = k != "auto" and self.cap >= 2 * k - 1
+        return FOLLOWING if follow and fits else FIXED
 
     def given(self) -> dict[str, Any]:
-        """Return ε, method and k, and what else is not left at its default."""
+        """Return ε and method, and what else is not left at its default."""
         return {
             name: getattr(self, name)
             for name, field in type(self).model_fields.items()
-            if name in ("epsilon", "method", "k")
+            if name in ("epsilon", "method")
             or field.is_required()
             or getattr(self, name) != field.default
         }

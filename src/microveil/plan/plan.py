@@ -16,7 +16,7 @@ from microveil.plan.groups import Group
 from microveil.plan.problems import located, plan_from
 from microveil.plan.rules import check_rules, parse
 from microveil.plan.scenarios import check_scenarios
-from microveil.plan.settings import EMPTY, RECOMMENDED, Given, takes
+from microveil.plan.settings import EMPTY, PUBLISHED, Given, takes
 from microveil.plan.toml import inline, texts
 from microveil.plan.units import check_units_and_strata
 from microveil.plan.validate import check_settings
@@ -47,6 +47,18 @@ class ReadingOptions(TypedDict):
 class Plan(Shown, PlanFields):
     """What is done to each attribute of a table, for which ε.
 
+    What is not said has little error, and a release that is safe to link. Noise-optimal clusters
+    and penalised isotonic values have the least error at level 1. Clusters of ten records or more
+    are trimmed by a tenth at each end, so that a few extreme values do not move a mean far, even if
+    no domain is declared. Masked values are exchanged within joint clusters of ten records. Where a
+    method or a guarantee cannot have noise-optimal clusters, they are of ten records each.
+
+    Guarantee
+    ---------
+    ε holds at level 1. Clusters follow the data, so level 2 has no bound, unless method or
+    guarantee say otherwise. An attacker cannot pick a person's row by the confidential attributes
+    with probability above 1/10 (level 3).
+
     Examples
     --------
     >>> from microveil import Confidential, Derived, Plan
@@ -57,8 +69,8 @@ class Plan(Shown, PlanFields):
     ...     "other": "confidential",
     ...     "total": Derived(expression="wages + other"),
     ... })
-    >>> plan.method, plan.k
-    ('iDP-CBLS', 10)
+    >>> plan.method, plan.partition_of("wages"), plan.k_of("wages"), plan.anonymity
+    ('iDP-CBLS', 'noise-optimal', 3, 10)
     >>> Plan.from_toml(plan.to_toml()) == plan
     True
     """
@@ -99,29 +111,12 @@ class Plan(Shown, PlanFields):
     @classmethod
     @takes(PlanFields)
     def published(cls, **settings: Any) -> "Plan":  # noqa: ANN401 - any setting
-        """Make a plan that does what the paper does: clusters of k, and no post-processing.
+        """Make a plan that does what the paper does: clusters of k, and nothing after masking.
 
-        What all records of a cluster agree on goes out without noise, however few they are.
+        Its releases are not pooled, and so can be linked at any ε. What all records of a cluster
+        agree on goes out without noise, however few they are.
         """
-        paper = {"partition": "fixed", "trim": 0.0, "post": "none", "exact_from": 0}
-        return cls(**{**paper, **settings})
-
-    @classmethod
-    @takes(PlanFields)
-    def recommended(cls, **settings: Any) -> "Plan":  # noqa: ANN401 - any setting
-        """Make a plan with little error whose release is safe to link: what microveil proposes.
-
-        Noise-optimal clusters and penalised isotonic values have the least error at level 1.
-        Clusters of ten records or more are trimmed by a tenth at each end, so that a few extreme
-        values do not move a mean far, even if no domain is declared. Masked values are exchanged
-        within joint clusters of ten records.
-
-        Guarantee
-        ---------
-        ε holds at level 1. Clusters follow the data, so level 2 has no bound. An attacker cannot
-        pick a person's row by the confidential attributes with probability above 1/10 (level 3).
-        """
-        return cls(**{**RECOMMENDED, **settings})
+        return cls(**{**PUBLISHED, **settings})
 
     @classmethod
     def propose(cls, table: UserTable) -> "Plan":

@@ -82,7 +82,7 @@ def _sometimes_missing(
 
 def people_plan(epsilon: float = 1.0) -> Plan:
     """Make a plan for the sample that masks it as the paper does."""
-    return Plan(epsilon=epsilon, missing="keep", attributes=_ROLES)
+    return Plan.published(epsilon=epsilon, missing="keep", attributes=_ROLES)
 
 
 def recommended_people_plan(epsilon: float = 1.0) -> Plan:
@@ -90,7 +90,7 @@ def recommended_people_plan(epsilon: float = 1.0) -> Plan:
     region = Confidential(kind="nominal", categories=REGIONS, method="DP-UM", k=50)
     roles = {**_ROLES, "region": region}
     together = [["education", "occupation"]]
-    return Plan.recommended(epsilon=epsilon, missing="keep", together=together, attributes=roles)
+    return Plan(epsilon=epsilon, missing="keep", together=together, attributes=roles)
 
 
 _ROLES: AttributesGiven = {

@@ -7,7 +7,9 @@ because the command line reads them each time it starts.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import reduce
 from inspect import get_annotations
+from operator import or_
 from pathlib import Path
 from typing import (
     TYPE_CHECKING,
@@ -139,7 +141,7 @@ def declared_in(owner: type) -> list[Declared]:
 
 def _without_none(type_: Any) -> Any:  # noqa: ANN401 - types have no common one
     own = [part for part in get_args(type_) if part is not type(None)]
-    return own[0] if type(None) in get_args(type_) and len(own) == 1 else type_
+    return reduce(or_, own) if type(None) in get_args(type_) else type_
 
 
 if TYPE_CHECKING:
@@ -216,8 +218,9 @@ class PlanSettings:
             "scales fixed)",
         },
     )] = "fixed-clusters"  # fmt: skip
-    partition: Annotated[Partition, Setting(
-        help="How values are divided into clusters",
+    partition: Annotated[Partition | None, Setting(
+        help="How values are divided into clusters, by default noise-optimal where method and "
+        "guarantee allow it",
         more="``\"fixed\"``: clusters of k records. ``\"noise-optimal\"``: clusters of k to `cap` "
         "records with the least expected error at this ε; for iDP methods only. "
         "``\"least-squares\"``: clusters of k to 2k − 1 records with the least squares within "
@@ -229,7 +232,7 @@ class PlanSettings:
             "noise-optimal": "noise-optimal: k or more, least expected error",
             "least-squares": "least-squares: k to 2k − 1, most alike",
         },
-    )] = "fixed"  # fmt: skip
+    )] = None  # fmt: skip
     missing: Annotated[Missing, Setting(
         help="What happens to missing values",
         more="``\"error\"`` refuses them. With ``\"keep\"`` they stay missing, and the other "
@@ -243,15 +246,16 @@ class PlanSettings:
             "drop": "drop: remove their records",
         },
     )] = "error"  # fmt: skip
-    k: Annotated[K, Setting(
-        help="Minimum number of records in a cluster of one attribute, or \"auto\"",
+    k: Annotated[K | None, Setting(
+        help="Minimum number of records in a cluster of one attribute, or \"auto\"; by default 3 "
+        "with noise-optimal clusters, otherwise 10",
         more="``\"auto\"`` chooses the k with the least expected error for each attribute. It "
         "looks at the data, so only iDP methods can use it.",
         flag=True,
         label="k, records in a cluster: larger protects more",
         choices={"auto": "Let the data choose k, for the least expected error"},
         steps=(1, 2, 3, 4, 5, 7, 10, 15, 20, 25, 30, 40, 50, 75, 100, 150, 200, 300, 500, 1000),
-    )] = 10  # fmt: skip
+    )] = None  # fmt: skip
     cap: Annotated[int, Setting(
         help="Maximum number of records in a cluster of a noise-optimal partition",
     )] = 400  # fmt: skip
@@ -265,15 +269,13 @@ class PlanSettings:
         label="Share of a cluster left out at each end, against extreme values (iDP-CBLS only)",
         steps=(0.0, 0.1, 0.15, 0.2, 0.25),
         percent=True,
-    )] = 0.0  # fmt: skip
+    )] = 0.1  # fmt: skip
     post: Annotated[Post, Setting(
         help="How masked values are post-processed, which costs no budget",
         more="``\"isotonic\"`` puts masked centroids back in rising order. "
-        "``\"penalised-isotonic\"`` also draws in the outermost ones. ``\"none\"`` does neither. "
-        "``\"auto\"`` does both for iDP-CBLS if k or the partition follow the data, otherwise "
-        "neither.",
+        "``\"penalised-isotonic\"`` also draws in the outermost ones. ``\"none\"`` does neither.",
         flag=True,
-    )] = "auto"  # fmt: skip
+    )] = "penalised-isotonic"  # fmt: skip
     anonymity: Annotated[int, Setting(
         help="Minimum number of records in a joint cluster, where masked values are pooled; 0 "
         "turns pooling off",
@@ -283,7 +285,7 @@ class PlanSettings:
         label="Anonymity, records in a joint cluster: larger hides a person's row among more",
         choices={"0": "off"},
         steps=(0, 2, 3, 5, 10, 15, 20, 25, 50, 100),
-    )] = 0  # fmt: skip
+    )] = 10  # fmt: skip
     exact_from: Annotated[int, Setting(
         help="Minimum number of persons, or units, who have a value that goes out without noise",
         more="iDP publishes the mean of records that agree as it is. If fewer persons have it, it "
@@ -375,8 +377,16 @@ class PlanSettings:
     )] = None  # fmt: skip
 
 
-RECOMMENDED: dict[str, Any] = {
-    "partition": "noise-optimal", "k": 3, "trim": 0.1, "post": "penalised-isotonic",
-    "anonymity": 10, "pooling": "exchange",
-}  # fmt: skip
-"""The settings of `Plan.recommended`, for iDP methods with fixed clusters."""
+FOLLOWING: Any = {"partition": "noise-optimal", "k": 3}
+"""Partition and k by default, where clusters may follow the data."""
+
+FIXED: Any = {"partition": "fixed", "k": 10}
+"""Partition and k by default, where they may not."""
+
+RECOMMENDED: Any = FOLLOWING | {
+    name: getattr(PlanSettings, name) for name in ("trim", "post", "anonymity", "pooling")
+}
+"""What a plan does by default for iDP methods with fixed clusters."""
+
+PUBLISHED: Any = FIXED | {"trim": 0.0, "post": "none", "anonymity": 0, "exact_from": 0}
+"""What the paper does."""

@@ -9,6 +9,7 @@ from microveil.errors import PlanError, Problems
 from microveil.plan.fields import PlanFields
 from microveil.plan.parts import did_you_mean
 from microveil.plan.roles import check_trim
+from microveil.plan.settings import FOLLOWING
 
 _MOST_RECORDS = 1_000_000_000_000
 """More than any table has, and few enough to compute with."""
@@ -59,10 +60,10 @@ def _check_epsilon(plan: PlanFields) -> None:
 
 
 def _check_cap(plan: PlanFields) -> None:
-    smallest = plan.k if isinstance(plan.k, int) else 3
+    smallest = plan.k if isinstance(plan.k, int) else FOLLOWING["k"]
     if plan.partition == "noise-optimal" and plan.cap < 2 * smallest - 1:
         raise PlanError(
-            f"cap must be 2k - 1 or more, got {plan.cap} for k = {plan.k}; raise cap or lower k",
+            f"cap must be 2k - 1 or more, got {plan.cap} for k = {smallest}; raise cap or lower k",
             setting="cap",
         )
 
@@ -93,7 +94,7 @@ def _check_some_confidential(plan: PlanFields) -> None:
 
 
 def _check_plans_k(plan: PlanFields) -> None:
-    if plan.k != "auto" and plan.k < 1:
+    if isinstance(plan.k, int) and plan.k < 1:
         raise PlanError(f"k must be 1 or more, got {plan.k}", setting="k")
 
 
@@ -223,7 +224,7 @@ def _check_clusters(plan: PlanFields, name: str) -> None:
 
 def _check_k(plan: PlanFields, name: str) -> None:
     method, k = _method(plan, name), plan.k_of(name)
-    said = plan.confidential[name].k is None and plan.k != "auto" and plan.k < 1
+    said = plan.confidential[name].k is None and isinstance(plan.k, int) and plan.k < 1
     if k != "auto" and k < method.least_k and not said:
         raise PlanError(
             f"k must be {method.least_k} or more for {method.name}, got {k}",

@@ -36,7 +36,8 @@ def check(data: UserTable, plan: Plan | str | Path) -> tuple[MicroveilError, ...
     --------
     >>> import polars as pl
     >>> people = pl.DataFrame({"age": [31, 35, 38, 52, 57, 58]})
-    >>> plan = Plan(epsilon=1.0, k=10, attributes={"age": "confidential", "wages": "confidential"})
+    >>> attributes = {"age": "confidential", "wages": "confidential"}
+    >>> plan = Plan.published(epsilon=1.0, k=10, attributes=attributes)
     >>> for problem in check(people, plan):
     ...     print(problem.attribute, problem.setting)
     wages None

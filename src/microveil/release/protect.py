@@ -28,7 +28,7 @@ def protect(
     data: UserTable,
     plan: Plan,
     *,
-    shuffle: bool = False,
+    keep_order: bool = False,
     ledger: str | Path | None = None,
     key: str | Path | None = None,
     seed: int | None = None,
@@ -51,10 +51,10 @@ def protect(
         warning unless it only numbers the rows.
     plan
         What to do with each attribute.
-    shuffle
-        Put the rows of `Release.data` in random order. Otherwise they stay in that of a table in
-        memory, which tells who is who, and the certificate says so. What `Release.write` writes is
-        in random order unless it is told to keep the order.
+    keep_order
+        Leave the rows of `Release.data` in the order of a table in memory, instead of a random one.
+        It tells who is who, and the certificate says so. What `Release.write` writes is in random
+        order unless it is told to keep the order, and on Spark `Release.data` always is.
     ledger
         The ledger of these people, by default the plan's, into which the release is entered; see
         `microveil ledger`. If it would spend more than is left of their budget, it is refused
@@ -71,19 +71,17 @@ def protect(
     Examples
     --------
     >>> import polars as pl
-    >>> people = pl.DataFrame({"age": [31, 35, 38, 52, 57, 58]})
-    >>> plan = Plan(epsilon=1.0, k=3, attributes={"age": "confidential"})
+    >>> people = pl.DataFrame({"age": [31, 35, 38, 52, 57, 58] * 5})
+    >>> plan = Plan(epsilon=1.0, attributes={"age": "confidential"})
     >>> release = protect(people, plan)
-    >>> release.data["age"].n_unique() <= 2
-    True
-    >>> release.certificate.attributes[0].epsilon
-    1.0
+    >>> len(release.data), release.certificate.attributes[0].epsilon
+    (30, 1.0)
     """
     require_plan(plan)
     secret = key_of(plan, key, seed)
     with reserved(plan, ledger, seed) as spending:
         release = _protect(data, plan, secret, seed, progress).entered(spending)
-    return release.shuffled() if shuffle else release
+    return release if keep_order else release.shuffled()
 
 
 def _protect(
@@ -102,7 +100,7 @@ def _protect(
         return run_plan(plan, opened, spark, seed=seed, progress=progress, key=key)
     _tell_of_index(data)
     read = load_table(data, **plan.reading)
-    opened = memory_table(read.data, inferred=read.meta.inferred)
+    opened = memory_table(read.data, inferred=read.meta.inferred, codes=read.meta.codes)
     return run_plan(plan, opened, LocalStore(read.meta), seed=seed, progress=progress, key=key)
 
 

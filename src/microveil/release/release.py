@@ -1,6 +1,7 @@
 """A release: the protected table, its public certificate, and the private detail kept apart."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -11,7 +12,7 @@ from microveil.errors import FileError
 from microveil.formats import FORMATS, Domain, TableMeta, sha256_of
 from microveil.plan.plan import Plan
 from microveil.plan.roles import Bound
-from microveil.release.certificate import Certificate, Exposure, ProtectedFile
+from microveil.release.certificate import Certificate, Exposure, ExposureKind, ProtectedFile
 from microveil.release.detail import Detail
 from microveil.release.key import Key
 from microveil.release.ledger import Spending
@@ -36,9 +37,9 @@ class Release(Shown):
     Attributes
     ----------
     data
-        The protected table, of the kind that came in. In memory it is in the order that came in
-        unless `protect` was told to shuffle, and the certificate says which; on Spark it is in
-        random order, and in a private scratch directory until Spark ends.
+        The protected table, of the kind that came in. Its rows are in random order unless `protect`
+        was told to keep the order, and the certificate says which; on Spark it is in a private
+        scratch directory until Spark ends.
     certificate
         Public: plan facts and what they promise.
     detail
@@ -113,7 +114,7 @@ class Release(Shown):
         if self.key is not None:
             self.key.check_apart(places.protected)
         table, positions = self.rows.arranged(keep_order=keep_order, seed=self.seed)
-        meta = self._meta_of(positions)
+        meta = self.meta_of(positions)
         with self.store.moved_into_place(places.all) as temporary:
             protected, *private, public = temporary
             self.store.write_table(table, protected, meta)
@@ -128,8 +129,8 @@ class Release(Shown):
                 self.spending.record(file)
         return Written(places.protected, places.certificate, places.detail, certificate, self.rules)
 
-    def _meta_of(self, positions: Integers | UserTable) -> TableMeta:
-        """Take what the original file says of the released columns and records."""
+    def meta_of(self, positions: Integers | UserTable) -> TableMeta:
+        """Say what a file of the released columns holds besides the values of these records."""
         if not isinstance(positions, np.ndarray):  # on Spark
             return self.store.meta
         masked = {
@@ -143,8 +144,10 @@ class Release(Shown):
         }
         hidden = ("identifier", "pseudonym")  # labels could name people
         released = {name for name, a in self.plan.attributes.items() if a.role not in hidden}
+        order = np.argsort(np.argsort(positions))
+        codes = {name: codes.gather(order) for name, codes in self.rows.missing_codes.items()}
         return self.store.meta.of_release(
-            positions, released=released, masked=masked, derived=self.plan.derived
+            codes, released=released, masked=masked, derived=self.plan.derived
         )
 
     def _certificate_of(
@@ -156,12 +159,31 @@ class Release(Shown):
         written_as = FORMATS.get(Path(file.name).suffix.lower())
         if written_as is None or not written_as.labelled:
             return certificate
-        shown = (
-            Exposure(kind="labels", attributes=meta.labelled),
-            Exposure(kind="missing-codes", attributes=meta.coded),
-        )
-        exposed = (*certificate.not_protected, *(one for one in shown if one.attributes))
-        return certificate.model_copy(update={"not_protected": exposed})
+        codes = meta.codes if meta.family in written_as.codes_of else ()
+        exposed = [*certificate.not_protected, *_exposed("labels", meta.labelled)]
+        for kind, names in self._where_codes_are().items():
+            exposed += _exposed(kind, [name for name in codes if name in names])
+        return certificate.model_copy(update={"not_protected": tuple(exposed)})
+
+    def _where_codes_are(self) -> dict[ExposureKind, set[str]]:
+        """Sort attributes by what tells their missing codes."""
+        plan = self.plan
+        averaged = {
+            name
+            for group in plan.pooled_groups
+            if group.pooling == "average"
+            for name in group.attributes
+        }
+        masked = set(plan.confidential)
+        return {
+            "missing-codes": set(plan.attributes) - masked,
+            "missing-codes-moved": masked - averaged,
+            "missing-codes-averaged": averaged,
+        }
+
+
+def _exposed(kind: ExposureKind, names: Sequence[str]) -> tuple[Exposure, ...]:
+    return (Exposure(kind=kind, attributes=tuple(names)),) if names else ()
 
 
 def _number(bound: Bound | None, otherwise: float) -> float:

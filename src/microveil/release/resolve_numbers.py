@@ -12,7 +12,6 @@ from microveil.core.attribute import (
     NumericKind,
     NumericSettings,
 )
-from microveil.core.choices import Partition, Post
 from microveil.core.coding import Coding
 from microveil.core.grid import (
     MOST_DECIMALS,
@@ -145,7 +144,7 @@ def resolve_numbers(
     published = _published_range(name, kind, ends[0], ends[1], column)
     return NumericSettings(
         **common, kind=kind, records=records, cap=plan.cap, trim=plan.trim_of(name),
-        post=_post(plan, method, partition=common["partition"], chosen=common["k_chosen"]),
+        post=plan.post if method.clustered else "none",
         lower=lower, upper=upper, domain_source=domain_source,
         published_lower=published[0], published_upper=published[1], decimals=attribute.decimals,
         quantum=step, time_step=time_step, grid=grid, grid_source=grid_source,
@@ -287,15 +286,6 @@ def _grid(
         return grid_of_decimals(attribute.decimals), "declared"
     step = quantum * grid_of_decimals(0).step
     return Grid(power_of_two_below(step)), "default"
-
-
-def _post(plan: Plan, method: Method, *, partition: Partition, chosen: bool) -> Post:
-    if not method.clustered:
-        return "none"
-    if plan.post == "auto":
-        chosen |= partition != "fixed"
-        return method.post_if_chosen if chosen else "none"
-    return plan.post
 
 
 def _published_range(

@@ -94,6 +94,7 @@ class SparkStore:
             rows.write.parquet(f"{place}/rows")
         for number, joint in enumerate(detail.joint.values()):
             joint.write.parquet(f"{place}/joint{number}")
+        files.write_text(f"{place}/joint.json", json.dumps(list(detail.joint)))
         files.write_text(f"{place}/about.json", detail.about())
         files.write_text(f"{place}/plan.toml", detail.plan_text)
         files.write_text(f"{place}/losses.json", detail.losses.write_json())
@@ -121,6 +122,10 @@ def read_detail(spark: SparkSession, path: str | Path) -> Detail:
         positions=spark.read.parquet(f"{at}/rows"),
         plan=Plan.from_toml(text("plan.toml")),
         protected_sha256=json.loads(text("about.json"))["protected_sha256"],
+        joint={
+            names: spark.read.parquet(f"{at}/joint{number}")
+            for number, names in enumerate(json.loads(text("joint.json")))
+        },
     )
 
 

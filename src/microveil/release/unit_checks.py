@@ -52,8 +52,8 @@ def _check_same(plan: Plan, name: str, units: int) -> None:
             setting="within",
         )
     raise DataError(
-        f"per_unit = true, but {units:,} units have records with different values, or with a value "
-        "in some records only; correct the data, or remove per_unit",
+        f"per_unit = true, but {units:,} units have records with different values or missing "
+        "codes, or with a value in some records only; correct the data, or remove per_unit",
         attribute=name,
         setting="per_unit",
     )

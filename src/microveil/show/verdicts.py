@@ -28,7 +28,12 @@ _MOVED = (
 def verdict_screen(verdict: Verdict) -> ResultScreen:
     """Say everything in a few lines."""
     said = [f"{about}: {line}" for about, line in verdict_lines(verdict) if about != "Rule"]
-    return ResultScreen(_TITLE, said, laid_out=lambda: _laid_out(verdict))
+    told = {
+        about: [f"{about}: {line}"]
+        for about, line in verdict_lines(verdict)
+        if about in ("Risk", "To change")
+    }
+    return ResultScreen(_TITLE, said, laid_out=lambda: _laid_out(verdict), sections=told)
 
 
 def _laid_out(verdict: Verdict) -> RenderableType:

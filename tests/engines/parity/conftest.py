@@ -19,8 +19,6 @@ from microveil.release.release import Written
 from microveil.types import Integers
 
 ENGINES = ("memory", "columnwise", "spark")
-LACKS: dict[str, tuple[str, ...]] = {"spark": ("units and strata",)}
-"""What an engine does not do, as a table in docs/reference/engines.md lists it."""
 
 
 class Outcome(NamedTuple):
@@ -48,11 +46,6 @@ class RunOn:
     def __call__(self, table: pl.DataFrame, plan: Plan, **options: Any) -> Outcome:  # noqa: ANN401
         """Protect a table; options are a seed, and for Spark from how many partitions."""
         return self.run(table, plan, **options)
-
-    def needs(self, behaviour: str) -> None:
-        """Skip a test of what this engine does not do."""
-        if behaviour in LACKS.get(self.engine, ()):
-            pytest.skip(f"{self.engine} does without {behaviour}, see docs/reference/engines.md")
 
 
 OPTIONS = [

@@ -44,7 +44,9 @@ ATTRIBUTES: dict[str, Any] = {
 
 
 def test_the_same_clusters_losses_and_certificate(run_elsewhere: RunOn) -> None:
-    plan = Plan(epsilon=7, k=5, missing="keep", domain_from_data=True, attributes=ATTRIBUTES)
+    plan = Plan.published(
+        epsilon=7, k=5, missing="keep", domain_from_data=True, attributes=ATTRIBUTES
+    )
     ours = run_elsewhere(TABLE, plan)
     assert_same(ours, run_in_memory(TABLE, plan))
     assert_frame_equal(ours.data.select(pl.all().null_count()), TABLE.select(pl.all().null_count()))
@@ -59,7 +61,9 @@ def test_the_same_clusters_losses_and_certificate(run_elsewhere: RunOn) -> None:
 def test_randomised_response_has_the_right_odds_on_every_engine(run_on: RunOn) -> None:
     table = pl.DataFrame({"x": ["a"] * 6_000})
     attribute = Confidential(kind="nominal", categories=["a", "b", "c"])
-    released = run_on(table, Plan(epsilon=1.0, method="DP", attributes={"x": attribute})).data["x"]
+    released = run_on(
+        table, Plan.published(epsilon=1.0, method="DP", attributes={"x": attribute})
+    ).data["x"]
     share = float((released == "a").mean())  # type: ignore[arg-type]
     expected = np.e / (np.e + 2)
     assert abs(share - expected) < 4 * np.sqrt(expected * (1 - expected) / 6_000)
@@ -68,7 +72,9 @@ def test_randomised_response_has_the_right_odds_on_every_engine(run_on: RunOn) -
 def test_categories_read_from_the_data_on_every_engine(run_on: RunOn) -> None:
     table = TABLE.select("level")
     with pytest.warns(match="'level': the categories were read from the data"):
-        outcome = run_on(table, Plan(epsilon=1, attributes={"level": Confidential(kind="nominal")}))
+        outcome = run_on(
+            table, Plan.published(epsilon=1, attributes={"level": Confidential(kind="nominal")})
+        )
     assert set(outcome.data["level"]) == {"low", "middle", "high"}
 
 
@@ -76,4 +82,4 @@ def test_a_value_outside_the_categories_is_counted_on_every_engine(run_on: RunOn
     attribute = Confidential(kind="nominal", categories=["low", "high"])
     found = int((TABLE["level"] == "middle").sum())
     with pytest.raises(DataError, match=f"{found} of 130 values are none of the declared"):
-        run_on(TABLE.select("level"), Plan(epsilon=1, attributes={"level": attribute}))
+        run_on(TABLE.select("level"), Plan.published(epsilon=1, attributes={"level": attribute}))

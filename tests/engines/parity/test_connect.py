@@ -42,8 +42,8 @@ TABLE = pl.DataFrame(
 )
 DOMAIN = Confidential(lower=0, upper=1000)
 ROLES = {"x": DOMAIN, "y": DOMAIN, "who": "kept"}
-PLAIN = Plan(epsilon=2, k=5, attributes=ROLES)
-RECOMMENDED = Plan.recommended(epsilon=2, anonymity=8, attributes=ROLES)
+PLAIN = Plan.published(epsilon=2, k=5, attributes=ROLES)
+RECOMMENDED = Plan(epsilon=2, anonymity=8, attributes=ROLES)
 
 
 @pytest.fixture(scope="module")
@@ -132,7 +132,7 @@ def test_a_directory_that_the_server_does_not_see_is_refused_before_any_work(
     monkeypatch.setenv("MICROVEIL_SCRATCH", str(tmp_path))
     broken = connected.range(5).selectExpr("assert_true(id < 0) as x", "id as n")
     with pytest.raises(FileError, match="server of Spark Connect cannot read"):
-        protect(broken, Plan(epsilon=1, attributes={"x": DOMAIN, "n": "kept"}))
+        protect(broken, Plan.published(epsilon=1, attributes={"x": DOMAIN, "n": "kept"}))
     assert [path.name for path in tmp_path.iterdir()] == ["elsewhere"]
 
 

@@ -23,7 +23,7 @@ SKEWED = pl.DataFrame(
     }
 )
 DOMAIN = Confidential(lower=0, upper=1000)
-PLAN = Plan(epsilon=1, k=5, attributes={"x": DOMAIN, "who": "kept"})
+PLAN = Plan.published(epsilon=1, k=5, attributes={"x": DOMAIN, "who": "kept"})
 
 
 def session_that(spark: SparkSession, *, adapts: bool) -> SparkSession:
@@ -82,7 +82,7 @@ def test_blocks_of_neighbours_are_not_merged(
     spark: SparkSession, written: dict[str, DataFrame], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(line, "VALUES_PER_TASK", 600)
-    plan = Plan(
+    plan = Plan.published(
         epsilon=3e6, k=5, anonymity=8, pooling="exchange", post="isotonic",
         attributes={"x": DOMAIN, "y": DOMAIN, "who": "kept"},
     )  # fmt: skip

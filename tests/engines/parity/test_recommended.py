@@ -20,12 +20,12 @@ TABLE = pl.DataFrame({"x": SKEWED, "y": RANDOM.permutation(600)})
 
 def plan(**settings: Any) -> Plan:  # noqa: ANN401
     domain = Confidential(lower=0, upper=1000)
-    return Plan(epsilon=3, attributes=dict.fromkeys(TABLE.columns, domain), **settings)
+    return Plan.published(epsilon=3, attributes=dict.fromkeys(TABLE.columns, domain), **settings)
 
 
 PLANS = {
-    "auto": plan(k="auto"),
-    "recommended": Plan.recommended(epsilon=3, anonymity=0, attributes=plan().attributes),
+    "auto": plan(k="auto", post="penalised-isotonic"),
+    "recommended": Plan(epsilon=3, anonymity=0, attributes=plan().attributes),
     "isotonic": plan(k=5, post="isotonic"),
 }
 
@@ -88,7 +88,7 @@ POOLED = pl.DataFrame(
 def pooled(pooling: Pooling, **settings: Any) -> Plan:  # noqa: ANN401
     kinds = Confidential(kind="nominal", categories=["a", "b", "c"], method="DP-UM", k=20)
     domain = Confidential(lower=0, upper=1000)
-    return Plan(
+    return Plan.published(
         epsilon=3e6, k=5, missing="keep", anonymity=8, pooling=pooling,
         attributes={"x": domain, "y": domain, "kind": kinds, "who": "kept"}, **settings,
     )  # fmt: skip
@@ -136,7 +136,7 @@ def test_people_are_looked_for_in_a_release_of_spark(spark: SparkSession) -> Non
     """A verdict on Spark is about that of memory."""
     table = TABLE.with_columns(where=pl.col("y") % 4)
     roles = {"x": "confidential", "y": "confidential", "where": "identifier"}
-    plan = Plan(epsilon=1, k=5, anonymity=10, attributes=roles)
+    plan = Plan.published(epsilon=1, k=5, anonymity=10, attributes=roles)
     frame = spark.createDataFrame(table.to_arrow()).repartition(2)
     ours = verdict(frame, protect(frame, plan), seed=1)
     theirs = verdict(table, protect(table, plan), seed=1)

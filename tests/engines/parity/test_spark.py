@@ -38,7 +38,7 @@ from microveil.release.spark_store import SparkStore
 from tests.conftest import Run
 
 DOMAIN = Confidential(lower=0, upper=10_000)
-PLAN = Plan(epsilon=1, k=4, method="iDP-LS", attributes={"x": DOMAIN, "n": "kept"})
+PLAN = Plan.published(epsilon=1, k=4, method="iDP-LS", attributes={"x": DOMAIN, "n": "kept"})
 RECORDS = 302
 TABLE = pl.DataFrame({"x": np.arange(RECORDS) * 30.0, "n": np.arange(RECORDS)})
 

@@ -24,7 +24,7 @@ TABLE = pl.DataFrame({
 })  # fmt: skip
 JOB = {"role": "confidential", "kind": "nominal", "categories": list("abc"), "method": "DP"}
 ROLES: dict[str, Any] = {"x.1": "confidential", "y": "confidential", "job": JOB, "region": "kept"}
-PLAN = Plan(epsilon=1, k=5, anonymity=10, attributes=ROLES)
+PLAN = Plan.published(epsilon=1, k=5, anonymity=10, attributes=ROLES)
 
 
 def test_a_release_is_evaluated_on_spark_as_in_memory(
@@ -76,7 +76,7 @@ def test_people_have_the_same_pseudonyms_and_shifts(run_on_spark: RunOn, tmp_pat
         "x": {"role": "confidential", "lower": 0, "upper": 200, "method": "iDP-LS"},
         "born": {"role": "shifted", "days": 30}, "seen": {"role": "shifted", "days": 5},
     }  # fmt: skip
-    plan = Plan(epsilon=1, k=5, records_per_person=2, attributes=roles)
+    plan = Plan.published(epsilon=1, k=5, records_per_person=2, attributes=roles)
     ours, theirs = (
         run(table, plan, key=key).data.sort("n") for run in (run_on_spark, run_in_memory)
     )

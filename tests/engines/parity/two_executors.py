@@ -51,7 +51,7 @@ def main(folder: Path) -> None:
 
 def with_a_slow_task(spark: SparkSession, folder: Path) -> dict[str, Any]:
     """Draw the noise of a task twice at the same time."""
-    plan = Plan(epsilon=1, k=4, method="iDP-LS", attributes={"x": DOMAIN, "n": "kept"})
+    plan = Plan.published(epsilon=1, k=4, method="iDP-LS", attributes={"x": DOMAIN, "n": "kept"})
     how = partial(draw_twice, diary=str(made(folder / "slow")))
     return protected(spark, plan, Sabotage("c0/masked", ("clusters", "batch"), how))
 
@@ -59,7 +59,7 @@ def with_a_slow_task(spark: SparkSession, folder: Path) -> dict[str, Any]:
 def with_a_death(spark: SparkSession, folder: Path) -> dict[str, Any]:
     """Pool in blocks, one of which takes an executor with it."""
     line.__dict__["VALUES_PER_TASK"] = 360
-    plan = Plan(
+    plan = Plan.published(
         epsilon=3e6, k=5, anonymity=8, pooling="exchange",
         attributes={"x": DOMAIN, "y": DOMAIN, "n": "kept"},
     )  # fmt: skip

@@ -130,7 +130,7 @@ from microveil.errors import FileError
 resource.setrlimit(resource.RLIMIT_FSIZE, (30_000, 30_000))
 roles = {"x": "confidential", "y": "kept"}
 table = pl.DataFrame({"x": range(9_000), "y": [i**4 for i in range(9_000)]})
-release = protect(table, Plan(epsilon=1, attributes=roles))
+release = protect(table, Plan.published(epsilon=1, attributes=roles))
 for path in sys.argv[1:]:
     try:
         release.write(path, overwrite=True)

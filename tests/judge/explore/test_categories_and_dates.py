@@ -40,7 +40,7 @@ TABLE = pl.DataFrame(
 )
 SCHOOL = Confidential(kind="ordinal", categories=["basic", "upper", "degree"])
 JOB = Confidential(kind="nominal", categories=["nurse", "smith", "clerk", "farmer"])
-PLAN = Plan(
+PLAN = Plan.published(
     epsilon=1.0,
     attributes={
         "name": "identifier",
@@ -69,7 +69,9 @@ def test_expected_error_is_that_of_numbers_at_their_share_of_the_budget(
     assert set(frame["k"].drop_nulls()) == {3, 5, 10, 25, 50}
     numbers = TABLE.select("age", "wages", "born")
     attributes = {n: PLAN.confidential[n].model_copy(update={"k": None}) for n in numbers.columns}
-    alone = Plan(epsilon=0.6, k=25, attributes=attributes)  # three of five shares of ε = 1
+    alone = Plan.published(
+        epsilon=0.6, k=25, attributes=attributes
+    )  # three of five shares of ε = 1
     (row,) = frame.filter(method="iDP-CBLS", k=25, anonymity=0).iter_rows(named=True)
     assert row["expected"] == pytest.approx(expected_error(numbers, alone, clamped=True).mean_sse)
 
@@ -77,7 +79,7 @@ def test_expected_error_is_that_of_numbers_at_their_share_of_the_budget(
 def test_what_is_measured_is_what_evaluate_measures(found: Exploration) -> None:
     row = found.to_frame().filter(anonymity=10, pooling="exchange").row(0, named=True)
     attributes = {**PLAN.attributes, "age": Confidential(lower=0, upper=120)}
-    plan = Plan.recommended(epsilon=1.0, attributes=attributes, trim=row["trim"])
+    plan = Plan(epsilon=1.0, attributes=attributes, trim=row["trim"])
     assert plan.k_of("job") == 3  # the smallest that iDP-CBLS allows
     measured = evaluate(TABLE, protect(TABLE, plan, seed=3), target="old", seed=3)
     shares = [measured.value("utility.unchanged", name) for name in ("school", "job")]
@@ -100,7 +102,7 @@ def test_a_method_and_k_of_a_category_s_own_stay() -> None:
         "school": SCHOOL.model_copy(update={"method": "DP-UM", "k": 50}),
         "job": Confidential(kind="nominal", k=2, categories=["nurse", "smith", "clerk", "farmer"]),
     }
-    given = Plan(
+    given = Plan.published(
         epsilon=1.0, method="DP-UM", attributes={**PLAN.attributes, **own}
     )  # fmt: skip
     found = explore(TABLE, given, epsilons=[1.0], runs=1)
@@ -125,8 +127,8 @@ def test_plans_of_every_partition_are_varied(settings: dict[str, Any]) -> None:
         "job": JOB.model_copy(update=own),
         **dict.fromkeys(("name", "wages", "born", "school", "old"), "identifier"),
     }
-    found = explore(TABLE, Plan(epsilon=1.0, attributes=attributes, **settings), epsilons=[1.0],
-                    runs=1)  # fmt: skip
+    plan = Plan.published(epsilon=1.0, attributes=attributes, **settings)
+    found = explore(TABLE, plan, epsilons=[1.0], runs=1)
     assert found.to_frame()["unchanged"].drop_nulls().is_between(0, 1).all()
     tried = {0, 5, 10, 25, settings.get("anonymity", 0)}
     assert set(found.to_frame()["anonymity"]) == tried
@@ -135,7 +137,9 @@ def test_plans_of_every_partition_are_varied(settings: dict[str, Any]) -> None:
 def test_truth_values_without_categories_leave_only_cbls() -> None:
     table = TABLE.select("age", smokes=pl.col("old") == "yes")
     attributes = {"age": Confidential(lower=0, upper=120), "smokes": Confidential(kind="nominal")}
-    found = explore(table, Plan(epsilon=1.0, attributes=attributes), epsilons=[1.0], runs=1)
+    found = explore(
+        table, Plan.published(epsilon=1.0, attributes=attributes), epsilons=[1.0], runs=1
+    )
     assert set(found.to_frame()["method"]) == {"iDP-CBLS"}
 
 
@@ -149,7 +153,7 @@ def test_without_a_plan_categories_are_proposed_and_measured() -> None:
 
 
 def test_categories_alone_have_no_error_to_explore() -> None:
-    plan = Plan(epsilon=1.0, attributes={"school": SCHOOL, "job": JOB})
+    plan = Plan.published(epsilon=1.0, attributes={"school": SCHOOL, "job": JOB})
     with pytest.raises(DataError, match="squared errors, which categories have none of"):
         explore(TABLE.select("school", "job"), plan)
 

@@ -43,7 +43,7 @@ TABLE = pl.DataFrame(
     }
 )
 DOMAINS = {"a": Confidential(lower=0, upper=300), "b": Confidential(lower=0, upper=100)}
-PLAN = Plan(epsilon=5.0, attributes={"name": "identifier", "class": "kept", **DOMAINS})
+PLAN = Plan.published(epsilon=5.0, attributes={"name": "identifier", "class": "kept", **DOMAINS})
 SVG = "{http://www.w3.org/2000/svg}"
 
 
@@ -138,7 +138,7 @@ def test_what_is_measured_is_the_mean_of_the_runs_as_evaluate_measures_them() ->
 def point(epsilon: float, error: float, f: float | None = None, **settings: Any) -> Point:  # noqa: ANN401
     """Make a measured point of two attributes whose original has an F-measure of 0.9."""
     linkage = settings.pop("linkage", 0.05)
-    plan = Plan(epsilon=epsilon, attributes=PLAN.attributes, **settings)
+    plan = Plan.published(epsilon=epsilon, attributes=PLAN.attributes, **settings)
     return Point(plan, 1.0, Measured(2, error, linkage, f, None if f is None else 0.9))
 
 
@@ -214,7 +214,7 @@ def test_the_plan_goes_through_toml_and_protects_the_table(learned: Exploration)
     assert plan == learned.plan
     assert plan.attributes == PLAN.attributes
     assert plan.epsilon == learned.recommended.epsilon
-    release = protect(TABLE, plan)
+    release = protect(TABLE, plan, keep_order=True)
     assert release.data.columns == ["class", "a", "b"]
     notes = " ".join(release.certificate.reading["Notes"])
     chosen = "epsilon, partition, k, trim, anonymity, pooling"
@@ -224,8 +224,8 @@ def test_the_plan_goes_through_toml_and_protects_the_table(learned: Exploration)
 def test_an_attribute_s_own_method_and_k_are_varied_too() -> None:
     own = {"a": Confidential(method="iDP-CBLS", k=40), "b": Confidential(), "c": "identifier"}
     table = TABLE.select("a", "b").with_columns(c=1)
-    found = explore(table, Plan(epsilon=1.0, attributes=own), epsilons=[1.0], runs=1)
-    plain = Plan(epsilon=1.0, k=5, attributes={**own, "a": "confidential"})
+    found = explore(table, Plan.published(epsilon=1.0, attributes=own), epsilons=[1.0], runs=1)
+    plain = Plan.published(epsilon=1.0, k=5, attributes={**own, "a": "confidential"})
     (row,) = found.to_frame().filter(k=5, anonymity=0).iter_rows(named=True)
     assert row["expected"] == expected_error(table, plain, clamped=True).mean_sse
 
@@ -296,7 +296,7 @@ def test_progress_ends_where_it_should() -> None:
 
 
 CONSTANT = pl.DataFrame({"a": [1] * 20})
-ONLY_A = Plan(epsilon=1.0, attributes={"a": "confidential"})
+ONLY_A = Plan.published(epsilon=1.0, attributes={"a": "confidential"})
 NEVER_BOTH = pl.DataFrame(
     {"a": [4.5] * 5 + [9] * 5 + [None] * 9, "b": [None] * 10 + [3.5] * 5 + [8] * 4}
 )

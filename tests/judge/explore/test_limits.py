@@ -27,7 +27,7 @@ TABLE = pl.DataFrame(
     }
 )
 ROLES: dict[str, Any] = dict.fromkeys(TABLE.columns, "confidential")
-PLAN = Plan(epsilon=1.0, attributes=ROLES)
+PLAN = Plan.published(epsilon=1.0, attributes=ROLES)
 
 
 def explored(plan: Plan = PLAN, epsilons: Sequence[float] = (2.0,), **limits: Any) -> Exploration:  # noqa: ANN401
@@ -189,7 +189,7 @@ def test_attributes_that_stay_together_are_exchanged_only() -> None:
 
 def test_heavy_tails_are_trimmed_also_where_clusters_must_not_follow_the_data() -> None:
     heavy = pl.DataFrame({"a": _RANDOM.lognormal(3, 2, RECORDS).round(2)})
-    plan = Plan(epsilon=1.0, guarantee="re-clustered", attributes={"a": "confidential"})
+    plan = Plan.published(epsilon=1.0, guarantee="re-clustered", attributes={"a": "confidential"})
     trimmed = explore(heavy, plan, epsilons=[1.0], runs=1, max_linkage=1.0)
     assert trimmed.plan is not None
     assert (trimmed.plan.trim, trimmed.plan.partition) == (0.1, "fixed")

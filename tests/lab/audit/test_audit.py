@@ -28,7 +28,7 @@ from microveil.types import Integers, Reals
 CLUSTERS = 4
 TABLE = pl.DataFrame({"x": np.random.default_rng(3).normal(50, 10, 12).round(2)})
 REAL = {"x": Confidential(decimals=None, resolution=2.0**-30)}
-PLAN = Plan(epsilon=1.0, k=3, attributes=REAL)
+PLAN = Plan.published(epsilon=1.0, k=3, attributes=REAL)
 
 
 def found(outcome: Audit, attribute: str, level: int) -> float:
@@ -37,7 +37,7 @@ def found(outcome: Audit, attribute: str, level: int) -> float:
 
 def test_many_runs_come_near_the_loss_of_plain_laplace_noise() -> None:
     domain = Confidential(lower=0, upper=1)
-    plan = Plan(epsilon=0.1, method="DP", attributes={"x": domain})
+    plan = Plan.published(epsilon=0.1, method="DP", attributes={"x": domain})
     outcome = audit(pl.DataFrame({"x": [0.0, 1.0]}), plan, runs=400_000, releases=20, seed=1)
     assert not outcome.broken
     assert 0.08 < found(outcome, "x", 1) < 0.1
@@ -56,7 +56,7 @@ def test_an_honest_mechanism_is_never_found_to_lose_more(
 ) -> None:
     domain = Confidential(lower=0, upper=100)
     table = TABLE.with_columns(y=pl.Series([5.0] * 9 + [7.0, 80.0, 99.0]))
-    plan = Plan(
+    plan = Plan.published(
         epsilon=3.0, k=k, method=method, guarantee=guarantee, trim=trim,
         attributes={"x": domain, "y": domain},
     )  # fmt: skip
@@ -166,7 +166,7 @@ def test_the_informed_attacker_by_hand() -> None:
     # {1, 2, 4}, {5, 7, 11}, {20, 21, 30}: knowing all others, the middle cluster's values are
     # pinned to [4, 20]; the first one's to [0, 5] and the last one's to [11, 40], by the domain.
     values = [1.0, 2, 4, 5, 7, 11, 20, 21, 30]
-    plan = Plan(epsilon=1, k=3, attributes={"x": Confidential(lower=0, upper=40)})
+    plan = Plan.published(epsilon=1, k=3, attributes={"x": Confidential(lower=0, upper=40)})
     table = memory_table(pl.DataFrame({"x": values}))
     (target,) = open_targets(table, resolve(plan, table))
     assert isinstance(target, NumericTarget)

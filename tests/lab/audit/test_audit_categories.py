@@ -153,9 +153,11 @@ def labels_of(codes: list[int], plan: Plan) -> list[int]:
     if plan.method == "DP":
         return list(range(len(codes)))
     order = sorted(range(len(codes)), key=lambda record: (codes[record], record))
-    clusters, labels = len(codes) // int(plan.k), [0] * len(codes)
+    k = plan.k
+    assert isinstance(k, int)
+    clusters, labels = len(codes) // k, [0] * len(codes)
     for rank, record in enumerate(order):
-        labels[record] = min(rank // int(plan.k), clusters - 1)
+        labels[record] = min(rank // k, clusters - 1)
     return labels
 
 
@@ -172,7 +174,7 @@ def small_cases(draw: st.DrawFn) -> tuple[list[int], Plan]:
     guarantee = draw(st.sampled_from(list(GUARANTEES)))
     assume(persons == 1 or guarantee == "fixed-clusters")
     assume(method != "DP" or len(codes) <= 5)
-    return codes, Plan(
+    return codes, Plan.published(
         epsilon=draw(st.sampled_from([0.1, 1.0, 5.0])), method=method, guarantee=guarantee,
         records_per_person=persons, k=k,
         attributes={"x": letters(draw(st.sampled_from(["nominal", "ordinal"])), categories)},
@@ -203,7 +205,7 @@ def test_losses_of_several_attributes_add_up_outcome_by_outcome() -> None:
     x, y = [0, 0, 1, 1, 1, 2], [0, 1, 0, 1, 1, 1]
     table = pl.DataFrame({"x": [LETTERS[c] for c in x], "y": [LETTERS[c] for c in y]})
     attributes = {"x": letters("nominal", 3), "y": letters("nominal", 2)}
-    plan = Plan(epsilon=2.0, k=3, method="DP-UM", attributes=attributes)
+    plan = Plan.published(epsilon=2.0, k=3, method="DP-UM", attributes=attributes)
     targets = open_case(table, plan)
     cases = []
     for codes, target in zip((x, y), targets, strict=True):
@@ -224,7 +226,9 @@ def test_losses_of_several_attributes_add_up_outcome_by_outcome() -> None:
 
 def test_many_categories_are_looked_at_from_both_ends() -> None:
     codes = np.random.default_rng(2).integers(0, 16, 60).tolist()
-    plan = Plan(epsilon=1.0, k=4, method="DP-UM", attributes={"x": letters("ordinal", 16)})
+    plan = Plan.published(
+        epsilon=1.0, k=4, method="DP-UM", attributes={"x": letters("ordinal", 16)}
+    )
     target = open_letters(codes, plan)
     assert len(set(codes)) > _MOST_CATEGORIES
     found = worst_neighbour([target], target.telling_records(fixed=False), fixed=False)
@@ -236,7 +240,9 @@ def test_many_categories_are_looked_at_from_both_ends() -> None:
 
 
 def test_probabilities_too_small_for_a_double_still_compare() -> None:
-    plan = Plan(epsilon=900.0, k=20, method="DP-UM", attributes={"x": letters("nominal", 2)})
+    plan = Plan.published(
+        epsilon=900.0, k=20, method="DP-UM", attributes={"x": letters("nominal", 2)}
+    )
     target = open_letters([0] * 20, plan)
     assert target.loss(target.changed(0, 1, fixed=True)) == pytest.approx(900)
 
@@ -260,7 +266,7 @@ def audit_letters(
 def test_an_honest_mechanism_is_never_found_to_lose_more(
     method: MethodName, kind: CategoryKind, guarantee: GuaranteeName
 ) -> None:
-    plan = Plan(
+    plan = Plan.published(
         epsilon=3.0, method=method, guarantee=guarantee, attributes={"x": letters(kind, 3)},
         k=3,
     )  # fmt: skip
@@ -274,7 +280,7 @@ def test_an_honest_mechanism_is_never_found_to_lose_more(
 
 
 def test_few_of_many_audits_exceed_the_exact_loss() -> None:
-    plan = Plan(epsilon=1.0, k=3, method="DP-UM", attributes={"x": letters("nominal", 2)})
+    plan = Plan.published(epsilon=1.0, k=3, method="DP-UM", attributes={"x": letters("nominal", 2)})
     outcomes = [audit_letters([0, 0, 1], plan, runs=2_000, seed=seed) for seed in range(20)]
     assert sum(outcome.broken for outcome in outcomes) <= 1
     assert max(outcome.findings[0].found for outcome in outcomes) > 0.75
@@ -282,7 +288,7 @@ def test_few_of_many_audits_exceed_the_exact_loss() -> None:
 
 @pytest.mark.parametrize(("method", "least"), [("DP", 0.85), ("DP-UM", 0.85), ("iDP-LS", 0.85)])
 def test_many_runs_come_near_the_exact_loss(method: MethodName, least: float) -> None:
-    plan = Plan(epsilon=1.0, method=method, attributes={"x": letters("nominal", 2)}, k=3)
+    plan = Plan.published(epsilon=1.0, method=method, attributes={"x": letters("nominal", 2)}, k=3)
     outcome = audit_letters([0, 0, 1, 1, 1], plan, runs=100_000)
     for finding in outcome.findings:
         assert finding.exact == pytest.approx(1.0)
@@ -371,7 +377,9 @@ def honest_half_of_the_time(
 def test_broken_mechanisms_are_caught(
     codes: list[int], method: MethodName, k: int | None, broken: CategoryMechanism
 ) -> None:
-    plan = Plan(epsilon=1.0, method=method, attributes={"x": letters("nominal", 2)}, k=k or 1)
+    plan = Plan.published(
+        epsilon=1.0, method=method, attributes={"x": letters("nominal", 2)}, k=k or 1
+    )
     assert not audit_letters(codes, plan, runs=4_000).broken
     outcome = audit_letters(codes, plan, broken, runs=4_000)
     assert outcome.broken
@@ -420,7 +428,9 @@ def test_the_informed_attacker_by_brute_force(method: MethodName, seed: int) -> 
     random = np.random.default_rng(seed)
     codes = random.integers(0, 3, 6).tolist()
     kind: CategoryKind = "ordinal" if seed % 2 else "nominal"
-    plan = Plan(epsilon=0.5, k=2 + seed % 2, method=method, attributes={"x": letters(kind, 3)})
+    plan = Plan.published(
+        epsilon=0.5, k=2 + seed % 2, method=method, attributes={"x": letters(kind, 3)}
+    )
     target = open_letters(codes, plan)
     published = leaders(target.summary.scores(target.settings.kind))
     noisy = ~target.as_is
@@ -437,7 +447,9 @@ def test_the_informed_attacker_by_hand() -> None:
     # second lies between a and b. Without its b it is aa: with a it would be stable and publish a,
     # so the b is certain; for an a both are possible. The third lies between b and c.
     codes = [0, 0, 0, 0, 0, 1, 1, 2, 2]
-    plan = Plan(epsilon=1.0, k=3, method="iDP-LS", attributes={"x": letters("nominal", 3)})
+    plan = Plan.published(
+        epsilon=1.0, k=3, method="iDP-LS", attributes={"x": letters("nominal", 3)}
+    )
     result = narrowed(open_letters(codes, plan), np.array([0, 1, 2]))
     assert result.certain == pytest.approx(4 / 9)
     assert result.possible == pytest.approx((4 * 1 + 5 * 2) / 9)
@@ -457,7 +469,7 @@ def test_a_mixed_table_with_a_group_and_missing_values() -> None:
             "pay": random.normal(3_000, 500, 60).round(),
         }
     )
-    plan = Plan(
+    plan = Plan.published(
         epsilon=2.0, k=3, missing="keep", anonymity=5, groups=[["region", "pay"]],
         attributes={
             "region": letters("nominal", 3),
@@ -483,7 +495,7 @@ def test_a_mixed_table_with_a_group_and_missing_values() -> None:
 
 
 def test_randomised_response_leaves_the_informed_attacker_nothing() -> None:
-    plan = Plan(epsilon=1.0, method="DP", attributes={"x": letters("nominal", 3)})
+    plan = Plan.published(epsilon=1.0, method="DP", attributes={"x": letters("nominal", 3)})
     outcome = audit_letters(EIGHT, plan, runs=200)
     assert (outcome.released, outcome.narrowed, outcome.pooled) == ((), (), ())
     assert "is certain of" not in audit_in_words(outcome)

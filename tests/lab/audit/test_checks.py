@@ -30,7 +30,7 @@ RANDOM = np.random.default_rng(7)
 def open_any(values: list[float] | list[str], **settings: Any) -> AnyTarget:  # noqa: ANN401
     table = memory_table(pl.DataFrame({"x": values}))
     given: dict[str, Any] = {"epsilon": 1.0, "attributes": {"x": DOMAIN}, **settings}
-    plan = Plan(**given)
+    plan = Plan.published(**given)
     return open_targets(table, resolve(plan, table))[0]
 
 

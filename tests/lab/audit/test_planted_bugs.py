@@ -21,9 +21,13 @@ from microveil.core.noise import add_discrete_laplace
 from microveil.core.partition import cut
 from microveil.core.random_words import SeededWords, Words, WordSource
 from microveil.engines import local, strata
+from microveil.formats import load_table
 from microveil.lab.audit.audit_words import FLAWS, audit_in_words
 from microveil.lab.audit.checks import Flaw
+from microveil.lab.audit.line import ReleaseLine, open_read
+from microveil.lab.audit.targets import open_targets
 from microveil.release import protect
+from microveil.release.resolve import resolve
 from microveil.types import Integers, Reals
 
 pytestmark = pytest.mark.filterwarnings("ignore::microveil.errors.PrivacyWarning")
@@ -47,7 +51,7 @@ def plan_of(method: str, **settings: Any) -> Plan:  # noqa: ANN401
     given: dict[str, Any] = {"epsilon": 4.0, "method": method, **settings}
     if method != "DP":
         given.setdefault("k", 3)
-    return Plan(**given)
+    return Plan.published(**given)
 
 
 def audit_line(plan: Plan, table: Any = TABLE, releases: int = 60, seed: int = 1) -> Audit:  # noqa: ANN401
@@ -200,7 +204,7 @@ def test_noise_of_the_right_size_and_the_wrong_shape_is_found(monkeypatch: Patch
 
     monkeypatch.setattr(mask, "add_discrete_laplace", gaussian)
     table = pl.DataFrame({"x": np.random.default_rng(2).normal(0, 1, 600)})
-    plan = Plan(epsilon=1.0, k=5, attributes={"x": Confidential(decimals=6)})
+    plan = Plan.published(epsilon=1.0, k=5, attributes={"x": Confidential(decimals=6)})
     assert Flaw.NOISE_SIZE in found(audit_line(plan, table))
 
 
@@ -311,7 +315,7 @@ def test_scales_that_follow_the_data_break_dp_um_as_run(monkeypatch: Patch) -> N
 def test_scales_recomputed_tell_more_than_epsilon_under_idp_and_nothing_is_broken() -> None:
     # {20, 20, 20} is published as it is; {20, 20, 100} with noise: docs/explanation/guarantees.md.
     table = pl.DataFrame({"x": [20.0, 20.0, 20.0]})
-    plan = Plan(epsilon=1.0, k=3, attributes={"x": DOMAIN})
+    plan = Plan.published(epsilon=1.0, k=3, attributes={"x": DOMAIN})
     outcome = audit_line(plan, table)
     x, _ = outcome.as_run
     assert (x.claimed, x.epsilon, x.told_apart) == (None, 1.0, 1.0)
@@ -325,7 +329,7 @@ def test_scales_recomputed_tell_more_than_epsilon_under_idp_and_nothing_is_broke
 
 def test_dp_um_is_told_apart_as_run_no_better_than_epsilon_allows() -> None:
     table = pl.DataFrame({"x": [0.0, 0.0, 100.0, 100.0]})
-    plan = Plan(epsilon=1.0, k=2, method="DP-UM", attributes={"x": DOMAIN})
+    plan = Plan.published(epsilon=1.0, k=2, method="DP-UM", attributes={"x": DOMAIN})
     x, together = audit_line(plan, table, releases=250).as_run
     assert x.claimed == together.claimed == pytest.approx(1)
     assert 0.2 < x.found <= 1
@@ -399,9 +403,25 @@ def test_whole_numbers_as_reals_have_whole_numbers_for_neighbours() -> None:
 
 
 @pytest.mark.parametrize("partition", ["noise-optimal", "least-squares"])
-def test_partitions_from_the_data_are_searched_and_not_told_apart(partition: str) -> None:
+def test_tables_are_told_apart_where_the_data_decide_on_clusters(partition: str) -> None:
     plan = plan_of("iDP-CBLS", attributes=NUMBERS, partition=partition, cap=6)
-    outcome = audit_line(plan, releases=40)
+    outcome = audit_line(plan, releases=60)
     assert not outcome.broken
-    assert outcome.as_run == ()
-    assert "Not attacked as run: x, z." in audit_in_words(outcome)
+    assert [run.attribute for run in outcome.as_run] == ["x", "z", "all together"]
+    assert all(run.claimed is None for run in outcome.as_run)
+    together = outcome.as_run[-1]
+    assert together.told_apart == 1 > together.allowed
+    assert "told 100% of 120 releases apart" in audit_in_words(outcome)
+
+
+def test_a_table_is_not_told_from_itself_where_the_data_decide_on_clusters() -> None:
+    plan = plan_of("iDP-CBLS", attributes={"x": DOMAIN}, partition="noise-optimal", cap=6)
+    table, random = load_table(TABLE.select("x")), np.random.default_rng(1)
+    opened = open_read(table)
+    here = ReleaseLine(table, plan, open_targets(opened, resolve(plan, opened)))
+    there = here.of_neighbour(TABLE.select("x"))
+    for one, other in ((here, there), (there, here)):
+        one.compare_with(other, "x")
+    for seed in range(10):
+        here.observe(seed, random)
+    assert not here.ratios("x").any()

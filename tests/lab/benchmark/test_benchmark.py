@@ -24,7 +24,7 @@ def a_table(records: int = 240) -> Data:
     values = random.gamma(2.0, 100.0, (records, 3)).round(1)
     table = pl.DataFrame(values, schema=["a", "b", "c"])
     roles = dict.fromkeys(table.columns, Confidential(lower=0, upper=2_000))
-    plan = Plan(epsilon=1.0, attributes=roles)
+    plan = Plan.published(epsilon=1.0, attributes=roles)
     return Data("Tiny", table, plan, classes=values[:, 0] > np.median(values[:, 0]))
 
 
@@ -40,7 +40,9 @@ def test_there_are_the_papers_methods_what_is_recommended_and_references() -> No
 
 def test_methods_that_need_a_domain_are_left_out_without_one() -> None:
     data = a_table()
-    undeclared = Plan(epsilon=1.0, attributes=dict.fromkeys(data.table.columns, "confidential"))
+    undeclared = Plan.published(
+        epsilon=1.0, attributes=dict.fromkeys(data.table.columns, "confidential")
+    )
     names = {c.name for c in list_candidates(Data("Tiny", data.table, undeclared), [1.0])}
     assert "DP" not in names
     assert "iDP-CBLS, k = 10" in names
@@ -107,7 +109,7 @@ def test_what_is_done_is_kept_and_drawn(tmp_path: Path) -> None:
 
 
 def test_the_users_own_plan_is_a_candidate_and_other_columns_take_no_part() -> None:
-    plan = Plan(epsilon=2.0, missing="drop", attributes={
+    plan = Plan.published(epsilon=2.0, missing="drop", attributes={
         "person": "identifier", "age": Confidential(lower=0, upper=120), "hours": "confidential",
         "region": "kept", "weight": "confidential",
     })  # fmt: skip
@@ -124,7 +126,7 @@ def test_the_users_own_plan_is_a_candidate_and_other_columns_take_no_part() -> N
 def test_rules_about_masked_attributes_stay_and_strata_are_refused() -> None:
     roles = {"age": "confidential", "hours": "confidential", "region": "kept"}
     rules = ["hours <= age", "hours <= children"]
-    plan = Plan(
+    plan = Plan.published(
         epsilon=1, missing="keep", rules=rules, attributes={**roles, "children": "kept"}
     )  # fmt: skip
     table = people(300).select(plan.attributes.keys())
@@ -139,6 +141,6 @@ def test_what_cannot_be_benchmarked_is_refused() -> None:
     with pytest.raises(DataError, match="at least 200 records"):
         benchmark(people(150))
     with pytest.raises(DataError, match="'region' is a confidential attribute; choose"):
-        open_data(people(300), Plan(epsilon=1, missing="keep", attributes={
+        open_data(people(300), Plan.published(epsilon=1, missing="keep", attributes={
             "age": "confidential", "region": {"role": "confidential", "kind": "nominal"},
         }), "region")  # fmt: skip

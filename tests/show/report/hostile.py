@@ -35,4 +35,6 @@ def table(records: int = 200) -> pl.DataFrame:
 def plan() -> Plan:
     kinds = Confidential(kind="nominal", categories=KINDS, method="DP-UM", k=20)
     roles = {name: kinds if "svg" in name else Confidential() for name in table(20).columns}
-    return Plan(epsilon=1.0, attributes=roles | dict.fromkeys(NAMES, Confidential(decimals=1)))
+    return Plan.published(
+        epsilon=1.0, attributes=roles | dict.fromkeys(NAMES, Confidential(decimals=1))
+    )

@@ -2,7 +2,7 @@
 
 import math
 import pickle
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial, reduce
 from typing import Any
@@ -15,7 +15,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own custom
 from pyspark.sql.types import NumericType
 
-from microveil.engines.beside import ClassSizes, Fold
+from microveil.engines.beside import ClassSizes, Fold, Indistinct
 from microveil.engines.spark.arrow import Batches, gathered
 from microveil.engines.spark.tasks import map_batches
 from microveil.errors import DataError
@@ -46,7 +46,9 @@ def fingerprint(frame: DataFrame, columns: Mapping[str, str], plan: Plan) -> Col
 
 def told_by(plan: Plan) -> tuple[str, ...]:
     """Name the columns by which records of an original are told, those that attacks look at."""
-    return (*plan.confidential, *plan.names("kept"))
+    unit = (plan.unit,) if plan.unit else ()
+    names = (*plan.confidential, *plan.names("kept"), *plan.names("pseudonym"), *unit)
+    return tuple(dict.fromkeys(names))
 
 
 def staged_columns(frame: DataFrame, plan: Plan) -> DataFrame:
@@ -94,23 +96,63 @@ class BesideOnSpark:
         return self.released.count()
 
     def draw(
-        self,
-        number: int,
-        random: np.random.Generator,
-        unit: str | None = None,  # noqa: ARG002 - which Spark refuses
+        self, number: int, random: np.random.Generator, unit: str | None = None
     ) -> tuple[pl.DataFrame, pl.DataFrame]:
         """Draw released records at random: what they were, and what they are, in one order.
 
-        Pseudonyms, moved dates and derived attributes, which records are not told by, are left out.
+        If `unit` is a column of the original, whole units are drawn, of about so many records.
+        Moved dates and derived attributes, which records are not told by, are left out.
         """
-        share = min(1.0, (number + 5 * math.sqrt(number) + 10) / self.records)
-        drawn = self.pairs(share, int(random.integers(2**31)))
+        share, seed = number / self.records, int(random.integers(2**31))
+        if unit is not None and unit in self.original.columns:
+            drawn, number = self._pairs_of_units(unit, share, seed), self.records
+        else:
+            drawn = self.pairs(min(1.0, share + (5 * math.sqrt(number) + 10) / self.records), seed)
         pairs = _here(drawn.select("original", "released")).sort("original", "released")
         if len(pairs) > number:
             pairs = pairs[np.sort(random.choice(len(pairs), number, replace=False))]
         original = self._of(self.original, pairs["original"])
         released = self._of(self.released, pairs["released"])
         return original, released.select(name for name in released.columns if name in original)
+
+    def _pairs_of_units(self, unit: str, share: float, seed: int) -> DataFrame:
+        """Draw whole units by a hash of each with the seed."""
+        drawn = F.pmod(F.xxhash64(F.lit(seed), "value"), F.lit(2**31)) < F.lit(share * 2**31)
+        chosen = self._told(self.original, [unit]).where(drawn).select("print")
+        return self.pairs(1.0, seed).join(chosen, F.col("original") == F.col("print"), "left_semi")
+
+    def _told(self, table: DataFrame, names: Sequence[str]) -> DataFrame:
+        """Return the `print` of records that differ, and what they have in some columns."""
+        whole = fingerprint(table, dict(zip(table.columns, table.columns, strict=True)), self.plan)
+        value = F.struct(*(F.col(_quoted(name)).cast("string") for name in names))
+        return table.select(whole.alias("print"), value.alias("value")).dropDuplicates(["print"])
+
+    def indistinct(
+        self, joint: Mapping[str, DataFrame], kept: Sequence[str], unit: str | None
+    ) -> Indistinct | None:
+        """Count the classes of people whom the draws alone tell apart, on the workers."""
+        records = self.pairs(1.0, 0)
+        names = [f"joint{at}" for at in range(len(joint))]
+        for name, label in zip(names, joint.values(), strict=True):
+            told = label.select("record", F.struct("block", "joint").alias(name))
+            records = records.join(told, "record")
+        if kept:
+            records = records.join(
+                self._told(self.released, kept).toDF("released", "kept"), "released"
+            )
+            names.append("kept")
+        records = records.withColumn("own", F.struct(*names))
+        people = records.select("own", F.lit(1).alias("records"))
+        if unit is not None and unit in self.original.columns:
+            told = self._told(self.original, [unit]).toDF("original", "unit")
+            people = records.join(told, "original").groupBy("unit").agg(
+                F.sort_array(F.collect_list("own")).alias("own"), F.count("own").alias("records")
+            )  # fmt: skip
+        sizes = people.groupBy("own").agg(F.count("*").alias("size"), F.sum("records").alias("all"))
+        found = sizes.agg(F.sum("size"), F.count("*"), F.min("size"), F.sum("all")).collect()[0]
+        if found[3] != self.records:
+            raise _other_tables(self.records - (found[3] or 0), self.records, "tables")
+        return Indistinct(found[0], found[1], found[2])
 
     def _of(self, table: DataFrame, prints: pl.Series) -> pl.DataFrame:
         """Bring the records here that have these fingerprints, named as the table, in order."""
@@ -123,10 +165,7 @@ class BesideOnSpark:
         found = inside.withColumn("print", told).join(F.broadcast(few), "print", "left_semi")
         rows = _here(found.dropDuplicates(["print"])).rename(dict(zip(places, names, strict=True)))
         if len(rows) < len(wanted):
-            raise DataError(
-                f"{len(wanted) - len(rows):,} of {len(wanted):,} records that were drawn from the "
-                f"private detail are not in the {prints.name}; use the tables of the same release"
-            )
+            raise _other_tables(len(wanted) - len(rows), len(wanted), prints.name)
         ordered = prints.alias("print").to_frame()
         return ordered.join(rows, on="print", how="left", maintain_order="left").drop("print")
 
@@ -161,6 +200,13 @@ class BesideOnSpark:
         counted = _here(found.drop("about"))
         nothing = pl.when(pl.col("largest").is_not_null()).then(0.0)
         return counted.with_columns(smallest=nothing, sensitivity=pl.col("scale"))
+
+
+def _other_tables(lacking: int, drawn: int, which: str) -> DataError:
+    return DataError(
+        f"{lacking:,} of {drawn:,} records that were drawn from the private detail are not in the "
+        f"{which}; use the tables of the same release"
+    )
 
 
 def _here(frame: DataFrame) -> pl.DataFrame:

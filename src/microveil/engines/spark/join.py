@@ -4,7 +4,7 @@ Records and masked values are dealt into buckets by the leading bits of their ke
 there in one shuffle, and put together in the order of their keys.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -52,7 +52,7 @@ def deal_values(batches: Batches, places: dict[str, str], buckets: int) -> Itera
     for batch in gathered(batches, AT_ONCE):
         for name, column in places.items():
             some = batch.filter(batch[name].is_valid()) if batch[name].null_count else batch
-            yield _deal(longs(some["key"]), reals(some[name]), column, buckets)
+            yield deal_column(longs(some["key"]), reals(some[name]), column, buckets)
 
 
 def deal_clusters(
@@ -61,7 +61,7 @@ def deal_clusters(
     """Deal (key, masked value) of the members of clusters, `values` being those of clusters."""
     for batch in unpacked_clusters(batches):
         keys, sizes = unpack(batch["members"])
-        yield _deal(keys, np.repeat(values(batch), sizes), column, buckets)
+        yield deal_column(keys, np.repeat(values(batch), sizes), column, buckets)
 
 
 def masked_values(batch: pa.RecordBatch) -> Reals:
@@ -74,15 +74,28 @@ def deal_records(batches: Batches, schema: pa.Schema, buckets: int) -> Iterator[
     for batch in (found.cast(schema) for found in gathered(batches, AT_ONCE)):
         keys = longs(batch["key"])
         order, sizes = _by_bucket(keys, buckets)
-        dealt, ends = batch.take(pa.array(order)), np.cumsum(sizes)
-        parts = [
-            dealt.slice(end - size, size).serialize().to_pybytes()
-            for end, size in zip(ends, sizes, strict=True)
-        ]
-        yield _dealt(WHOLE_RECORDS, keys[order], sizes, pa.array(parts, pa.binary()))
+        yield _dealt(WHOLE_RECORDS, keys[order], sizes, cut_records(batch, order, sizes))
 
 
-def _deal(keys: Integers, values: Reals, column: str, buckets: int) -> pa.RecordBatch:
+def cut_records(batch: pa.RecordBatch, order: Integers, sizes: Integers) -> pa.BinaryArray:
+    """Put records in an order and cut them into pieces of these sizes, each as Arrow."""
+    dealt, ends = batch.take(pa.array(order)), np.cumsum(sizes)
+    pieces = [
+        dealt.slice(end - size, size).serialize().to_pybytes()
+        for end, size in zip(ends, sizes, strict=True)
+    ]
+    return pa.array(pieces, pa.binary())
+
+
+def whole_records(pieces: Iterable[pa.BinaryArray], schema: pa.Schema) -> pa.RecordBatch:
+    """Put pieces of records together again, in the order of their keys."""
+    buffers = (one.as_buffer() for piece in pieces for one in piece)
+    records = pa.concat_batches([pa.ipc.read_record_batch(b, schema) for b in buffers])
+    return records.take(pa.array(_order(longs(records["key"]))))
+
+
+def deal_column(keys: Integers, values: Reals, column: str, buckets: int) -> pa.RecordBatch:
+    """Deal keys of some records and their values in a column."""
     order, sizes = _by_bucket(keys, buckets)
     return _dealt(column, keys[order], sizes, pack(values[order], sizes))
 
@@ -181,9 +194,7 @@ def _bucket(batches: Batches, schema: pa.Schema) -> _Bucket | None:
             dealt.setdefault(one["column"][0].as_py(), []).append(one)
     if WHOLE_RECORDS not in dealt:
         return None
-    buffers = (one["values"][0].as_buffer() for one in dealt[WHOLE_RECORDS])
-    records = pa.concat_batches([pa.ipc.read_record_batch(b, schema) for b in buffers])
-    records = records.take(pa.array(_order(longs(records["key"]))))
+    records = whole_records((one["values"] for one in dealt[WHOLE_RECORDS]), schema)
     return _Bucket(dict(zip(records.schema.names, records.columns, strict=True)), dealt)
 
 

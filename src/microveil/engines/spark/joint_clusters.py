@@ -40,13 +40,13 @@ from microveil.errors import DataError
 from microveil.types import Integers, Reals
 
 
-def gathered_schema(attributes: int) -> pa.Schema:
-    """Return what a record comes as."""
-    return pa.schema(fields(pa.int64(), "key") + fields(pa.float64(), *_columns(attributes)))
+def masked_columns(attributes: int) -> list[str]:
+    """Name the columns of masked values."""
+    return [f"m{number}" for number in range(attributes)]
 
 
 def _columns(attributes: int) -> list[str]:
-    return [f"{kind}{number}" for kind in "um" for number in range(attributes)]
+    return [*(f"u{number}" for number in range(attributes)), *masked_columns(attributes)]
 
 
 COUNTED = pa.schema(fields(pa.int32(), "block") + fields(pa.int64(), "records"))
@@ -55,17 +55,18 @@ DEALT_BLOCKS = pa.schema(fields(pa.int32(), "block") + fields(pa.binary(), "keys
 """Some records of a block: their keys, and all else of one after another, packed."""
 
 
-def pooled_schema(attributes: int) -> pa.Schema:
-    """Return a record with its pooled values and its joint cluster, numbered within its block.
+def pooled_schema(attributes: int, levels: int = 1) -> pa.Schema:
+    """Return a record with its pooled values and its joint clusters, numbered within its block.
 
-    `parts`, of the first record of a block, says in how many parts it was clustered.
+    There is one for each level of the pool. `parts`, of the first record of a block, says in how
+    many parts it was clustered.
     """
-    masked = [f"m{number}" for number in range(attributes)]
+    joint = [f"joint{number}" for number in range(levels)]
     return pa.schema(
         fields(pa.int64(), "key")
-        + fields(pa.float64(), *masked)
+        + fields(pa.float64(), *masked_columns(attributes))
         + fields(pa.int32(), "block", "parts")
-        + fields(pa.int64(), "joint")
+        + fields(pa.int64(), *joint)
         + fields(pa.string(), "problem")
     )
 
@@ -159,7 +160,7 @@ def _pooled(
         pooled_schema(len(pool.attributes)),
         key=records["key"],
         block=np.full(len(label), block),
-        joint=label,
+        joint0=label,
         parts=np.append(parts, np.zeros(len(label) - 1)).astype(np.int32),
         **{name: pa.array(values, from_pandas=True) for name, values in pooled.items()},
     )

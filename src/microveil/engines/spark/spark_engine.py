@@ -9,7 +9,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial, reduce
-from typing import Any, Literal, Protocol
+from typing import Any, ClassVar, Literal, Protocol
 
 import numpy as np
 import polars as pl
@@ -32,10 +32,18 @@ from microveil.engines.base import Pooled, Released, Shift
 from microveil.engines.beside import Beside
 from microveil.engines.detail_rows import cluster_rows, loss_row
 from microveil.engines.refusals import no_finite_result, no_pseudonym, pooled_wrongly
-from microveil.engines.spark import derivations, hidden, join, spark_table, workers
+from microveil.engines.spark import (
+    belonging,
+    derivations,
+    hidden,
+    join,
+    spark_table,
+    whole_strata,
+    workers,
+)
 from microveil.engines.spark import joint_clusters as pooling
 from microveil.engines.spark import rule_tasks as rules_on_spark
-from microveil.engines.spark.arrow import Batches
+from microveil.engines.spark.arrow import Batches, fields
 from microveil.engines.spark.beside_spark import BesideOnSpark, fingerprint, told_by
 from microveil.engines.spark.failures import unpacked
 from microveil.engines.spark.spark_table import StagedTable, stage_copy
@@ -75,12 +83,33 @@ class SparkEngine:
     def pool(self, pool: Pool, seed: int | None) -> Pooled:
         """Pool masked values: records are parted into blocks, and pooled within each of them.
 
-        Blocks are neighbours by a tree of cuts that the driver finds on a sample of records. Joint
-        clusters are formed, and permutations drawn, by the one task that has a block, in files that
-        are written once.
+        Blocks are neighbours by a tree of cuts that the driver finds on a sample of records, or
+        whole strata, or tables of units. Joint clusters are formed, and permutations drawn, by the
+        one task that has a block, in files that are written once.
         """
-        number, self._pools = self._pools, self._pools + 1
-        gathered = self._gather(pool, f"pool{number}/gathered")
+        name, self._pools = f"pool{self._pools}", self._pools + 1
+        if self._staged.is_whole(pool.attributes, pooled=True):
+            pooled = self._pool_strata(pool, seed, name)
+        else:
+            pooled = self._pool_blocks(pool, seed, name)
+        self._scratch.delete(f"{name}/gathered")
+        parts, smallest = self._take_pooled(pooled, pool)
+        numbers = self._staged.table.select("key", F.col("id").alias("record"))
+        joint = {
+            ", ".join(a.name for a in level): numbers.join(
+                pooled.select("key", "block", F.col(f"joint{at}").alias("joint")), "key"
+            ).drop("key")
+            for at, level in enumerate(pool.levels)
+        }
+        return Pooled(parts, smallest, joint)
+
+    def _pool_blocks(self, pool: Pool, seed: int | None, name: str) -> DataFrame:
+        """Pool within blocks of neighbours."""
+        steps = [
+            self._staged.step_of(attribute).cast("double").alias(f"u{number}")
+            for number, attribute in enumerate(pool.attributes)
+        ]
+        gathered = self._gather(self._staged.table.select("key", *steps), pool, name)
         space = pooling.PoolSpace(pool, _scalings(gathered, pool))
         tree = self._tree(gathered, space)
         count = partial(pooling.count_blocks, space=space, tree=tree)
@@ -94,29 +123,38 @@ class SparkEngine:
         blocks = dealt.repartitionById(int(label.max()) + 1, "block")
         work = partial(pooling.pool_block, space=space, seed=seed)
         schema = pooling.pooled_schema(len(pool.attributes))
-        pooled = self._scratch.write(map_batches(blocks, work, schema), f"pool{number}/pooled")
-        self._scratch.delete(f"pool{number}/gathered")
-        parts, smallest = self._take_pooled(pooled, pool)
-        numbers = self._staged.table.select("key", F.col("id").alias("record"))
-        joint = numbers.join(pooled.select("key", "block", "joint"), "key").drop("key")
-        return Pooled(parts, smallest, {", ".join(pool.names): joint})
+        return self._scratch.write(map_batches(blocks, work, schema), f"{name}/pooled")
 
-    def _gather(self, pool: Pool, name: str) -> DataFrame:
-        """Bring the values of a pool's attributes and their masked values to their records."""
-        steps = [
-            self._staged.step_of(attribute).cast("double").alias(f"u{number}")
-            for number, attribute in enumerate(pool.attributes)
-        ]
-        records = self._staged.table.select("key", *steps)
-        places = {self._places[a.name]: f"m{number}" for number, a in enumerate(pool.attributes)}
-        schema = to_arrow_schema(records.schema)
+    def _pool_strata(self, pool: Pool, seed: int | None, name: str) -> DataFrame:
+        """Pool whole strata, or the whole table of units that have none."""
+        masked = pa.schema(fields(pa.float64(), *pooling.masked_columns(len(pool.attributes))))
+        sheet = self._staged.sheet(pool.names, masked)
+        records = self._staged.table.select(
+            *belonging.COLUMNS, *(self._places[name] for name in pool.names)
+        )
+        gathered = self._gather(records, pool, name)
+        work = partial(whole_strata.pool_part, sheet=sheet, pool=pool, seed=seed)
+        schema = pooling.pooled_schema(len(pool.attributes), len(pool.levels))
+        parts = self._staged.parts(gathered, sheet)
+        return self._scratch.write(map_batches(parts, work, schema), f"{name}/pooled")
+
+    def _gather(self, records: DataFrame, pool: Pool, name: str) -> DataFrame:
+        """Bring the masked values of a pool's attributes to their records."""
+        number = len(pool.attributes)
+        masked = pooling.masked_columns(number)
+        places = {self._places[a.name]: m for a, m in zip(pool.attributes, masked, strict=True)}
+        zone = records.sparkSession.conf.get("spark.sql.session.timeZone")
+        schema = to_arrow_schema(records.schema, timezone=zone)
         deal = partial(join.deal_records, schema=schema, buckets=self._buckets)
-        masked = [self._dealt[place] for place in places]
-        dealt = reduce(DataFrame.union, masked, map_batches(records, deal, join.DEALT_COLUMNS))
-        found = pooling.gathered_schema(len(pool.attributes))
+        values = [self._dealt[place] for place in places]
+        dealt = reduce(DataFrame.union, values, map_batches(records, deal, join.DEALT_COLUMNS))
+        found = pa.schema([*schema, *fields(pa.float64(), *masked)])
         work = partial(join.gather, records=schema, masked=places, schema=found)
         buckets = dealt.repartitionById(self._buckets, "bucket")
-        return self._scratch.write(map_batches(buckets, work, found), name)
+        kinds = records.schema
+        for column in masked:
+            kinds = kinds.add(column, "double")
+        return self._scratch.write(map_batches(buckets, work, kinds), f"{name}/gathered")
 
     def _tree(self, gathered: DataFrame, space: pooling.PoolSpace) -> BlockTree:
         """Find cuts on a sample that part all records into blocks that a worker can hold.
@@ -137,7 +175,7 @@ class SparkEngine:
 
     def _take_pooled(self, pooled: DataFrame, pool: Pool) -> tuple[int, int | None]:
         """Check what was pooled, and let it take the place of what was masked."""
-        masked = [f"m{number}" for number in range(len(pool.attributes))]
+        masked = pooling.masked_columns(len(pool.attributes))
         found = _one(
             pooled.agg(
                 F.max("problem").alias("problem"), F.count("key").alias("records"),
@@ -153,7 +191,8 @@ class SparkEngine:
             if smallest < pool.anonymity:
                 raise pooled_wrongly(pool.names, f"the release is {smallest}-anonymous")
         for name, attribute in zip(masked, pool.attributes, strict=True):
-            exact = pool.pooling == "average" or found[name] == attribute.records
+            spread = pool.pooling == "average" or attribute.per_unit
+            exact = spread or found[name] == attribute.records
             if found["records"] != self._staged.records or not exact:
                 raise _not_once(attribute)
             self._present[attribute.name] = found[name]
@@ -201,6 +240,9 @@ class SparkEngine:
         The masked value of a category is its code.
         """
         place, self._masked[attribute.name] = self._places[attribute.name], attribute
+        self._present[attribute.name] = attribute.records
+        if self._staged.is_whole([attribute]):
+            return loss_row(attribute, *self._mask_strata(attribute, place))
         if attribute.method.clustered:
             masked, losses = self._mask_clusters(attribute, place)
             values = self._published(masked, attribute)
@@ -211,7 +253,6 @@ class SparkEngine:
             masked = masked.select("key", "masked")
             deal = partial(join.deal_values, places={"masked": place}, buckets=self._buckets)
         self._dealt[place] = map_batches(masked, deal, join.DEALT_COLUMNS)
-        self._present[attribute.name] = attribute.records
         return loss_row(attribute, *losses)
 
     def clusters(self, attributes: Sequence[str]) -> DataFrame:
@@ -221,6 +262,37 @@ class SparkEngine:
     @property
     def _buckets(self) -> int:
         return self._staged.tasks(self._staged.records * (len(self._places) + 1))
+
+    def _mask_strata(self, attribute: AttributeSettings, place: str) -> tuple[float, float | None]:
+        """Mask an attribute where whole strata arrive; its values leave dealt to their records."""
+        sheet = self._staged.sheet([attribute.name])
+        work = partial(
+            whole_strata.mask_part, sheet=sheet, settings=attribute, column=place,
+            buckets=self._buckets, seed=self._seed,
+        )  # fmt: skip
+        parts = self._staged.parts(self._staged.table, sheet)
+        masked = map_batches(parts, work, whole_strata.MASKED_STRATA)
+        masked = self._scratch.write(masked, f"{place}/masked")
+        sums = (F.sum(name).alias(name) for name in ("counted", "records"))
+        found = _checked(masked, *sums, F.max("again").alias("again"))
+        if found["counted"] != attribute.records:
+            raise _not_once(attribute)
+        self._present[attribute.name] = found["records"]
+        self._describe_strata(masked.where("about is not null"), attribute)
+        dealt = masked.where("column is not null").select(join.DEALT_COLUMNS.names)
+        self._dealt[place] = dealt
+        return found["fixed"], found["again"]
+
+    def _describe_strata(self, masked: DataFrame, attribute: AttributeSettings) -> None:
+        if not attribute.method.clustered:
+            self._described[attribute.name] = self._described_singly(attribute)
+            return
+        counts: dict[int, int] = dict(masked.select("part", "clusters").collect())
+        ends = np.cumsum([counts[part] for part in sorted(counts)])
+        first = dict(zip(sorted(counts), [0, *ends[:-1].tolist()], strict=True))
+        describe = partial(whole_strata.describe_part, first=first)
+        about = masked.select("part", "about")
+        self._described[attribute.name] = map_batches(about, describe, workers.OF_ATTRIBUTE)
 
     def _mask_clusters(
         self, attribute: AttributeSettings, place: str
@@ -331,15 +403,18 @@ class SparkEngine:
         found = _checked(masked, F.count("key").alias("records"))
         if found["records"] != attribute.records:
             raise _not_once(attribute)
+        self._described[attribute.name] = self._described_singly(attribute)
+        return masked, total_losses(attribute, found["fixed"], found["fixed"], found["fixed"])
+
+    def _described_singly(self, attribute: AttributeSettings) -> DataFrame:
+        """Describe a method that forms no clusters."""
         alone = mask_singly(np.zeros(1, dtype=np.int64), attribute, SystemWords())
         described = cluster_rows([(attribute, alone.description)]).with_columns(
             records=pl.lit(attribute.records, dtype=pl.Int64)
         )
         rows = described.select(workers.OF_ATTRIBUTE.names).rows()
-        self._described[attribute.name] = steps.sparkSession.createDataFrame(
-            rows, from_arrow_schema(workers.OF_ATTRIBUTE)
-        )
-        return masked, total_losses(attribute, found["fixed"], found["fixed"], found["fixed"])
+        spark = self._staged.table.sparkSession
+        return spark.createDataFrame(rows, from_arrow_schema(workers.OF_ATTRIBUTE))
 
     def finish(self, attributes: Sequence[str], derived: Mapping[str, Derived]) -> Released:
         """Join masked values to their records, in the order of their keys, which is random.
@@ -471,6 +546,7 @@ class ReleasedOnSpark:
     beside_original: Callable[[], Beside] = field(repr=False)
     positions: DataFrame
     row_order: Literal["random", "as in the original"] = "random"
+    missing_codes: ClassVar[Mapping[str, pl.Series]] = {}  # tables on Spark declare none
 
     def shuffled(self, seed: int | None) -> Released:  # noqa: ARG002 - keys are random already
         """Return it as it is."""

@@ -1,17 +1,20 @@
 """A table on a Spark cluster, looked at by aggregation only."""
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property, partial
+from itertools import count
 from threading import Lock
 from typing import Self
 
 import narwhals as nw
 import numpy as np
+import pyarrow as pa
 from pyspark.sql import Column as Expression
 from pyspark.sql import DataFrame, Row
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own custom
+from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import DoubleType, StringType, StructField
 
 from microveil.core.attribute import (
@@ -33,10 +36,11 @@ from microveil.engines.base import (
     Views,
 )
 from microveil.engines.dtypes import describe
-from microveil.engines.spark import ranking, workers
+from microveil.engines.spark import belonging, ranking, whole_strata, workers
 from microveil.engines.spark.scratch_files import Scratch
 from microveil.engines.spark.tasks import map_batches
-from microveil.errors import DataError, PlanError
+from microveil.engines.spark.whole_strata import Sheet
+from microveil.errors import DataError
 from microveil.plan.plan import Plan
 from microveil.types import Integers, Reals
 
@@ -57,6 +61,8 @@ VALUES_PER_TASK = 2**22
 RECORDS_PER_RANGE = 2**16
 """Ranges that are cut each by itself have about so many records or more."""
 
+NOTHING_MORE = pa.schema([])
+
 SAMPLED_PER_RANGE = 400
 """Records of a sample for each range of ranks: ranges are of about equal length."""
 
@@ -65,15 +71,16 @@ SAMPLED_PER_RANGE = 400
 class StagedCopy:
     """A copy of a table, which is read once: everything else reads the copy.
 
-    It is in the scratch directory, without identifiers (but those that get pseudonyms) and with a
-    number and a random key for every record. The key tells records apart, puts the release in
-    random order, and decides between equal values.
+    It is in the scratch directory, without identifiers (but those that get pseudonyms, or say which
+    records are of one unit or stratum) and with a number and a random key for every record. The key
+    tells records apart, puts the release in random order, and decides between equal values.
     """
 
     frame: DataFrame
     names: tuple[str, ...]
     scratch: Scratch
     secrets: tuple[int, ...]
+    numbers: Iterator[int] = field(default_factory=count)
 
     @cached_property
     def columns(self) -> dict[str, Column]:
@@ -112,24 +119,13 @@ class StagedCopy:
 
 def stage_copy(frame: DataFrame, plan: Plan, seed: int | None) -> StagedCopy:
     """Describe the copy of a table; it is written when it is first read."""
-    refuse_units(plan)
     if len(set(frame.columns)) < len(frame.columns):
         raise DataError("column names must differ, found the same name twice; rename one")
-    roles = (plan.confidential, plan.kept, plan.names("pseudonym"), plan.shifted)
-    names = tuple(name for role in roles for name in role)
+    together = (*([plan.unit] if plan.unit else ()), *plan.within)
+    roles = (plan.confidential, plan.kept, plan.names("pseudonym"), plan.shifted, together)
+    names = tuple(dict.fromkeys(name for role in roles for name in role))
     secrets = open_words(seed, "ties").words(4).view("int64").tolist()
     return StagedCopy(frame, names, Scratch(frame.sparkSession), tuple(secrets))
-
-
-def refuse_units(plan: Plan) -> None:
-    """Refuse plans with units or strata, before any work is done."""
-    for setting in ("unit", "within"):
-        if getattr(plan, setting):
-            raise PlanError(
-                "units and strata are not supported on Spark; change the plan, or protect the "
-                "table in memory or as a Parquet file, column by column",
-                setting=setting,
-            )
 
 
 class StagedTable:
@@ -170,31 +166,118 @@ class StagedTable:
             kind = StringType()
         return StructField(self.places[attribute], kind)
 
-    @property
+    @cached_property
     def table(self) -> DataFrame:
-        """The records that are left, each with its number `id` and its random `key`."""
-        present = F.lit(True)
-        for name in self._preparation.complete:
+        """The records that are left, each with its number `id` and its random `key`.
+
+        Where there are units or strata also `unit` and `stratum`, written once.
+        """
+        prepared, present = self._preparation, F.lit(True)
+        for name in prepared.complete:
             present &= F.col(self.places[name]).isNotNull()
-        return self.copy.table.where(present) if self._preparation.complete else self.copy.table
+        records = self.copy.table.where(present) if prepared.complete else self.copy.table
+        if not self._belongs:
+            return records
+        unit = self.places[prepared.unit] if prepared.unit else None
+        found = belonging.laid_out(records, unit, [self.places[name] for name in prepared.strata])
+        return self.scratch.write(found, f"laid out {next(self.copy.numbers)}")
+
+    @property
+    def _belongs(self) -> bool:
+        """Whether records belong together, in units or strata."""
+        return bool(self._preparation.unit or self._preparation.strata)
 
     @cached_property
     def records(self) -> int:
         """Number of records."""
         return self.table.count() if self._preparation.complete else self.copy.records
 
-    def unit_facts(self, same: Sequence[str]) -> UnitFacts:  # noqa: ARG002 - there are no units here
-        """Return what there is to know where there are no units."""
-        return UnitFacts()
+    @cached_property
+    def units(self) -> int:
+        """Number of units."""
+        return self.table.where(belonging.is_first()).count()
 
-    def stratum_sizes(
-        self,
-        attribute: str | None = None,  # noqa: ARG002 - no strata
-        *,
-        units: bool = False,  # noqa: ARG002 - nor units
-    ) -> Integers:
-        """Count the records."""
-        return np.array([self.records])
+    def _counted(self, attribute: str) -> int:
+        return self.units if attribute in self._preparation.per_unit else self.records
+
+    def _counting(self, attribute: str, value: Expression) -> Expression:
+        """Return a value where it counts: in all records, or in the first of each unit."""
+        once = attribute in self._preparation.per_unit
+        return F.when(belonging.is_first(), value) if once else value
+
+    def unit_facts(self, same: Sequence[str]) -> UnitFacts:
+        """Look at units; attributes that are the `same` should have one value in each."""
+        if not self._belongs:
+            return UnitFacts()
+        self._check_strata()
+        if not self._preparation.unit:
+            return UnitFacts()
+        return belonging.unit_facts(self.table, {name: self.places[name] for name in same})
+
+    def stratum_sizes(self, attribute: str | None = None, *, units: bool = False) -> Integers:
+        """Count the values of an attribute in each stratum, or the `units` that have one.
+
+        Without an attribute, what is pooled there: units, or records where there are none.
+        """
+        if not self._belongs:
+            return np.array([self.records])
+        units = bool(self._preparation.unit) and (units or attribute is None)
+        present = F.lit(True) if attribute is None else F.col(self.places[attribute]).isNotNull()
+        if attribute is not None and attribute in self._preparation.per_unit:
+            present &= belonging.is_first()
+        return belonging.sizes(self.table.where(present), units=units)
+
+    @cached_property
+    def _records_of_strata(self) -> Integers:
+        return belonging.sizes(self.table)
+
+    def _check_strata(self) -> None:
+        """Refuse strata, or a table of units, that one worker cannot hold."""
+        groups = [len(group.attributes) for group in self.plan.pooled_groups]
+        held = belonging.values_of_record(max(groups, default=0))
+        most, found = belonging.MOST_TOGETHER // held, int(self._records_of_strata.max(initial=0))
+        if found > most:
+            setting = "within" if self._preparation.strata else "unit"
+            raise DataError(
+                f"on Spark one worker masks a whole stratum, or the table where units have no "
+                f"strata: {most:,} records at most by this plan, found {found:,}; name kept "
+                "columns that part it in within, or protect the table as a Parquet file, column by "
+                "column",
+                setting=setting,
+            )
+
+    def is_whole(self, attributes: Sequence[AttributeSettings], *, pooled: bool = False) -> bool:
+        """Whether attributes are masked, or pooled, with whole strata on one worker."""
+        if self._preparation.strata or (pooled and self._preparation.unit):
+            return True
+        return any(one.by_unit or one.per_unit for one in attributes)
+
+    def sheet(self, attributes: Sequence[str], more: pa.Schema = NOTHING_MORE) -> Sheet:
+        """Return how records of whole strata become a table; `more` is sent besides."""
+        prepared, names = self._preparation, set(attributes)
+        columns = {self.places[name]: name for name in attributes}
+        columns |= {"unit": prepared.unit} if prepared.unit else {}
+        columns |= {"stratum": prepared.strata[0]} if prepared.strata else {}
+        own = Preparation(
+            kinds={name: kind for name, kind in prepared.kinds.items() if name in names},
+            groups={name: groups for name, groups in prepared.groups.items() if name in names},
+            codings={name: one for name, one in prepared.codings.items() if name in names},
+            unit=prepared.unit,
+            per_unit=tuple(name for name in prepared.per_unit if name in names),
+            strata=prepared.strata[:1],
+        )
+        zone = self.table.sparkSession.conf.get("spark.sql.session.timeZone")
+        wanted = self.table.select(*belonging.COLUMNS, *(self.places[name] for name in attributes))
+        schema = to_arrow_schema(wanted.schema, timezone=zone)
+        return Sheet(pa.schema([*schema, *more]), columns, own)
+
+    def parts(self, records: DataFrame, sheet: Sheet) -> DataFrame:
+        """Deal records into whole strata, some of them to a part."""
+        held = VALUES_PER_TASK // max(1, len(sheet.records))
+        part_of = belonging.parts_of(self._records_of_strata, max(1, held))
+        deal = partial(whole_strata.deal_strata, schema=sheet.records, part_of=part_of)
+        dealt = map_batches(records.select(*sheet.records.names), deal, whole_strata.DEALT_STRATA)
+        return dealt.repartitionById(int(part_of[-1]) + 1, "part")
 
     def _category(self, attribute: str) -> Expression:
         """Return a column of categories, or their groups."""
@@ -229,17 +312,25 @@ class StagedTable:
         wanted = [
             aggregate
             for name, ends in domains.items()
-            for aggregate in _aggregates(self.places[name], self._number(name), *ends)
+            for aggregate in self._aggregates(name, *ends)
         ]
         found = self.table.agg(*wanted).collect()[0] if wanted else Row()
-        return {name: self._facts(self.places[name], found) for name in domains}
+        return {name: self._facts(name, found) for name in domains}
 
-    def _facts(self, place: str, found: Row) -> Facts:
+    def _aggregates(self, attribute: str, lower: float, upper: float) -> list[Expression]:
+        place = self.places[attribute]
+        there = self._counting(attribute, F.col(place))
+        return _aggregates(
+            place, there, self._counting(attribute, self._number(attribute)), lower, upper
+        )
+
+    def _facts(self, attribute: str, found: Row) -> Facts:
+        place, counted = self.places[attribute], self._counted(attribute)
         smallest, largest = found[f"{place} smallest"], found[f"{place} largest"]
         present = found[f"{place} present"]
         return Facts(
-            counted=self.records,
-            nulls=self.records - present,
+            counted=counted,
+            nulls=counted - present,
             not_numbers=present - found[f"{place} numbers"],
             not_finite=found[f"{place} not_finite"],
             fractional=found[f"{place} fractional"],
@@ -261,15 +352,15 @@ class StagedTable:
         self, attribute: str, categories: tuple[Category, ...] | None
     ) -> CategoryFacts:
         """Look at a column of categories; the driver learns their names and counts only."""
-        value, holds = self._category(attribute), self.holds(attribute)
-        nulls = self.table.agg(F.count_if(value.isNull())).collect()[0][0]
+        value, holds = self._counting(attribute, self._category(attribute)), self.holds(attribute)
+        counted, outside = self._counted(attribute), self.table.agg(F.count(value)).collect()[0][0]
+        nulls = counted - outside
         if categories is None:
             seen = () if holds == "other values" else self._seen(attribute)
-            return CategoryFacts(self.records, nulls, holds, seen=seen)
-        outside = self.records - nulls
+            return CategoryFacts(counted, nulls, holds, seen=seen)
         if holds == _HOLDS_OF[type(categories[0])]:
             outside -= self.table.agg(F.count(_code(value, categories))).collect()[0][0]
-        return CategoryFacts(self.records, nulls, holds, outside)
+        return CategoryFacts(counted, nulls, holds, outside)
 
     def holds(self, attribute: str) -> Holds:
         """Say what a column of categories or identifiers holds."""
@@ -318,14 +409,21 @@ class StagedTable:
     def expected_errors(self, attribute: NumericSettings, ks: Sequence[int]) -> Reals:
         """Return the expected squared error with clusters of each k, summed over ranges of ranks.
 
-        Each range is cut by itself, so its last cluster takes a remainder of its own.
+        Each range is cut by itself, so its last cluster takes a remainder of its own. Whole strata
+        are cut as they are in memory.
         """
+        if self.is_whole([attribute]):
+            sheet = self.sheet([attribute.name])
+            by_part = partial(
+                whole_strata.errors_of_strata, sheet=sheet, settings=attribute, ks=list(ks)
+            )
+            found = map_batches(self.parts(self.table, sheet), by_part, workers.ERRORS).collect()
+            return _added_up(found)
         ranked = self.rank(attribute, self.ranges_of(attribute))
         work = partial(workers.errors_by_k, settings=attribute, ks=list(ks))
         found = map_batches(ranked.select("steps"), work, workers.ERRORS).collect()
         self.forget_ranks(attribute)
-        errors: Reals = np.sum([row.errors for row in found], axis=0)
-        return errors
+        return _added_up(found)
 
     def tasks(self, values: int) -> int:
         """Return in how many tasks so many values are worked on."""
@@ -393,11 +491,18 @@ def _code(value: Expression, categories: tuple[Category, ...]) -> Expression:
     return F.when(position > 0, position - 1)
 
 
-def _aggregates(place: str, value: Expression, lower: float, upper: float) -> list[Expression]:
+def _added_up(found: list[Row]) -> Reals:
+    errors: Reals = np.sum([row.errors for row in found], axis=0)
+    return errors
+
+
+def _aggregates(
+    place: str, there: Expression, value: Expression, lower: float, upper: float
+) -> list[Expression]:
     not_finite = F.isnan(value) | (F.abs(value) == math.inf)
     finite = F.when(~not_finite, value)
     wanted = {
-        "present": F.count(place),
+        "present": F.count(there),
         "numbers": F.count(value),
         "not_finite": F.count_if(not_finite),
         "fractional": F.count_if(finite != F.rint(finite)),

@@ -35,7 +35,7 @@ def read_statistical(source: Source, _verbatim: Collection[str]) -> LoadedTable:
     options = {"output_format": "polars", "encoding": source.encoding}
     reader = partial(getattr(pyreadstat, function), path, **options)
     try:
-        raw, about = reader(user_missing=True)
+        raw, about, letters = _read(reader)
         raw = _with_lasting_times(raw, reader, 1_000 if family == "stata" else 1)
         raw = _without_declared_dates(raw, reader, about.missing_ranges)
     except Exception as error:  # its own and Polars', whose messages may hold data
@@ -44,9 +44,24 @@ def read_statistical(source: Source, _verbatim: Collection[str]) -> LoadedTable:
         if isinstance(error, MemoryError):
             raise
         raise FileError(f"{path}: not {kind} file that can be read") from None
-    columns = [_split(column, about, family) for column in raw]
+    columns = [_split(column, about, family, letters.get(column.name)) for column in raw]
     meta = {values.name: column for values, column in columns}
     return LoadedTable(pl.DataFrame([v for v, _ in columns]), TableMeta(path, family, columns=meta))
+
+
+def _read(reader: _Reader) -> tuple[pl.DataFrame, Any, dict[str, pl.Series]]:
+    """Read a table, what its file says of it, and the missing codes of dates and times.
+
+    Where these are letters, pyreadstat converts either them or the dates.
+    """
+    try:
+        return *reader(user_missing=True), {}
+    except pl.exceptions.ComputeError:
+        raw, about = reader(user_missing=True, disable_datetime_conversion=True)
+    dates = [column for column in reader()[0] if column.dtype.is_temporal()]
+    coded = [c.name for c in dates if raw[c.name].dtype in (pl.Object, pl.String)]
+    letters = {name: _split_letters(raw[name])[1] for name in coded}
+    return raw.with_columns(dates), about, letters
 
 
 def _wrong_encoding(path: Path, source: Source) -> FileError:
@@ -78,15 +93,22 @@ def _without_declared_dates(
     return raw.with_columns(reader(usecols=dates, user_missing=False)[0])
 
 
-def _split(column: pl.Series, about: Any, family: str) -> tuple[pl.Series, ColumnMeta]:  # noqa: ANN401
+def _split(
+    column: pl.Series,
+    about: Any,  # noqa: ANN401
+    family: str,
+    letters: pl.Series | None,
+) -> tuple[pl.Series, ColumnMeta]:
     """Separate values from declared missing ones, and give them their type."""
     name = column.name
     stored = about.readstat_variable_types[name]
     missing = tuple((r["lo"], r["hi"]) for r in about.missing_ranges.get(name, ()))
+    codes: pl.Series | None
     if column.dtype == pl.Object or (column.dtype == pl.String and stored != "string"):
         values, codes = _split_letters(column)
     else:
         values, codes = _split_ranges(column, missing)
+    codes = codes if letters is None else letters
     labels = dict(about.variable_value_labels.get(name, {}))
     display = about.original_variable_types.get(name) or None
     if values.dtype == pl.Null:
@@ -112,7 +134,7 @@ def _is_whole(display: str | None) -> bool:
     return bool(display and _WHOLE.fullmatch(display))
 
 
-def _split_letters(column: pl.Series) -> tuple[pl.Series, pl.Series | None]:
+def _split_letters(column: pl.Series) -> tuple[pl.Series, pl.Series]:
     """Separate letters, the missing codes of Stata and SAS, from numbers."""
     entries = column.to_list()
     values = [None if isinstance(entry, str) else entry for entry in entries]

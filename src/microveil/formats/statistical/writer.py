@@ -81,7 +81,7 @@ def write_stata(frame: pl.DataFrame, path: Path, meta: TableMeta) -> list[str]:
     lettered = {
         name: about
         for name, about in known.items()
-        if meta.family != "spss" and columns[name].dtype.is_numeric()
+        if meta.family != "spss" and columns[name].dtype != pl.String
     }
     labels = _labels(columns, known, _stata_key)
     displays = _displays(columns, known if meta.family == "stata" else {})

@@ -15,6 +15,7 @@ from microveil.plan.plan import Plan
 from microveil.plan.propose.columns import Described, as_polars
 from microveil.plan.propose.proposal import propose_plan
 from microveil.plan.roles import Confidential, Identifier
+from microveil.plan.settings import FOLLOWING
 
 _K = (3, 5, 10, 25, 50, 100, 200)
 _ANONYMITIES = (5, 10, 25)
@@ -42,7 +43,7 @@ def starting_plan(
         )
     everything = {**plan.attributes, **{n: _varied(a) for n, a in plan.confidential.items()}}
     return plan.replace(
-        attributes=everything, method=DEFAULT_METHOD, k=10, partition="fixed", post="auto",
+        attributes=everything, method=DEFAULT_METHOD, k=None, partition=None,
     )  # fmt: skip
 
 
@@ -94,11 +95,11 @@ def _of_method(base: Plan, name: MethodName, epsilon: float, ks: list[int]) -> I
     alone = {**common, "anonymity": 0}
     if not GUARANTEES[base.guarantee].allows_chosen_clusters:
         for k in ks if method.pulls_in else ():
-            yield Plan.recommended(**alone, partition="fixed", k=k)
+            yield Plan(**alone, partition="fixed", k=k)
     elif method.promise.survives_data:
-        yield Plan.recommended(**alone)
+        yield Plan(**alone, **FOLLOWING)
         if method.pulls_in:
-            yield Plan.recommended(**alone, trim=0.0)
+            yield Plan(**alone, **FOLLOWING, trim=0.0)
 
 
 def pooled(base: Plan, masking: Plan, records: int, limits: Limits) -> list[Plan]:

@@ -10,9 +10,10 @@ import polars as pl
 
 from microveil.engines.dtypes import column_like
 from microveil.lab.audit.checks import Observed
-from microveil.lab.audit.distinguishers import ALL, Samples, lower_bound
+from microveil.lab.audit.distinguishers import ALL, Samples, halves, lower_bound
 from microveil.lab.audit.line import ReleaseLine, most_telling
-from microveil.lab.audit.models import CategoryModel, Model, Published
+from microveil.lab.audit.models import CERTAIN, CategoryModel, Model, Published
+from microveil.lab.audit.number_targets import NumericTarget
 from microveil.lab.audit.target import AuditTarget
 from microveil.plan.plan import Plan
 from microveil.release.guarantees import level_2_bound
@@ -61,8 +62,11 @@ class AsRun:
 
 
 def is_attacked(target: AuditTarget[Any]) -> bool:
-    """Whether clusters in rank order are the same number on every neighbour."""
-    return not target.settings.chosen_from_data
+    """Whether releases of a table and of a neighbour can be compared by this attribute.
+
+    Numbers always can. Categories can where there are as many clusters on every neighbour.
+    """
+    return isinstance(target, NumericTarget) or not target.settings.chosen_from_data
 
 
 def open_neighbour(here: ReleaseLine) -> ReleaseLine | None:
@@ -75,7 +79,12 @@ def open_neighbour(here: ReleaseLine) -> ReleaseLine | None:
     assert positions is not None  # noqa: S101 - they are known in memory
     there = here.of_neighbour(_change(here.table.data, int(positions[record]), values))
     for one, other in zip(here.targets, there.targets, strict=True):
-        if is_attacked(one) and _comparable(one.own_model, other.own_model):
+        if not is_attacked(one):
+            continue
+        if one.settings.chosen_from_data:
+            here.compare_with(there, one.settings.name)
+            there.compare_with(here, one.settings.name)
+        elif _comparable(one.own_model, other.own_model):
             name, telling = one.settings.name, one.own_model.divergence(other.own_model)
             both = np.intersect1d(here.readers[name].clusters, there.readers[name].clusters)
             here.watched[name] = there.watched[name] = most_telling(both, telling)
@@ -100,11 +109,20 @@ def _telling_change(targets: Sequence[AuditTarget[Any]]) -> tuple[int, dict[str,
 
 def _most_telling(target: AuditTarget[Any], record: int) -> tuple[float, Any]:
     """Return how well the most telling value of a record tells, and the value itself."""
-    told = []
-    for units, value in target.new_values:
-        there = target.model(target.changed(record, units, fixed=False))
-        told.append((float(target.own_model.divergence(there).sum()), value))
+    told = [(_telling(target, record, units), value) for units, value in target.new_values]
     return max(told, key=lambda one: one[0])
+
+
+def _telling(target: AuditTarget[Any], record: int, steps: int) -> float:
+    """Return how well a new value of a record tells; as well as can be where clusters move."""
+    if target.settings.chosen_from_data:
+        there = target.with_value(record, steps)
+        if not np.array_equal(there.sizes, target.sizes):
+            return CERTAIN
+        model = there.own_model
+    else:
+        model = target.model(target.changed(record, steps, fixed=False))
+    return float(target.own_model.divergence(model).sum())
 
 
 def _change(data: UserTable, row: int, values: dict[str, Any]) -> UserTable:
@@ -121,10 +139,11 @@ def _change(data: UserTable, row: int, values: dict[str, Any]) -> UserTable:
 class Told:
     """How much likelier releases are of the first table than of the second: logarithms.
 
-    `expected` are those of draws from what both should publish, on which the attack is chosen.
+    `expected` are those of draws from what both should publish, on which the attack is chosen; None
+    where the data decide on clusters, so that it is chosen on one half of the releases.
     """
 
-    expected: Samples
+    expected: Samples | None
     seen: Samples
 
 
@@ -137,12 +156,14 @@ def tell_apart(
     that is level 3, and noise does not hide it.
     """
     ours, theirs = here.seen(), there.seen()
-    attacked = {target.settings.name for target in here.targets if is_attacked(target)}
-    return {
+    told = {name: Told(None, (ratios, -there.ratios(name))) for name, ratios in here.compared()}
+    attacked = {t.settings.name for t in here.targets if is_attacked(t)} - told.keys()
+    told |= {
         name: _compare(one, theirs[name], random)
         for name, one in ours.items()
         if name in attacked and name in theirs and _comparable(one.model, theirs[name].model)
     }
+    return {t.settings.name: told[t.settings.name] for t in here.targets if t.settings.name in told}
 
 
 def _comparable(one: Model, other: Model) -> bool:
@@ -178,15 +199,16 @@ def losses_as_run(
     }
 
     def bound(attribute: str, names: Sequence[str]) -> AsRun:
-        expected = _add_up([told[name].expected for name in names])
         seen = _add_up([told[name].seen for name in names])
+        drawn = [e for name in names if (e := told[name].expected) is not None]
+        chosen, tried = (_add_up(drawn), seen) if len(drawn) == len(names) else halves(seen)
         known = [claim for name in names if (claim := claims[name]) is not None]
         return AsRun(
             attribute=attribute,
             claimed=sum(known) / persons if len(known) == len(names) else None,
             epsilon=sum(settings[name].epsilon for name in names) / persons,
-            found=lower_bound([(expected, seen)], doubt),
-            told_apart=float(np.mean([_right(seen[0]), _right(-seen[1])])),
+            found=lower_bound([(chosen, tried)], doubt),
+            told_apart=_told_apart(chosen, tried),
         )
 
     together = [bound(ALL, list(told))] if len(told) == len(targets) else []
@@ -197,6 +219,17 @@ def _add_up(attributes: Sequence[Samples]) -> Samples:
     """Add up over attributes, which are masked independently."""
     here, there = zip(*attributes, strict=True)
     return np.sum(here, axis=0), np.sum(there, axis=0)
+
+
+def _told_apart(chosen_on: Samples, tried_on: Samples) -> float:
+    """Share of releases whose table is guessed by a threshold that is chosen on other ones."""
+    here, there = (np.sort(sample[0]) for sample in chosen_on)
+    middle = np.concatenate([here, there, [0.0]])
+    right = (len(here) - np.searchsorted(here, middle)) / len(here)
+    right += np.searchsorted(there, middle) / len(there)
+    best = middle[right == right.max()]
+    threshold = best[np.argmin(np.abs(best))]
+    return float(np.mean([_right(tried_on[0] - threshold), _right(threshold - tried_on[1])]))
 
 
 def _right(ratios: Reals) -> float:

@@ -121,7 +121,9 @@ def _bound(claimed: float | None) -> str:
 def _beyond(run: AsRun) -> str:
     if run.broken:
         return "BROKEN"
-    return "more than epsilon" if run.beyond_epsilon else ""
+    if run.beyond_epsilon:
+        return "more than epsilon"
+    return "told apart" if run.claimed is None and run.told_apart > run.allowed else ""
 
 
 def _released(audit: Audit) -> list[Table]:
@@ -186,14 +188,15 @@ def _as_run(audit: Audit) -> list[str]:
     if above:
         sentences.append(
             f"The loss exceeds epsilon for {', '.join(above)}. This is not an error: no bound is "
-            "claimed as run where noise scales follow the data. Individual differential privacy "
-            "holds with fixed noise scales; DP and DP-UM with declared domains hold as run."
+            "claimed as run where clusters or noise scales follow the data. Individual "
+            "differential privacy holds with both fixed; DP and DP-UM with declared domains hold "
+            "as run."
         )
     left_out = [name for name in attributes if name not in attacked]
     if left_out:
         sentences.append(
-            f"Not attacked as run: {', '.join(left_out)}. No bound is claimed as run where the "
-            "data decide cluster boundaries or the list of categories."
+            f"Not attacked as run: {', '.join(left_out)}. No bound is claimed as run for "
+            "categories whose list or clusters the data decide."
         )
     return sentences
 

@@ -1,7 +1,7 @@
 """The whole line, from the plan to the released table, run many times on one table."""
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
 
 import narwhals as nw
 import numpy as np
@@ -13,7 +13,7 @@ from microveil.errors import noted
 from microveil.formats import LoadedTable
 from microveil.lab.audit.category_targets import CategoryTarget
 from microveil.lab.audit.checks import Check, Flaw, Observed
-from microveil.lab.audit.models import Published
+from microveil.lab.audit.models import CERTAIN, Published
 from microveil.lab.audit.rows import OtherClustersError, RowReader
 from microveil.lab.audit.target import AuditTarget
 from microveil.lab.audit.targets import Targets, open_targets
@@ -39,6 +39,14 @@ def most_telling(clusters: Integers, telling: Reals) -> Integers:
     return np.union1d(clusters[most], clusters[:_FIRST])
 
 
+class _Rival(NamedTuple):
+    """Another table that rows may be of, by one attribute, and how much likelier they were here."""
+
+    reader: RowReader
+    target: AuditTarget[Any]
+    ratios: list[float]
+
+
 class ReleaseLine:
     """One table on the line, and what its releases show.
 
@@ -51,6 +59,7 @@ class ReleaseLine:
         self.readers = {t.settings.name: RowReader(t) for t in targets}
         self._published: dict[str, list[Published]] = {name: [] for name in self.readers}
         self.watched = {n: reader.clusters[:_MOST_CLUSTERS] for n, reader in self.readers.items()}
+        self._rivals: dict[str, _Rival] = {}
         self.other_clusters: dict[str, None] = {}
         self.not_anonymous: dict[str, None] = {}
         self.off_grid: set[str] = set()
@@ -62,6 +71,22 @@ class ReleaseLine:
             opened = open_read(table)
             targets = open_targets(opened, resolve_and_choose(self.plan, opened))
         return ReleaseLine(table, self.plan, targets)
+
+    def compare_with(self, other: "ReleaseLine", attribute: str) -> None:
+        """Say of every release how much likelier its rows are here than of another table.
+
+        This is for attributes whose clusters the data decide: those of two tables are not the same.
+        """
+        target = next(t for t in other.targets if t.settings.name == attribute)
+        self._rivals[attribute] = _Rival(other.readers[attribute], target, [])
+
+    def compared(self) -> Iterator[tuple[str, Reals]]:
+        """Return by attribute the logarithms of how much likelier each release is here."""
+        yield from ((name, self.ratios(name)) for name in self._rivals)
+
+    def ratios(self, attribute: str) -> Reals:
+        """Return the logarithms of one attribute; they are positive where its own table is."""
+        return np.array([self._rivals[attribute].ratios])
 
     def release(self, seed: int | None) -> Release:
         """Walk the line once."""
@@ -76,6 +101,8 @@ class ReleaseLine:
         self._count_alike(rows)
         for target in self.targets:
             name = target.settings.name
+            if name in self._rivals:
+                self._compare(target, rows[name], random)
             try:
                 published = self.readers[name].read(rows[name], random)
             except OtherClustersError:
@@ -84,6 +111,14 @@ class ReleaseLine:
             self._published[name].append(published[self.watched[name]])
             if target.publishes_on_grid and target.is_off_grid(published[self.watched[name]]):
                 self.off_grid.add(name)
+
+    def _compare(
+        self, target: AuditTarget[Any], rows: Published, random: np.random.Generator
+    ) -> None:
+        rival = self._rivals[target.settings.name]
+        here = _log_likelihood(self.readers[target.settings.name], target, rows, random)
+        there = _log_likelihood(rival.reader, rival.target, rows, random)
+        rival.ratios.append(here - there)
 
     def _count_alike(self, rows: dict[str, Published]) -> None:
         """Count the rarest masked value of each attribute."""
@@ -101,6 +136,18 @@ class ReleaseLine:
             for target in self.targets
             if (name := target.settings.name) not in self.other_clusters
         }
+
+
+def _log_likelihood(
+    reader: RowReader, target: AuditTarget[Any], rows: Published, random: np.random.Generator
+) -> float:
+    """Return how likely rows are with a table's clusters; hardly, if they show other clusters."""
+    try:
+        published = reader.read(rows, random)[reader.clusters]
+    except OtherClustersError:
+        return -CERTAIN * len(rows)
+    likely = target.own_model.log_likelihood(published[np.newaxis], reader.clusters)
+    return float(likely.sum())
 
 
 def never_shown(lines: Sequence[ReleaseLine]) -> list[Check]:

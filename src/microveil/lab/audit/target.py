@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Generic, Self, TypeVar, cast
 
@@ -83,6 +83,12 @@ class AuditTarget(ABC, Generic[SummaryT]):
         members = slice(int(ends[cluster] - self.sizes[cluster]), int(ends[cluster]))
         ranked[members] = np.sort(ranked[members])
         return self.summarise(ranked)
+
+    def with_value(self, record: int, value: int) -> Self:
+        """Return the target with one value changed, and clusters as the data then decide."""
+        values = self.values.copy()
+        values[self.position(record)] = value
+        return replace(self, values=values)
 
     def furthest(self, record: int, *, fixed: bool) -> tuple[SummaryT, SummaryT]:
         """Summarise the table with one value changed: where most is likelier here, or there."""

@@ -87,7 +87,7 @@ def _data_set(dataset: DataSet) -> Data:
         name: Confidential(lower=0, upper=ALPHA * cast("float", table.attributes[name].max()))
         for name in table.attributes.columns
     }
-    plan = Plan(epsilon=1.0, attributes=domains)
+    plan = Plan.published(epsilon=1.0, attributes=domains)
     return Data(dataset.name, table.attributes, plan, classes=table.second_class)
 
 

@@ -100,14 +100,14 @@ def _at(base: Plan, epsilon: float) -> Iterator[Candidate]:
             yield _of_plan(name, PUBLISHED, _promise(method), plan)
     trimmed = Plan.published(**common, k=_K, trim=0.1)
     yield _of_plan(f"{trimmed.method}, k = {_K}, trimmed", NOT_POOLED, PromiseKind.IDP, trimmed)
-    again = Plan(**common, k=_RECLUSTERED_K, guarantee="re-clustered")
+    again = Plan.published(**common, k=_RECLUSTERED_K, guarantee="re-clustered")
     name = f"{again.method}, k = {_RECLUSTERED_K}, re-clustered"
     yield _of_plan(name, NOT_POOLED, PromiseKind.IDP_RECLUSTERED, again)
-    alone = Plan.recommended(**common, anonymity=0)
+    alone = Plan(**common, anonymity=0)
     yield _of_plan("recommended, not pooled", NOT_POOLED, PromiseKind.IDP, alone)
     for pooling, family in _POOLINGS.items():
         for anonymity in ANONYMITIES:
-            pooled = Plan.recommended(**common, anonymity=anonymity, pooling=pooling)
+            pooled = Plan(**common, anonymity=anonymity, pooling=pooling)
             named = _of_plan(f"{pooling} {anonymity}", family, PromiseKind.IDP_POOLED, pooled)
             yield replace(named, anonymity=anonymity)
 
@@ -125,10 +125,7 @@ def _of_plan(name: str, family: str, promise: PromiseKind, plan: Plan) -> Candid
 def protected(plan: Plan, table: pl.DataFrame, seed: int) -> pl.DataFrame:
     """Protect a table; return the rows in their old order."""
     with noted():  # nothing is published
-        release = protect(table, plan, seed=seed)
-    positions = release.detail.positions
-    assert positions is not None  # noqa: S101 - they are known in memory
-    rows: pl.DataFrame = release.data[np.argsort(positions)]
+        rows: pl.DataFrame = protect(table, plan, keep_order=True, seed=seed).data
     return rows.select(table.columns)
 
 

@@ -179,13 +179,13 @@ def make_release(
         name: Confidential(lower=0.0, upper=alpha * float(attributes[name].to_numpy().max()))
         for name in attributes.columns
     }
-    return protect(attributes, _plan(setting, k, domains), seed=seed)
+    return protect(attributes, _plan(setting, k, domains), keep_order=True, seed=seed)
 
 
 def _plan(setting: PaperSetting, k: int | None, domains: dict[str, Confidential]) -> Plan:
     epsilon = setting.epsilon or _NO_NOISE
     if setting.method == MICROVEIL:
-        return Plan.recommended(epsilon=epsilon, anonymity=0, attributes=domains)
+        return Plan(epsilon=epsilon, anonymity=0, attributes=domains)
     method = "iDP-CBLS" if setting.method == NOISELESS else setting.method
     return Plan.published(
         epsilon=epsilon,

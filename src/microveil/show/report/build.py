@@ -76,7 +76,7 @@ def report(
     >>> import polars as pl
     >>> from microveil import Plan, protect
     >>> people = pl.DataFrame({"age": [31, 35, 38, 52, 57, 58]})
-    >>> plan = Plan(epsilon=1.0, k=3, attributes={"age": "confidential"})
+    >>> plan = Plan.published(epsilon=1.0, k=3, attributes={"age": "confidential"})
     >>> page = report(people, protect(people, plan))
     >>> "How risky is it?" in page
     True
@@ -128,7 +128,7 @@ def certificate_page(certificate: Certificate) -> str:
     >>> import polars as pl
     >>> from microveil import Plan, protect
     >>> people = pl.DataFrame({"age": [31, 35, 38, 52, 57, 58]})
-    >>> plan = Plan(epsilon=1.0, k=3, attributes={"age": "confidential"})
+    >>> plan = Plan.published(epsilon=1.0, k=3, attributes={"age": "confidential"})
     >>> "It is not a clearance" in certificate_page(protect(people, plan).certificate)
     True
     """

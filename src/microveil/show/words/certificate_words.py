@@ -90,8 +90,13 @@ _EXPOSED: dict[ExposureKind, str] = {
     "domain or where values are put in order: {names}.",
     "labels": "Labels of columns and of values, which are those of the original file, including "
     "labels of values that no record has: {names}.",
-    "missing-codes": "Which declared missing code stands for a missing value: codes stay where "
-    "they are: {names}.",
+    "missing-codes": "Which declared missing code stands for a missing value: codes stay on their "
+    "record: {names}.",
+    "missing-codes-moved": "How many values each declared missing code stands for, in every joint "
+    "cluster where attributes are pooled and otherwise in the table, but not in which records: "
+    "{names}.",
+    "missing-codes-averaged": "Which declared missing code is the most frequent in a joint cluster "
+    "most of whose values are missing; all its records have it: {names}.",
     "row-order": "The order of the rows, which is that of the original.",
 }
 

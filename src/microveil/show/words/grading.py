@@ -37,6 +37,12 @@ RULES = (
 PUBLISH = "Publish these two together: the certificate holds the file's SHA-256."
 """Said of a protected file and its certificate under a passing verdict only."""
 
+RISKY_RELEASE = (
+    "the release was written, but no verdict says that it passes: do not publish it. Change the "
+    "plan as the verdict says, or give --accept-risk"
+)
+ACCEPTED = "no verdict says that the release passes; --accept-risk accepted it all the same"
+
 _USEFULNESS: dict[Grade, str] = {
     "good": "Good: little is lost", "fair": "Fair: some is lost", "poor": "Poor: much is lost",
     "unknown": "Not measured",

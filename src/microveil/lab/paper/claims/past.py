@@ -11,10 +11,10 @@ _CBLS = "iDP-CBLS"
 _INTRODUCTION = """\
 ## Past the paper
 
-The line "microveil" is `Plan.recommended`: iDP-CBLS with noise-optimal clusters of 3 to 400
-records, trimmed by a tenth at each end, and penalised isotonic regression. It spends the same ε at
-level 1 (fixed clusters), but has no bound at level 2 (re-clustered), since its clusters follow the
-data. It does not pool values here. It is not in the paper and counts in no verdict. The table
+The line "microveil" is `Plan(epsilon, attributes)`: iDP-CBLS with noise-optimal clusters of 3 to
+400 records, trimmed by a tenth at each end, and penalised isotonic regression. It spends the same
+ε at level 1 (fixed clusters), but has no bound at level 2 (re-clustered), since its clusters follow
+the data. It does not pool values here. It is not in the paper and counts in no verdict. The table
 compares it with iDP-CBLS at the best k of each figure, which is chosen after the fact and favours
 iDP-CBLS. The number after ± is the standard error of the mean over runs.
 
