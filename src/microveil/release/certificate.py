@@ -54,8 +54,8 @@ ExposureKind = Literal[
     "record-count", "kept-values", "strata-of-clusters", "records-of-units", "records-of-persons",
     "intervals-of-dates", "missing-values", "missing-per-joint-cluster", "records-left-out",
     "shared-values", "values-of-joint-clusters", "exact-values", "exact-values-but-trimmed",
-    "exact-categories", "values-by-chance", "labels", "missing-codes", "missing-codes-moved", "missing-codes-averaged",
-    "row-order",
+    "exact-categories", "values-by-chance", "labels", "missing-codes", "missing-codes-moved",
+    "missing-codes-averaged", "row-order",
 ]  # fmt: skip
 
 
