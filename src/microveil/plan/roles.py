@@ -192,6 +192,16 @@ class Confidential(PlanPart):
     def _read_taxonomy(cls, taxonomy: object) -> object:
         return read_taxonomy(taxonomy) if isinstance(taxonomy, str | Path) else taxonomy
 
+    @field_validator("merge", mode="before")
+    @classmethod
+    def _read_merge(cls, merge: object) -> object:
+        if not isinstance(merge, Mapping):
+            return merge
+        return {
+            name: tuple(group) if isinstance(group, list) else group
+            for name, group in merge.items()
+        }
+
     @field_validator("lower", "upper", "top", "bottom", mode="before")
     @classmethod
     def _read_moment(cls, bound: object) -> object:
