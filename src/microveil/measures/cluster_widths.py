@@ -21,7 +21,6 @@ def cluster_figures(seen: Examined, asked: Asked) -> Items:
     if clusters is not None:
         yield from _width_figures(seen.pair, clusters)
         yield from without_noise_figures(seen, asked)
-        yield from crowd_figures(seen, asked)
 
 
 def crowd_figures(seen: Examined, _: Asked) -> Items:

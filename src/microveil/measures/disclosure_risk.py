@@ -193,6 +193,8 @@ def too_few_share(
     records, as_is = pl.col("records"), pl.coalesce("scale", "sensitivity") == 0
     few = pl.col("shared_by") < pl.col("enough")
     stay = ~as_is & few & (pl.col("unmoved") > MOSTLY)
+    if "shared_by" not in clusters.lazy().collect_schema():  # written by an earlier version
+        return {}
     formed = clusters.lazy().drop_nulls("cluster").join(wanted.lazy(), "attribute")
     found = formed.group_by("attribute").agg(
         records.filter(as_is & few).sum().alias("exact"),

@@ -13,7 +13,7 @@ from microveil.compare.examined import Examined
 from microveil.compare.figures import Items, Measure, Need, low_is_bad
 from microveil.measures.category_shares import share_figures, unchanged_figures
 from microveil.measures.closeness import closeness_figures
-from microveil.measures.cluster_widths import cluster_figures
+from microveil.measures.cluster_widths import cluster_figures, crowd_figures
 from microveil.measures.consistency import stratum_figures, unit_figures
 from microveil.measures.joint_classes import pooling_figures
 from microveil.measures.learning import learning_figures
@@ -291,6 +291,10 @@ FAMILIES = (
             "risk.clusters_without_noise", "records in clusters without noise",
             "Share of masked values that carry no noise at any ε.", "risk", "attribute",
         ),
+        needs=("detail",),
+    ),
+    _family(
+        crowd_figures,
         Measure(
             "risk.exact_values", "values without noise that few have",
             "Masked values that carry no noise, and that fewer than `exact_from` persons have.",
