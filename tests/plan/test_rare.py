@@ -18,9 +18,10 @@ def test_no_proposed_group_is_rare(counts: list[int], ordinal: bool, text: bool)
     listed = [f"c{i}" if text else i for i in range(len(counts))]
     values = pl.Series([c for c, count in zip(listed, counts, strict=True) for _ in range(count)],
                        dtype=pl.String if text else pl.Int64)  # fmt: skip
+    own = pl.int_range(len(values), eager=True)
     kind = "ordinal" if ordinal else "nominal"
     settings = {"role": "confidential", "kind": kind, "categories": listed}
-    proposed = merging_rare(Proposal(settings, ""), values).settings
+    proposed = merging_rare(Proposal(settings, ""), values, own).settings
     if "merge" not in proposed:
         rest = [count for count in counts if count >= CROWD]
         assert sum(counts) - sum(rest) == 0 or len(rest) <= 2 or sum(counts) < 2 * CROWD

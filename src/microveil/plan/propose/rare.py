@@ -11,22 +11,23 @@ from microveil.plan.propose.columns import Proposal
 _OTHER = "other"
 
 
-def merging_rare(proposal: Proposal, values: pl.Series) -> Proposal:
-    """Propose to merge categories that too few records have: into other ones, or neighbours.
+def merging_rare(proposal: Proposal, values: pl.Series, persons: pl.Series) -> Proposal:
+    """Propose to merge categories that too few persons have: into other ones, or neighbours.
 
     As it is where none are rare, or nothing would be left to tell apart.
 
     Examples
     --------
     >>> settings = {"role": "confidential", "kind": "nominal", "categories": ["a", "b", "c", "d"]}
-    >>> merging_rare(Proposal(settings, ""), pl.Series([*"aaaaaaaaaa" * 2, *"bbbbbbbbbbbbcccd"])
-    ... ).settings["merge"]
+    >>> values = pl.Series([*"aaaaaaaaaa" * 2, *"bbbbbbbbbbbbcccd"])
+    >>> merging_rare(Proposal(settings, ""), values, pl.int_range(36, eager=True)).settings["merge"]
     {'other': ['b', 'c', 'd']}
     """
     listed = proposal.settings.get("categories")
     if not proposal.masked or not listed:
         return proposal
-    counts = dict(values.drop_nulls().value_counts().iter_rows())
+    held_by = pl.DataFrame({"value": values, "person": persons}).drop_nulls("value").unique()
+    counts = dict(held_by.group_by("value").len().iter_rows())
     held = {c: counts.get(str(c) if isinstance(c, str) else c, 0) for c in listed}
     if all(count >= CROWD or not count for count in held.values()):
         return proposal
