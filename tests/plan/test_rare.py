@@ -26,7 +26,7 @@ def test_no_proposed_group_is_rare(counts: list[int], ordinal: bool, text: bool)
         rest = [count for count in counts if count >= CROWD]
         assert sum(counts) - sum(rest) == 0 or len(rest) <= 2 or sum(counts) < 2 * CROWD
         return
-    attribute = Confidential(**{**proposed, "categories": tuple(listed)})  # type: ignore[arg-type]
+    attribute = Confidential(**{**proposed, "categories": tuple(listed)})
     groups: dict[str, int] = {}
     for category, count in zip(listed, counts, strict=True):
         group = attribute.recoded.get(str(category), str(category))

@@ -21,6 +21,9 @@ GridSource = Literal["declared", "data", "default"]
 CROWD = 10
 """Persons who must have a value that goes out without noise, where a plan does not say."""
 
+MOSTLY = 0.5
+"""Chance above which noise leaves a value as it was too often."""
+
 
 @dataclass(frozen=True)
 class _Settings:

@@ -8,14 +8,12 @@ import polars as pl
 
 from microveil.compare.asked import NARROW
 from microveil.compare.estimates import standard_deviations
+from microveil.core.attribute import MOSTLY
 from microveil.measures.distances import check_records, ranks
 from microveil.types import Integers, Reals
 
 _TIE = 1 + 1e-9
 """Distances this close are equal: they differ by rounding alone."""
-
-MOSTLY = 0.5
-"""Chance above which noise leaves a value as it was too often."""
 
 
 @dataclass(frozen=True)

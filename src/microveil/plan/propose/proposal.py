@@ -4,7 +4,7 @@ Looking at the data has a price, so every proposal that depends on it is marked 
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.metadata import version
 from types import MappingProxyType
 
