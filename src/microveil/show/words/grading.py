@@ -17,7 +17,8 @@ from microveil.show.words.readings import how_far, read_aloud
 
 PASS_RULE = (
     f"A release passes if no attack finds more than {percent(LOW_LINKAGE)} of the people it looks "
-    "for and no value without noise belongs to few of them (`exact_from`); for sampled figures we use the upper 95% limit, and no more than pooling proves."
+    "for and no value without noise belongs to few of them (`exact_from`); for sampled figures we "
+    "use the upper 95% limit, and no more than pooling proves."
 )
 _RISK_RULE = (
     f"Risk is low, and a release passes, if no attack finds more than {percent(LOW_LINKAGE)} of "
