@@ -9,12 +9,10 @@ from dataclasses import replace
 import numpy as np
 import polars as pl
 
+from microveil.core.attribute import CROWD
 from microveil.plan.propose.columns import ColumnProfile, Proposal, as_amount, can_weigh
 from microveil.plan.settings import RECOMMENDED
 from microveil.types import Integers
-
-CROWD = 10
-"""Persons who share a value that is published as it is."""
 
 _FEWEST_IN_A_CLUSTER = 3
 _WHY = "sampling weights, each shared by ten persons or more"
