@@ -22,7 +22,7 @@ _OF_USE = (
 )  # fmt: skip
 _OF_RISK = (
     *GRADED, "risk.unique_combinations", "risk.unique_records", "risk.unique_kept",
-    "risk.narrow_clusters", "risk.clusters_without_noise",
+    "risk.narrow_clusters", "risk.clusters_without_noise", "risk.exact_values",
 )  # fmt: skip
 
 

@@ -14,7 +14,7 @@ from microveil.errors import DataError, RiskError
 from microveil.judge.change import Change
 from microveil.judge.grades import Graded, grade_of, how_risky, how_useful, passes, worst_linkage
 from microveil.judge.next_step import losses_of, next_step
-from microveil.measures.cluster_widths import without_noise_figures
+from microveil.measures.cluster_widths import crowd_figures, without_noise_figures
 from microveil.measures.consistency import stratum_figures, unit_figures
 from microveil.measures.uniqueness import kept_figures
 from microveil.plan.scenarios import Scenario
@@ -171,7 +171,7 @@ def _measured(seen: Examined, asked: Asked) -> Iterator[Figure]:
     """Measure what belongs together, what is kept, and what carries no noise."""
     families = [unit_figures, stratum_figures, kept_figures]
     if seen.pair.clusters is not None:
-        families.append(without_noise_figures)
+        families += [without_noise_figures, crowd_figures]
     for compute in families:
         yield from figures_in(compute(seen, asked))
 

@@ -78,7 +78,11 @@ def verdict_lines(verdict: Verdict) -> Iterator[tuple[str, str]]:
 
 
 def _without_noise(verdict: Verdict) -> Iterator[tuple[str, str]]:
-    """Say how many masked values are exact."""
+    """Say how many masked values carry no noise, and whether few people have them."""
+    for measure in ("risk.exact_values", "risk.values_unmoved", "risk.rare_categories"):
+        found = worst(verdict.figures, measure)
+        if found is not None and found.value:
+            yield "Few people", f"{found.attribute}: {read_aloud(found)}."
     shares = [f for f in verdict.figures if f.measure == "risk.clusters_without_noise"]
     if any(figure.value for figure in shares):
         most = max(shares, key=lambda figure: figure.value)

@@ -240,7 +240,9 @@ def test_it_says_whether_the_release_passes_and_what_to_change() -> None:
     roles = {"age": "confidential", "wages": "confidential", "region": "identifier"}
     publish = "Publish the protected file and its certificate together"
     for anonymity, passed in ((0, False), (10, True)):
-        plan = Plan.published(epsilon=1.0, k=5, anonymity=anonymity, attributes=roles)
+        plan = Plan.published(
+            epsilon=1.0, k=5, anonymity=anonymity, exact_from=10, attributes=roles
+        )
         text = Page(report(table, protect(table, plan))).text
         assert ("The release passes." in text) == (publish in text) == passed
         assert ("To change: add anonymity = 10: linkage" in text) != passed

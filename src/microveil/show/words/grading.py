@@ -17,12 +17,14 @@ from microveil.show.words.readings import how_far, read_aloud
 
 PASS_RULE = (
     f"A release passes if no attack finds more than {percent(LOW_LINKAGE)} of the people it looks "
-    "for; for sampled figures we use the upper 95% limit, and no more than pooling proves."
+    "for and no value without noise belongs to few of them (`exact_from`); for sampled figures we "
+    "use the upper 95% limit, and no more than pooling proves."
 )
 _RISK_RULE = (
     f"Risk is low, and a release passes, if no attack finds more than {percent(LOW_LINKAGE)} of "
-    "the people it looks for, in any scenario and with kept columns known, and nobody is unique in "
-    "the quasi-identifiers you named; it is medium up to "
+    "the people it looks for, in any scenario and with kept columns known, no value without noise "
+    "belongs to fewer people than `exact_from`, and nobody is unique in the quasi-identifiers you "
+    "named; it is medium up to "
     f"{percent(MEDIUM_LINKAGE)} and 5%. For sampled figures we use the upper 95% limit, and no "
     "more than pooling proves."
 )
@@ -224,6 +226,8 @@ _LOSSES: dict[str, Callable[[Figure], str]] = {
 
 
 def _of_risk(figure: Figure) -> str:
-    if figure.measure in ("risk.narrow_clusters", "risk.clusters_without_noise"):
+    if figure.measure in (
+        "risk.narrow_clusters", "risk.clusters_without_noise", "risk.exact_values",
+    ):  # fmt: skip
         return f"{figure.attribute}: {read_aloud(figure)}"
     return read_aloud(figure)

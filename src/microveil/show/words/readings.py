@@ -344,6 +344,22 @@ _READINGS: dict[str, Callable[[Figure], str]] = {
         "deviations, which tell the value closely"
     ),
     "risk.clusters_without_noise": _without_noise,
+    "risk.exact_values": lambda f: (
+        f"{f.value:,.0f} masked values carry no noise although fewer than "
+        f"{_number(f, 'enough'):.0f} people have them"
+        if f.value
+        else f"no value goes out without noise that fewer than {_number(f, 'enough'):.0f} people "
+        "have"
+    ),
+    "risk.values_unmoved": lambda f: (
+        f"{percent(f.value)} of values are shared by fewer than {_number(f, 'enough'):.0f} people "
+        "and left as they are by noise in more than half of all releases"
+    ),
+    "risk.rare_categories": lambda f: (
+        f"{percent(f.value)} of records have a category that fewer than "
+        f"{_number(f, 'enough'):.0f} people have; drawn at random, it mostly comes back: merge "
+        "such categories before masking"
+    ),
     "learning.f_measure": lambda f: (
         f"trained on the release, a model recognizes this class with {f.value:.3g} (1 is "
         f"perfect), trained on the original with {_number(f, 'original'):.3g}"
