@@ -25,7 +25,12 @@ def table(records: int = 1_000, noise: float = 1.0) -> pl.DataFrame:
 
 def judged(data: pl.DataFrame, **settings: Any) -> Verdict:  # noqa: ANN401 - settings of a plan
     plan = Plan.published(
-        epsilon=50.0, k=3, anonymity=10, attributes=dict.fromkeys(NAMES, "confidential"), **settings
+        epsilon=50.0,
+        k=3,
+        anonymity=10,
+        exact_from=10,
+        attributes=dict.fromkeys(NAMES, "confidential"),
+        **settings,
     )
     return verdict(data, protect(data, plan, seed=1), seed=1)
 
@@ -45,7 +50,11 @@ def test_whole_tuples_that_survive_do_not_pass(monkeypatch: pytest.MonkeyPatch) 
 
     data = table()
     plan = Plan.published(
-        epsilon=50.0, k=3, anonymity=10, attributes=dict.fromkeys(NAMES, "confidential")
+        epsilon=50.0,
+        k=3,
+        anonymity=10,
+        exact_from=10,
+        attributes=dict.fromkeys(NAMES, "confidential"),
     )
     with monkeypatch.context() as patched:
         patched.setattr(RelatedExchange, "draw", whole)

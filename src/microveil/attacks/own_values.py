@@ -22,8 +22,7 @@ from microveil.core.pooling import JointClusters, block_of, collect_clusters
 from microveil.core.random_words import SeededWords, WordSource
 from microveil.core.related_exchange import ReadRows, RelatedExchange
 from microveil.core.relation_model import RowValues, numbers_in_rows
-from microveil.engines.dtypes import numbers_with_gaps, polars_of
-from microveil.engines.layout import numbered
+from microveil.engines.layout import kept_values
 from microveil.plan.plan import Plan
 from microveil.plan.scenarios import Scenario
 from microveil.types import Booleans, Integers, Reals
@@ -156,13 +155,7 @@ def _kept_columns(pair: Pair, plan: Plan) -> list[RowValues]:
     """Return the kept columns that take part in the model."""
     names = [n for n in plan.kept if n not in plan.within and n in pair.source.columns]
     assert pair.positions is not None  # noqa: S101 - all records are paired
-    columns = [pair.source[name][pair.positions] for name in names]
-    return [
-        numbers_in_rows(numbers_with_gaps(column))
-        if column.dtype.is_numeric() or column.dtype.is_temporal()
-        else RowValues(None, numbered([polars_of(column)]))
-        for column in columns
-    ]
+    return [kept_values(pair.source[name][pair.positions]) for name in names]
 
 
 def _drawn_without(

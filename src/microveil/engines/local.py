@@ -60,7 +60,7 @@ from microveil.engines.dtypes import (
     shifted,
     text_column,
 )
-from microveil.engines.layout import Layout, numbered
+from microveil.engines.layout import Layout, kept_values, numbered
 from microveil.engines.refusals import (
     leaves_the_calendar,
     no_finite_result,
@@ -539,9 +539,7 @@ class LocalEngine:
         """Return what a kept column has in all rows, or in some."""
         column = self._released(name)
         column = column if rows is None else column[rows]
-        if self._table.columns[name].kind is None:
-            return RowValues(None, numbered([polars_of(column)]))
-        return numbers_in_rows(numbers_with_gaps(column))
+        return kept_values(column)
 
     def _give(self, attribute: str, giver: Integers, clusters: JointClusters) -> None:
         """Give every record, or unit, the value of another of its joint cluster."""
