@@ -112,7 +112,9 @@ def _rows(dataset: DataSet, runs: int) -> Iterator[Row]:
 
 
 def _protected(table: pl.DataFrame, plan: Plan) -> Masker:
-    return lambda seed: protect(table, plan, seed=seed).data.to_numpy().astype(float)
+    return lambda seed: (
+        protect(table, plan, seed=seed, keep_order=True).data.to_numpy().astype(float)
+    )
 
 
 def _peer(mask: partial[Reals], original: Reals) -> Masker:

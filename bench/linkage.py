@@ -44,7 +44,9 @@ def _attack(dataset: DataSet) -> None:
             "recommended": Plan(epsilon=epsilon, attributes=attributes),
         }
         for name, plan in plans.items():
-            masked = protect(table, plan, seed=1).data.to_numpy().astype(np.float64)
+            masked = (
+                protect(table, plan, seed=1, keep_order=True).data.to_numpy().astype(np.float64)
+            )
             shares = [attack(original, masked).share for attack in ATTACKS]
             shares.append(structure_linkage(original, masked, people=0.5).share)
             figures = "".join(f"{share:9.1%}" for share in shares)
@@ -56,7 +58,10 @@ def _attack_large(records: int, attributes: int) -> None:
     values = random.normal(size=(records, 3)) @ random.normal(size=(3, attributes))
     table = pl.DataFrame(values + random.normal(size=values.shape), orient="row")
     plan = Plan.published(epsilon=1, k=10, attributes=dict.fromkeys(table.columns, "confidential"))
-    original, masked = table.to_numpy(), protect(table, plan, seed=1).data.to_numpy()
+    original, masked = (
+        table.to_numpy(),
+        protect(table, plan, seed=1, keep_order=True).data.to_numpy(),
+    )
     print(f"\n{records:,} × {attributes}, ε = 1, published, k = 10")
     for attack in ATTACKS:
         start = time.process_time()

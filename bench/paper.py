@@ -26,6 +26,7 @@ def log_mean_sse(table: pl.DataFrame, plan: Plan) -> float:
     """Mean SSE over ten seeded runs, as its logarithm to base 10."""
     original = table.to_numpy()
     errors = [
-        mean_sse(original, protect(table, plan, seed=seed).data.to_numpy()) for seed in range(RUNS)
+        mean_sse(original, protect(table, plan, seed=seed, keep_order=True).data.to_numpy())
+        for seed in range(RUNS)
     ]
     return float(np.log10(np.mean(errors)))

@@ -177,7 +177,9 @@ def error_and_linkage() -> None:
     for pooling in kinds:
         for anonymity in (0, 5, 10, 25):
             plan = Plan(epsilon=1.0, anonymity=anonymity, pooling=pooling, attributes=roles)
-            masked = protect(table, plan, seed=1).data.to_numpy().astype(np.float64)
+            masked = (
+                protect(table, plan, seed=1, keep_order=True).data.to_numpy().astype(np.float64)
+            )
             attacks = (nearest_linkage, one_to_one_linkage, structure_linkage)
             shares = "".join(f"{attack(original, masked).share:8.1%}" for attack in attacks)
             if anonymity:

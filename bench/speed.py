@@ -68,7 +68,7 @@ def recommend(
     for epsilon, anonymity in plans:
         plan = Plan(epsilon=epsilon, anonymity=anonymity, attributes=attributes)
         protect(table.head(1_000), plan)
-        seconds = best(lambda plan=plan: protect(table, plan))  # type: ignore[misc]
+        seconds = best(lambda plan=plan: protect(table, plan, keep_order=True))  # type: ignore[misc]
         pooled = "pooled" if anonymity else "not pooled"
         print(f"{table.height:>11,} × 4   recommended, ε = {epsilon:g}, {pooled}: {seconds:.2f} s "
               f"  {seconds / published:.1f} times the published plan, {seconds / sort:.1f} times "
@@ -85,7 +85,7 @@ def main() -> None:
         table = pl.DataFrame(data)
         plan = plan_of(table.columns)
         sort[records] = best(lambda data=data: [np.argsort(x) for x in data.values()])  # type: ignore[misc]
-        ours[records] = best(lambda table=table, plan=plan: protect(table, plan))  # type: ignore[misc]
+        ours[records] = best(lambda table=table, plan=plan: protect(table, plan, keep_order=True))  # type: ignore[misc]
         print(
             f"{records:>11,} × 4   np.argsort {sort[records]:.2f} s   protect {ours[records]:.2f} s"
             f"   ratio {ours[records] / sort[records]:.2f}",
@@ -98,7 +98,7 @@ def main() -> None:
     table = pl.DataFrame(columns(1_000_000, 1))
     frame = pd.DataFrame(columns(1_000_000, 1))
     plain = best(lambda: plain_pandas(frame))
-    fast = best(lambda: protect(table, plan_of(table.columns)))
+    fast = best(lambda: protect(table, plan_of(table.columns), keep_order=True))
     print(f"  1,000,000 × 1   plain pandas {plain:.2f} s   protect {fast:.2f} s   "
           f"{plain / fast:.0f} times faster")  # fmt: skip
     microveil = str(Path(sys.executable).with_name("microveil"))

@@ -50,7 +50,9 @@ def firms(tail: str = "lognormal", weight: float = 2.0, seed: int = 1) -> pl.Dat
 def moved(table: pl.DataFrame, plan: Plan, runs: int) -> tuple[Reals, float]:
     """Return how far each run moves each mean, in standard deviations, and log10 of mean SSE."""
     original = table.to_numpy()
-    releases = [protect(table, plan, seed=seed).data.to_numpy() for seed in range(runs)]
+    releases = [
+        protect(table, plan, seed=seed, keep_order=True).data.to_numpy() for seed in range(runs)
+    ]
     means = np.array([release.mean(axis=0) for release in releases])
     shifts = np.abs(means - original.mean(axis=0)) / original.std(axis=0, ddof=1)
     error = float(np.log10(np.mean([mean_sse(original, release) for release in releases])))

@@ -66,7 +66,7 @@ def plan_for(unit: str, per_unit: set[str], table: pl.DataFrame) -> Plan:
 
 def errors(table: pl.DataFrame, plan: Plan, seed: int) -> dict[str, float]:
     """Return the mean square of what a release moves, in variances, of each number."""
-    released = protect(table, plan, seed=seed).data
+    released = protect(table, plan, seed=seed, keep_order=True).data
     found = {}
     for name in plan.confidential:
         one, other = table[name], released[name]
@@ -90,7 +90,7 @@ def main() -> None:
             print(f"| {name} | {attribute} | {np.mean(each):.4f} | {max(each):.4f} |")
     table = visits()
     plan = plan_for("patient", {"born"}, table)
-    rates = [_deaths(protect(table, plan, seed=seed).data) for seed in range(RUNS)]
+    rates = [_deaths(protect(table, plan, seed=seed, keep_order=True).data) for seed in range(RUNS)]
     print(f"\ndeaths: {_deaths(table):.2%} of visits; released {min(rates):.2%} to "
           f"{max(rates):.2%}")  # fmt: skip
 

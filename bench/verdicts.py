@@ -30,7 +30,7 @@ def main() -> None:
 
 def _show(console: Console, title: str, plan: Plan) -> None:
     console.print(Text(title, style="bold underline"))
-    console.print(verdict(people(), protect(people(), plan, seed=1), seed=1))
+    console.print(verdict(people(), protect(people(), plan, seed=1, keep_order=True), seed=1))
 
 
 if __name__ == "__main__":

@@ -41,7 +41,7 @@ def main() -> None:
         data = table(width)
         toml, proposing = timed(lambda data=data: propose_plan(data, "wide"))  # type: ignore[misc]
         plan, reading = timed(lambda toml=toml: Plan.from_toml(toml))  # type: ignore[misc]
-        _, protecting = timed(lambda data=data, plan=plan: protect(data, plan))  # type: ignore[misc]
+        _, protecting = timed(lambda data=data, plan=plan: protect(data, plan, keep_order=True))  # type: ignore[misc]
         print(
             f"{RECORDS} records × {width:,} columns: proposal {proposing:.1f} s, "
             f"plan {reading:.1f} s, release {protecting:.1f} s"

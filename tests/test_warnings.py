@@ -64,8 +64,8 @@ def test_warnings_point_at_the_line_that_called_and_come_once_each(tmp_path: Pat
     table.write_csv(path)
     plan = Plan.propose(table)
     for call in (
-        lambda: protect(table, plan),
-        lambda: protect(path, plan),
+        lambda: protect(table, plan, keep_order=True),
+        lambda: protect(path, plan, keep_order=True),
         lambda: check(path, plan),
         lambda: expected_error(table, plan),
         lambda: audit(table, plan, runs=100, releases=20, seed=1),

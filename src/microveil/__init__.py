@@ -17,6 +17,7 @@ if TYPE_CHECKING:
         MicroveilError,
         PlanError,
         PrivacyWarning,
+        RiskError,
         UsefulnessWarning,
     )
     from microveil.formats import Source
@@ -74,6 +75,7 @@ __all__ = [
     "Pseudonym",
     "Release",
     "Risk",
+    "RiskError",
     "SamplingWeight",
     "Scenario",
     "Shifted",
@@ -105,6 +107,7 @@ _HOMES = {
             "MicroveilError",
             "PlanError",
             "PrivacyWarning",
+            "RiskError",
             "UsefulnessWarning",
         ),
         "judge.evaluated": ("Evaluation",),

@@ -6,7 +6,8 @@
     └── MicroveilError            anything a user can fix; a line for each problem, no data values
         ├── PlanError             the plan is wrong in itself (also a ValueError)
         ├── DataError             the table is wrong, or does not fit its plan (also a ValueError)
-        └── FileError             a file cannot be read or written as asked (also an OSError)
+        ├── FileError             a file cannot be read or written as asked (also an OSError)
+        └── RiskError             a release does not pass its verdict
 
     UserWarning
     ├── PrivacyWarning            something weakens the guarantee; the certificate records it too
@@ -92,6 +93,10 @@ class DataError(MicroveilError, ValueError):
 
 class FileError(MicroveilError, OSError):
     """A file cannot be read or written as asked."""
+
+
+class RiskError(MicroveilError):
+    """A release does not pass its verdict."""
 
 
 class Problems:

@@ -177,7 +177,7 @@ def test_a_release_of_a_workbook(tmp_path: Path) -> None:
     rows = [[f"P{i}", i % 3, 1000 + i * i, date(2000, 1, 1 + i % 28)] for i in range(60)]
     path = workbook(tmp_path, ["person", "region", "income", "day"], *rows)
     roles = {"person": "identifier", "region": "kept", "income": "confidential", "day": "kept"}
-    release = protect(path, Plan.published(epsilon=1, k=5, attributes=roles))
+    release = protect(path, Plan.published(epsilon=1, k=5, attributes=roles), keep_order=True)
     assert release.store.meta.path == path
     written = release.write(tmp_path / "out.xlsx", keep_order=True)
     back = load_table(written.protected).data

@@ -76,7 +76,7 @@ PLAN = Plan.published(
 
 @pytest.fixture
 def release() -> Release:
-    return protect(PEOPLE, PLAN, seed=1)
+    return protect(PEOPLE, PLAN, seed=1, keep_order=True)
 
 
 def _arrays(release: Release) -> tuple[Reals, Reals]:
@@ -214,9 +214,9 @@ def test_tables_of_every_kind_and_missing_values(kind: str) -> None:
         "pandas with NA": people.to_pandas().convert_dtypes(),
         "pyarrow": people.to_arrow(),
     }
-    release = protect(tables[kind], PLAN.replace(missing="keep"), seed=1)
+    release = protect(tables[kind], PLAN.replace(missing="keep"), seed=1, keep_order=True)
     evaluation = evaluate(tables[kind], release, target="old", quasi_identifiers=["age"])
-    masked = protect(people, PLAN.replace(missing="keep"), seed=1).data
+    masked = protect(people, PLAN.replace(missing="keep"), seed=1, keep_order=True).data
     both = people.select("age", masked=masked["age"]).drop_nulls().to_numpy().astype(float)
     assert len(both) == 108
     expected = utility.sse_sst(both[:, :1], both[:, 1:])[0]
@@ -241,7 +241,7 @@ def test_records_that_were_dropped(tmp_path: Path) -> None:
     people = PEOPLE.with_columns(
         age=pl.when(pl.int_range(RECORDS) % 10 == 0).then(None).otherwise("age")
     )
-    release = protect(people, PLAN.replace(missing="drop"), seed=1)
+    release = protect(people, PLAN.replace(missing="drop"), seed=1, keep_order=True)
     evaluation = evaluate(people, release, target="old")
     assert (evaluation.records, evaluation.released) == (120, 108)
     assert notes_on(evaluation)[0] == "12 of 120 original records are not in the release."

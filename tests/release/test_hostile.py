@@ -55,7 +55,7 @@ def named(name: str) -> pl.DataFrame:
 def test_any_name_will_do(name: str, pooling: str, library: Any) -> None:  # noqa: ANN401
     table = named(name)
     roles = plan(pooling, **{name: "confidential", "x": "kept", f"{name} ": NOMINAL})
-    release = protect(library(table), roles, seed=1)
+    release = protect(library(table), roles, seed=1, keep_order=True)
     released = nw.from_native(release.data, eager_only=True)
     assert released.columns == table.columns
     assert released["x"].to_list() == list(range(24))
@@ -71,7 +71,7 @@ def test_dates_and_missing_values_have_any_name(name: str, library: Any) -> None
     roles = Plan.published(
         epsilon=1, k=3, missing="keep", attributes={name: "confidential", "lasted": "kept"}
     )
-    release = protect(library(table), roles, seed=1)
+    release = protect(library(table), roles, seed=1, keep_order=True)
     released = nw.from_native(release.data, eager_only=True)
     assert released["lasted"].null_count() == 12
     assert released[name].null_count() == 1
@@ -84,12 +84,12 @@ def test_any_name_survives_files(name: str, ending: str, tmp_path: Path) -> None
     table, path, out = named(name), tmp_path / f"in.{ending}", tmp_path / f"out.{ending}"
     write_table(table, path)
     roles = plan(**{name: "confidential", "x": "kept", f"{name} ": NOMINAL})
-    release = protect(path, roles, seed=1)
+    release = protect(path, roles, seed=1, keep_order=True)
     assert release.data.columns == table.columns
     if ending != "xlsx":
         protect_file(path, roles, out, keep_order=True, seed=1)
         assert Source(out).path == out
-        written = protect(out, roles, seed=1).data  # read as it was written
+        written = protect(out, roles, seed=1, keep_order=True).data  # read as it was written
         assert written.columns == table.columns
         assert written["x"].to_list() == list(range(24))
     assert Plan.from_toml(propose_plan(table, "in")).attributes.keys() == set(table.columns)
@@ -155,14 +155,16 @@ def test_categories_too_large_are_refused_without_values(values: pl.Series, libr
 @pytest.mark.parametrize("codes", [[2**53 + 1, 2, 3], [1e18, 2.0, 3.0]])
 def test_large_codes_stay_what_they_are(codes: list[float], library: Any) -> None:  # noqa: ANN401
     table = library(pl.DataFrame({"x": codes * 4}))
-    released = protect(table, plan(x=Confidential(kind="nominal")), seed=1).data["x"]
+    released = protect(table, plan(x=Confidential(kind="nominal")), seed=1, keep_order=True).data[
+        "x"
+    ]
     assert set(nw.from_native(released, series_only=True).to_list()) <= set(codes)
 
 
 def test_large_whole_numbers_are_masked(library: Any) -> None:  # noqa: ANN401
     table = library(pl.DataFrame({"x": [2**60 + 2**12 * i for i in range(12)]}))
     declared = Confidential(lower=0, upper=2**61)
-    released = protect(table, plan(x=declared), seed=1).data["x"]
+    released = protect(table, plan(x=declared), seed=1, keep_order=True).data["x"]
     assert nw.from_native(released, series_only=True).dtype == nw.Int64
 
 
@@ -182,7 +184,9 @@ def test_times_stay_within_the_last_one_there_is(
     domain = {"lower": datetime(2200, 1, 1), "upper": end, "time_step": "microsecond"}
     own = Confidential(**domain) if declared else Confidential()  # type: ignore[arg-type]
     roles = Plan.published(epsilon=1e-3, k=3, attributes={"x": own})
-    released = protect(library(pl.DataFrame({"x": times})), roles, seed=1).data["x"]
+    released = protect(library(pl.DataFrame({"x": times})), roles, seed=1, keep_order=True).data[
+        "x"
+    ]
     released = nw.from_native(released, series_only=True).to_polars()
     assert released.null_count() == 0
     assert (
@@ -208,13 +212,15 @@ def test_the_widest_domains_lose_no_values(width: float, post: Any) -> None:  # 
     roles = Plan.published(
         epsilon=1, k=3, post=post, attributes={"x": Confidential(lower=-width, upper=width)}
     )
-    released = protect(pl.DataFrame({"x": numbers}), roles, seed=1).data["x"]
+    released = protect(pl.DataFrame({"x": numbers}), roles, seed=1, keep_order=True).data["x"]
     assert released.null_count() == 0
     # The same as of numbers that are smaller by a power of two.
     smaller = roles.replace(
         attributes={"x": Confidential(lower=-width / 2**512, upper=width / 2**512)}
     )
-    expected = protect(pl.DataFrame({"x": numbers / 2**512}), smaller, seed=1).data["x"]
+    expected = protect(
+        pl.DataFrame({"x": numbers / 2**512}), smaller, seed=1, keep_order=True
+    ).data["x"]
     assert np.array_equal(released.to_numpy(), expected.to_numpy() * 2**512)
 
 

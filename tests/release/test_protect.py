@@ -70,7 +70,7 @@ def test_clustered_methods_by_hand(
         k=3,
         attributes={"x": Confidential(lower=LOWER, upper=UPPER)},
     )
-    release = protect(pl.DataFrame({"x": VALUES}), plan, seed=5)
+    release = protect(pl.DataFrame({"x": VALUES}), plan, seed=5, keep_order=True)
     expected = by_hand(centroids, sensitivities, epsilon)
     assert release.data["x"].to_list() == [expected[j] for j in CLUSTER]
     clusters = release.detail.clusters
@@ -86,7 +86,7 @@ def test_clustered_methods_by_hand(
 def test_dp_by_hand(epsilon: float) -> None:
     attribute = Confidential(lower=LOWER, upper=UPPER)
     plan = Plan.published(epsilon=epsilon, method="DP", attributes={"x": attribute})
-    release = protect(pl.DataFrame({"x": VALUES}), plan, seed=5)
+    release = protect(pl.DataFrame({"x": VALUES}), plan, seed=5, keep_order=True)
     assert release.data["x"].to_list() == by_hand(list(map(float, VALUES)), [32] * 7, epsilon)
     detail = release.detail.clusters.to_dicts()
     assert len(detail) == 1
@@ -164,7 +164,7 @@ def kinds() -> list[Any]:
 def test_the_release_is_of_the_same_kind_order_and_types(table: Any) -> None:  # noqa: ANN401
     names = [name for name in nw.from_native(table).columns if name != "who"]
     attributes = {name: TABLE_PLAN.attributes[name] for name in ["who", *names]}
-    release = protect(table, TABLE_PLAN.replace(attributes=attributes), seed=2)
+    release = protect(table, TABLE_PLAN.replace(attributes=attributes), seed=2, keep_order=True)
     assert type(release.data) is type(table)
     before, after = (
         nw.from_native(table, eager_only=True),
@@ -181,23 +181,23 @@ def test_the_release_is_of_the_same_kind_order_and_types(table: Any) -> None:  #
 
 @pytest.mark.parametrize("table", kinds()[1:2])
 def test_every_kind_of_table_gives_the_same_release(table: Any) -> None:  # noqa: ANN401
-    ours = protect(TABLE, TABLE_PLAN, seed=2).data
-    theirs = pl.DataFrame(protect(table, TABLE_PLAN, seed=2).data)
+    ours = protect(TABLE, TABLE_PLAN, seed=2, keep_order=True).data
+    theirs = pl.DataFrame(protect(table, TABLE_PLAN, seed=2, keep_order=True).data)
     assert_frame_equal(ours, theirs)
 
 
 def test_integers_stay_in_their_domain_and_type() -> None:
     wild = TABLE_PLAN.replace(epsilon=1e-4)
-    data = protect(TABLE, wild).data
+    data = protect(TABLE, wild, keep_order=True).data
     assert data["i8"].is_between(-128, 127).all()
     assert data["u16"].min() >= 0
     tight = Plan.published(epsilon=1e-6, k=3, attributes={"x": Confidential(lower=0.5, upper=6.5)})
-    masked = protect(pl.DataFrame({"x": [1, 2, 3, 4, 5, 6]}), tight).data["x"]
+    masked = protect(pl.DataFrame({"x": [1, 2, 3, 4, 5, 6]}), tight, keep_order=True).data["x"]
     assert masked.is_between(1, 6).all()
 
 
 def test_reals_are_rounded_to_their_decimals() -> None:
-    masked = protect(TABLE, TABLE_PLAN).data["f64"].drop_nulls()
+    masked = protect(TABLE, TABLE_PLAN, keep_order=True).data["f64"].drop_nulls()
     assert (masked.round(1) == masked).all()
 
 
@@ -205,15 +205,15 @@ def test_a_pandas_index_is_left_behind() -> None:
     table = pd.DataFrame({"x": VALUES}, index=list("abcdefg"))
     plan = Plan.published(epsilon=1, k=3, attributes={"x": "confidential"})
     with pytest.warns(FileWarning, match="the index, which has no name, is dropped"):
-        release = protect(table, plan)
+        release = protect(table, plan, keep_order=True)
     assert release.data.index.tolist() == list(range(7))
 
 
 def test_missing_values_stay_missing_and_do_not_count() -> None:
     with_nulls = pl.DataFrame({"x": [7, None, 1, 20, None, 4, 5, 2, 11]})
     plan = Plan.published(epsilon=1, k=3, missing="keep", attributes={"x": "confidential"})
-    masked = protect(with_nulls, plan, seed=5).data["x"]
-    without = protect(pl.DataFrame({"x": VALUES}), plan, seed=5).data["x"]
+    masked = protect(with_nulls, plan, seed=5, keep_order=True).data["x"]
+    without = protect(pl.DataFrame({"x": VALUES}), plan, seed=5, keep_order=True).data["x"]
     assert masked.is_null().to_list() == with_nulls["x"].is_null().to_list()
     assert masked.drop_nulls().to_list() == without.to_list()
 
@@ -222,7 +222,7 @@ def test_records_with_missing_values_can_be_left_out() -> None:
     table = pl.DataFrame({"x": [1, None, 3, 4, 5], "y": [1.0, 2.0, None, 4.0, 5.0]})
     attributes = {"x": "confidential", "y": Confidential(decimals=0)}
     plan = Plan.published(epsilon=1, k=3, missing="drop", attributes=attributes)
-    release = protect(table, plan)
+    release = protect(table, plan, keep_order=True)
     assert release.data.shape == (3, 2)
     assert np.array_equal(release.detail.positions, [0, 3, 4])  # type: ignore[arg-type]
     assert release.certificate.records == 3
@@ -249,7 +249,7 @@ def test_derived_attributes_are_recomputed_from_masked_ones() -> None:
             "band": Derived(expression="CASE WHEN sum > 20 THEN 'high' ELSE 'low' END"),
         },
     )
-    data = protect(table, plan).data
+    data = protect(table, plan, keep_order=True).data
     assert data.schema == table.schema
     assert (data["sum"] == data["a b"] + data["b"]).all()
     assert (data["ratio"] == data["sum"] / 2).all()
@@ -260,7 +260,7 @@ def test_the_census_total_still_adds_up(paper_data: Any) -> None:  # noqa: ANN40
     table = pl.read_csv(paper_data / "census.csv")
     attributes: dict[str, Any] = dict.fromkeys(table.columns, "confidential")
     attributes["PTOTVAL"] = Derived(expression="PEARNVAL + POTHVAL")
-    data = protect(table, Plan.published(epsilon=1, attributes=attributes)).data
+    data = protect(table, Plan.published(epsilon=1, attributes=attributes), keep_order=True).data
     assert (data["PTOTVAL"] == data["PEARNVAL"] + data["POTHVAL"]).all()
     assert data.schema == table.schema
 
@@ -290,7 +290,7 @@ def test_constant_and_heavily_tied_attributes_work(method: MethodName) -> None:
     table = pl.DataFrame({"constant": [3] * 40, "tied": [0] * 30 + [1] * 10})
     domain = Confidential(lower=0, upper=5)
     plan = Plan.published(epsilon=1, method=method, attributes={"constant": domain, "tied": domain})
-    release = protect(table, plan)
+    release = protect(table, plan, keep_order=True)
     assert release.data.shape == table.shape
     if method == "iDP-CBLS":
         assert release.data.equals(table)  # every cluster is of one value: nothing to hide
@@ -311,7 +311,7 @@ def test_equal_values_are_clustered_at_random() -> None:
         attributes={"x": domain, "missing": domain},
     )
     for name in table.columns:
-        masked = protect(table, plan).data[name]
+        masked = protect(table, plan, keep_order=True).data[name]
         beside = (masked == masked.shift(1)).sum()
         assert beside < 30  # 200 of 300 by position, 2 of 300 by chance
         assert masked.drop_nulls().value_counts()["count"].min() == 3
@@ -324,11 +324,11 @@ def test_ends_read_from_the_data_are_not_published(method: MethodName) -> None:
     plan = Plan.published(
         epsilon=0.1, method=method, domain_from_data=True, attributes={"x": "confidential"}
     )
-    masked = protect(pl.DataFrame({"x": values}), plan).data["x"]
+    masked = protect(pl.DataFrame({"x": values}), plan, keep_order=True).data["x"]
     assert values.max() not in masked
     assert values.min() not in masked
     one_sided = plan.replace(attributes={"x": Confidential(lower=0)})
-    masked = protect(pl.DataFrame({"x": values}), one_sided).data["x"]
+    masked = protect(pl.DataFrame({"x": values}), one_sided, keep_order=True).data["x"]
     assert masked.min() == 0
     assert values.max() not in masked
 
@@ -362,7 +362,7 @@ def test_derived_numbers_do_not_wrap_around(
         with pytest.raises(DataError, match="attribute 'd': its expression cannot be computed"):
             protect(table, plan)
     else:
-        assert protect(table, plan).data["d"].to_list() == expected * 2
+        assert protect(table, plan, keep_order=True).data["d"].to_list() == expected * 2
 
 
 @pytest.mark.parametrize(
@@ -380,21 +380,23 @@ def test_nothing_infinite_is_published(dtype: Any) -> None:  # noqa: ANN401
     largest = 3e38 if dtype == pl.Float32 else 1.5e308
     table = pl.DataFrame({"x": pl.Series(np.linspace(0.1, 1, 30) * largest, dtype=dtype)})
     attributes = {"x": Confidential(resolution=largest * 2.0**-50)}
-    masked = protect(table, Plan.published(epsilon=0.01, attributes=attributes)).data["x"]
+    masked = protect(
+        table, Plan.published(epsilon=0.01, attributes=attributes), keep_order=True
+    ).data["x"]
     assert masked.is_finite().all()
 
 
 def test_single_precision_stays_in_its_domain() -> None:
     table = pl.DataFrame({"x": pl.Series(np.linspace(0, 0.0999, 100), dtype=pl.Float32)})
     plan = Plan.published(epsilon=0.01, attributes={"x": Confidential(lower=0, upper=0.1)})
-    masked = protect(table, plan).data["x"].cast(pl.Float64)
+    masked = protect(table, plan, keep_order=True).data["x"].cast(pl.Float64)
     assert masked.is_between(0, 0.1).all()
 
 
 def test_large_unsigned_integers_keep_their_size() -> None:
     table = pl.DataFrame({"x": pl.Series([2**63 + i * 10**15 for i in range(9)], dtype=pl.UInt64)})
     plan = Plan.published(epsilon=50, k=3, attributes={"x": Confidential(lower=2**63, upper=2**64)})
-    masked = protect(table, plan, seed=1).data["x"]
+    masked = protect(table, plan, seed=1, keep_order=True).data["x"]
     assert masked.dtype == pl.UInt64
     assert masked.n_unique() == 3
 
@@ -405,7 +407,7 @@ def test_tiny_numbers_are_not_lost() -> None:
     with pytest.raises(DataError, match="'x': its values span fewer than 4,096 steps"):
         protect(table, Plan.published(epsilon=100, attributes={"x": "confidential"}))
     plan = Plan.published(epsilon=100, attributes={"x": Confidential(resolution=1e-34)})
-    masked = protect(table, plan).data["x"]
+    masked = protect(table, plan, keep_order=True).data["x"]
     assert masked.is_between(0.5e-26, 3e-26).all()
 
 
@@ -421,7 +423,7 @@ def test_a_seed_repeats_a_release_and_no_seed_does_not() -> None:
     table = pl.DataFrame({"x": np.arange(3000), "y": np.arange(3000)})
     plan = Plan.published(epsilon=1, attributes={"x": "confidential", "y": "confidential"})
     first, again, secure, other = (
-        protect(table, plan, seed=seed).data for seed in (1, 1, None, None)
+        protect(table, plan, seed=seed, keep_order=True).data for seed in (1, 1, None, None)
     )
     assert first.equals(again)
     assert not first.equals(secure)
@@ -433,7 +435,9 @@ def test_the_order_of_attributes_does_not_change_the_noise() -> None:
     table = pl.DataFrame({"x": VALUES, "y": VALUES})
     one = Plan.published(epsilon=1, k=3, attributes={"x": "confidential", "y": "confidential"})
     other = Plan.published(epsilon=1, k=3, attributes={"y": "confidential", "x": "confidential"})
-    assert protect(table, one, seed=1).data.equals(protect(table, other, seed=1).data)
+    assert protect(table, one, seed=1, keep_order=True).data.equals(
+        protect(table, other, seed=1, keep_order=True).data
+    )
 
 
 def test_progress_is_told_of_every_attribute() -> None:
@@ -458,7 +462,7 @@ def test_any_numbers_give_clusters_of_k_or_more(
     plan = Plan.published(
         epsilon=epsilon, k=k, attributes={"x": Confidential(lower=-1e6, upper=1e6)}
     )
-    masked = protect(pl.DataFrame({"x": values}), plan).data["x"]
+    masked = protect(pl.DataFrame({"x": values}), plan, keep_order=True).data["x"]
     assert masked.is_finite().all()
     assert masked.is_between(-1e6, 1e6).all()
     assert masked.value_counts()["count"].min() >= k

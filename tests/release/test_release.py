@@ -30,7 +30,7 @@ TABLE = pl.DataFrame({"x": np.arange(60) ** 2, "id": np.arange(60)})
 
 @pytest.fixture
 def release() -> Release:
-    return protect(TABLE, PLAN)
+    return protect(TABLE, PLAN, keep_order=True)
 
 
 @pytest.mark.parametrize("suffix", [".csv", ".parquet"])
@@ -59,17 +59,30 @@ def test_rows_are_shuffled_unless_asked(release: Release, tmp_path: Path) -> Non
     assert IN_ORDER in certificate.not_protected
 
 
-def test_in_memory_the_certificate_tells_the_order_of_rows(tmp_path: Path) -> None:
-    kept = protect(TABLE, PLAN)
+def test_rows_come_in_random_order_unless_they_are_to_keep_theirs(tmp_path: Path) -> None:
+    release = protect(TABLE, PLAN)
+    order = release.data["id"].to_list()
+    assert sorted(order) == list(range(60)) != order
+    assert protect(TABLE, PLAN).data["id"].to_list() != order
+    assert release.certificate.row_order == "random"
+    assert IN_ORDER not in release.certificate.not_protected
+    assert np.array_equal(release.detail.positions, release.data["id"])  # type: ignore[arg-type]
+    kept = protect(TABLE, PLAN, keep_order=True)
+    assert kept.data["id"].to_list() == list(range(60))
     assert kept.certificate.row_order == "as in the original"
     assert IN_ORDER in kept.certificate.not_protected
-    shuffled = protect(TABLE, PLAN, shuffle=True)
-    assert shuffled.certificate.row_order == "random"
-    assert IN_ORDER not in shuffled.certificate.not_protected
-    assert shuffled.data["id"].to_list() != list(range(60))
-    assert np.array_equal(shuffled.detail.positions, shuffled.data["id"])  # type: ignore[arg-type]
-    restored = shuffled.write(tmp_path / "out.parquet", keep_order=True).protected
+    written = release.write(tmp_path / "as it is.parquet").protected
+    assert pl.read_parquet(written)["id"].to_list() == order
+    restored = release.write(tmp_path / "restored.parquet", keep_order=True).protected
     assert pl.read_parquet(restored)["id"].to_list() == list(range(60))
+
+
+def test_a_seed_gives_one_order() -> None:
+    first, again, other = (protect(TABLE, PLAN, seed=seed).data for seed in (1, 1, 2))
+    assert first.equals(again)
+    assert first["id"].to_list() != other["id"].to_list()
+    kept = protect(TABLE, PLAN, keep_order=True, seed=1).data
+    assert first.sort("id").equals(kept)
 
 
 def test_the_detail_finds_every_record_again(release: Release, tmp_path: Path) -> None:
@@ -90,7 +103,7 @@ def test_tables_of_other_libraries_are_written(tmp_path: Path, library: str, suf
     table = TABLE.to_pandas() if library == "pandas" else TABLE.to_arrow()
     written = protect(table, PLAN, seed=1).write(tmp_path / f"out{suffix}")
     back = pd.read_csv(written.protected) if suffix == ".csv" else pq.read_table(written.protected)
-    ours = protect(TABLE, PLAN, seed=1).data
+    ours = protect(TABLE, PLAN, seed=1, keep_order=True).data
     assert pl.DataFrame(back).sort("id").equals(ours)
 
 
@@ -171,7 +184,7 @@ def test_in_memory_categories_tell_of_no_other_rows(kind: str) -> None:
     plan = Plan.published(
         epsilon=1, k=3, missing="drop", attributes={"x": "confidential", "who": "kept"}
     )
-    released = protect(table, plan).data["who"]
+    released = protect(table, plan, keep_order=True).data["who"]
     listed = released.dtype.categories if kind == "enum" else released.cat.categories
     assert sorted(listed) == ["a", "b"]
     assert sorted(released.to_list()) == ["a"] * 5 + ["b"] * 6
@@ -182,7 +195,7 @@ def test_declared_categories_stay_in_the_type() -> None:
     attribute = Confidential(kind="nominal", categories=["f", "m", "x"])
     plan = Plan.published(epsilon=1, k=3, attributes={"sex": attribute})
     with pytest.warns(PrivacyWarning, match="most records keep their true category"):
-        released = protect(table, plan).data["sex"]
+        released = protect(table, plan, keep_order=True).data["sex"]
     assert released.dtype == pl.Enum(["x", "m", "f"])
 
 
@@ -245,7 +258,7 @@ def test_an_ordered_dictionary_of_arrow_keeps_its_type_and_order() -> None:
     who = pl.Series("who", ["low", "high"] * 6).cast(pl.Enum(["unused", "low", "high"]))
     table = pl.DataFrame({"x": range(12), "who": who}).to_arrow()
     plan = Plan.published(epsilon=1, k=3, attributes={"x": "confidential", "who": "kept"})
-    released = protect(table, plan).data
+    released = protect(table, plan, keep_order=True).data
     assert released.schema.types == table.schema.types
     assert released["who"].chunk(0).dictionary.to_pylist() == ["low", "high"]
     assert released["who"].to_pylist() == table["who"].to_pylist()

@@ -50,7 +50,7 @@ def test_clusters_never_cross_a_stratum(partition: Partition) -> None:
 
 def test_values_rise_with_their_originals_within_a_stratum_only() -> None:
     plan = PLAN.replace(partition="noise-optimal", post="penalised-isotonic", epsilon=0.3)
-    release = protect(TABLE, plan, seed=1)
+    release = protect(TABLE, plan, seed=1, keep_order=True)
     both = TABLE.select("x", side=pl.Series(SIDE)).with_columns(masked=release.data["x"]).sort("x")
     for side in range(3):
         assert both.filter(pl.col("side") == side)["masked"].is_sorted()
@@ -124,7 +124,9 @@ def test_every_stratum_is_masked_as_a_table_of_its_own(guarantee: GuaranteeName)
 
 def test_missing_values_and_strata_without_any() -> None:
     x = pl.when(pl.col("side") == "north").then(None).otherwise("x").alias("x")
-    release = protect(TABLE.with_columns(x), PLAN.replace(missing="keep", anonymity=5), seed=1)
+    release = protect(
+        TABLE.with_columns(x), PLAN.replace(missing="keep", anonymity=5), seed=1, keep_order=True
+    )
     by_side = release.data.group_by("side").agg(pl.col("x").null_count(), pl.len())
     assert by_side.filter(pl.col("x") > 0).select(pl.col("x") == pl.col("len")).to_series().all()
     few = pl.when((pl.col("side") == "north") & (pl.col("x") > 9)).then(None).otherwise("x")
@@ -198,7 +200,7 @@ def test_who_knows_the_stratum_too_finds_no_more() -> None:
 
 
 def test_totals_by_stratum_are_measured() -> None:
-    release = protect(TABLE, PLAN.replace(epsilon=30), seed=1)
+    release = protect(TABLE, PLAN.replace(epsilon=30), seed=1, keep_order=True)
     found = evaluate(TABLE, release).value("utility.stratum_totals", "y")
     sums = [
         frame.group_by(pl.Series(SIDE).alias("s")).agg(pl.col("y").sum()).sort("s")["y"].to_numpy()
@@ -213,7 +215,7 @@ def test_totals_by_stratum_are_weighted_by_the_sampling_weight() -> None:
     table = TABLE.with_columns(weight=weight)
     plan = PLAN.replace(attributes={**ROLES, "weight": "sampling_weight"}, epsilon=0.5)
     with noted():
-        release = protect(table, plan, seed=1)
+        release = protect(table, plan, seed=1, keep_order=True)
         figures = evaluate(table, release).figures
     [found] = [f for f in figures if (f.measure, f.attribute) == ("utility.stratum_totals", "y")]
     positions = np.asarray(release.detail.positions)

@@ -100,7 +100,9 @@ def test_released_values_are_equal_in_all_records_of_a_unit(
     )  # fmt: skip
     try:
         with noted():
-            released = protect(table, plan, seed=seed).data.with_columns(table["home"])
+            released = protect(table, plan, seed=seed, keep_order=True).data.with_columns(
+                table["home"]
+            )
     except DataError:  # too few units with a value, or persons, of a stratum
         return
     by_home = released.group_by("home").agg(pl.col("income", "dwelling").n_unique())
@@ -122,7 +124,7 @@ def test_a_unit_counts_once() -> None:
 
 @pytest.mark.parametrize("pooling", ["exchange", "average"])
 def test_units_are_pooled_with_units_and_records_among_these(pooling: Pooling) -> None:
-    release = protect(PEOPLE, PLAN.replace(anonymity=5, pooling=pooling), seed=1)
+    release = protect(PEOPLE, PLAN.replace(anonymity=5, pooling=pooling), seed=1, keep_order=True)
     units, records = release.detail.joint["income, dwelling"], release.detail.joint["age"]
     joint = pl.DataFrame({"unit": units, "record": records, "home": PEOPLE["home"]})
     assert min(joint.group_by("unit").agg(pl.col("home").n_unique())["home"].to_list()) >= 5
@@ -132,7 +134,7 @@ def test_units_are_pooled_with_units_and_records_among_these(pooling: Pooling) -
     assert (group.of_units, group.attributes) == (True, ("income", "dwelling", "age"))
     if pooling == "exchange":  # the same values, each as often
         alone, mixed = (r.data.with_columns(PEOPLE["home"]) for r in
-                        (protect(PEOPLE, PLAN, seed=1), release))  # fmt: skip
+                        (protect(PEOPLE, PLAN, seed=1, keep_order=True), release))  # fmt: skip
         homes = [frame.unique("home")["income"].sort() for frame in (alone, mixed)]
         assert homes[0].equals(homes[1])
         assert alone["age"].sort().equals(mixed["age"].sort())
@@ -300,7 +302,7 @@ def test_a_plan_with_units_and_strata_is_written_read_and_compared(tmp_path: Pat
 
 
 def test_units_are_counted_in_the_evaluation_and_the_verdict() -> None:
-    release = protect(PEOPLE, PLAN.replace(anonymity=5), seed=1)
+    release = protect(PEOPLE, PLAN.replace(anonymity=5), seed=1, keep_order=True)
     assert evaluate(PEOPLE, release).value("utility.unit_consistency") == 1
     assert ("Units", "100% of 40 units have the same released values of income, dwelling in all "
             "their records.") in list(verdict_lines(verdict(PEOPLE, release, seed=1)))  # fmt: skip
@@ -311,7 +313,7 @@ def test_units_are_counted_in_the_evaluation_and_the_verdict() -> None:
 
 def test_a_unit_can_be_a_pseudonym() -> None:
     roles = {**ROLES, "home": "pseudonym"}
-    release = protect(PEOPLE, PLAN.replace(attributes=roles, anonymity=5), seed=1)
+    release = protect(PEOPLE, PLAN.replace(attributes=roles, anonymity=5), seed=1, keep_order=True)
     found = release.data.group_by("home").agg(pl.col("income").n_unique())
     assert (found.height, found["income"].max()) == (40, 1)
 
@@ -387,7 +389,7 @@ def test_the_attack_on_units_by_hand() -> None:
     table = pl.DataFrame({"home": [0, 0, 1, 1, 2, 2, 3, 3], "age": [1, 2, 11, 12, 51, 52, 91, 92]})
     roles = {"home": "pseudonym", "age": Confidential(lower=0, upper=100, method="DP")}
     plan = Plan.published(epsilon=1, unit="home", records_per_person=2, attributes=roles)
-    release = protect(table, plan, seed=1)
+    release = protect(table, plan, seed=1, keep_order=True)
     data = release.data.with_columns(age=pl.Series([11, 12, 1, 2, 51, 52, 91, 92]))
     pair = beside(table, replace(release, rows=ReleasedInMemory(data, np.arange(8))))
     assert link_units(pair) == UnitsLinked(share=0.5, chance=0.25, units=4, by=("home",))
@@ -406,7 +408,7 @@ def test_visits_of_a_patient_with_attributes_that_change_and_some_that_do_not() 
     visits = households(60, 3).rename({"home": "patient", "income": "born", "age": "pressure"})
     roles = {"patient": "pseudonym", "born": INCOME, "dwelling": "identifier", "pressure": AGE}
     plan = PLAN.replace(unit="patient", attributes=roles, anonymity=4)
-    released = protect(visits, plan, seed=1).data
+    released = protect(visits, plan, seed=1, keep_order=True).data
     by_patient = released.group_by("patient").agg(pl.col("born").n_unique(), pl.len())
     assert by_patient["born"].max() == 1
     assert sorted(by_patient["len"]) == sorted(visits.group_by("patient").len()["len"])
@@ -431,7 +433,7 @@ def test_patients_with_several_visits_keep_their_use() -> None:
     table = visits()
     plan = plan_for("patient", {"born"}, table)
     with noted():
-        release = protect(table, plan, seed=1)
+        release = protect(table, plan, seed=1, keep_order=True)
         found = errors(table, plan, seed=1)
     assert max(found.values()) <= 0.06
     deaths = release.data["died"].mean()

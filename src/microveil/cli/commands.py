@@ -49,6 +49,8 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
+    epilog="Exit codes: 0 done, 1 a mistake in plan, data or files, 2 a wrong option, 3 a defect "
+    "of microveil, 4 a release that protect wrote does not pass its verdict.",
 )
 
 
@@ -67,6 +69,9 @@ _FIRST_SENTENCE = re.compile(r".*?[.](?=\s|$)", re.DOTALL)
 
 DEFECT = 3
 """Exit code for a defect of microveil, after 0 (done), 1 (the user's mistake) and 2 (usage)."""
+
+RISKY = 4
+"""Exit code for a release that was written but does not pass its verdict."""
 
 
 @app.callback(invoke_without_command=True)
@@ -208,6 +213,10 @@ def protect_command(
     no_verdict: Annotated[
         bool, typer.Option("--no-verdict", help="Write the release without measuring it first.")
     ] = False,
+    accept_risk: Annotated[
+        bool,
+        typer.Option("--accept-risk", help="Exit with 0 also where the release does not pass."),
+    ] = False,
     engine: EngineOption = "memory",
     master: Master = None,
     report: Report = None,
@@ -222,11 +231,12 @@ def protect_command(
     With flags alone, every column that is not dropped, kept or nominal is a confidential attribute
     of numbers, dates or times.
     Writes the protected file and its public certificate next to it. First it attacks the release,
-    measures what was lost, and prints a verdict, which is private.
+    measures what was lost, and prints a verdict, which is private. Where the release does not pass,
+    it is written all the same, and the exit code is 4, unless --accept-risk or --no-verdict is
+    given.
     """
     from microveil.cli.job import ProtectJob
     from microveil.cli.screens_of_commands import show_verdict
-    from microveil.judge.verdict import Verdict
     from microveil.plan.flags import plan_for_columns, settings_from_file, with_scenario
     from microveil.plan.plan import read_plan_text
     from microveil.plan.problems import located
@@ -247,7 +257,6 @@ def protect_command(
         "drop": drop or [], "keep": keep or [], "nominal": nominal or [],
         "domains": parse_domains(domain or []),
     }  # fmt: skip
-    judge = not no_verdict and not quiet
     text = None if plan is None else read_plan_text(plan)
     with located(text, elsewhere=settings), _progress(quiet=quiet) as progress:
         if plan is not None:
@@ -260,7 +269,7 @@ def protect_command(
         key_of(chosen, key_file, seed).check_apart(output)
         check_left(chosen, ledger, seed)
         done = job.run(
-            chosen, ledger=ledger, key=key_file, seed=seed, judge=judge, progress=progress
+            chosen, ledger=ledger, key=key_file, seed=seed, judge=not no_verdict, progress=progress
         )
     written, certificate = done.written, done.written.certified
     stamp = show_stamp(certificate)
@@ -270,14 +279,25 @@ def protect_command(
     for rule in written.rules:
         _say(rule_statement(rule), quiet=quiet)
     if done.verdict is not None:
-        _say(show_verdict(done.verdict))
+        _say(show_verdict(done.verdict), quiet=quiet)
     _say(f"Protected   {written.protected}\nCertificate {written.certificate}", quiet=quiet)
-    if isinstance(done.verdict, Verdict) and done.verdict.may_publish(certificate):
-        _say(PUBLISH)
+    if done.may_be_published:
+        _say(PUBLISH, quiet=quiet)
     if written.detail:
         _say(f"Private     {written.detail} (do not publish)", quiet=quiet)
     if report is not None:
         _say(f"Report      {report} (do not publish)", quiet=quiet)
+    if not (no_verdict or done.passed):
+        _end_risky(accepted=accept_risk)
+
+
+def _end_risky(*, accepted: bool) -> None:
+    """Say that a release was written that does not pass, and end with an exit code of its own."""
+    from microveil.show.words.grading import ACCEPTED, RISKY_RELEASE
+
+    _errors.print(f"risk: {ACCEPTED if accepted else RISKY_RELEASE}", markup=False)
+    if not accepted:
+        raise typer.Exit(RISKY)
 
 
 @app.command("key")

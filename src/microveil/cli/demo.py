@@ -50,7 +50,7 @@ def run_demo(
     inputs = [directory / sample, directory / "plan.toml"]
     for path in inputs:
         check_place(path, overwrite=overwrite, source=None)
-    release = protect(before, plan, progress=progress)
+    release = protect(before, plan, keep_order=True, progress=progress)
     written = release.write(directory / "protected.parquet", detail=True, overwrite=overwrite)
     with moved_into_place(inputs) as temporary:
         before.write_csv(temporary[0])
@@ -71,7 +71,7 @@ def run_demo(
         FirstRecords(release.data.head(4), "The same people as released"),
         show_before_and_after(shapes_of_masked(before, release)),
         "",
-        show_release(release.certificate),
+        show_release(written.certified),
         "",
         found,
         "",

@@ -27,6 +27,17 @@ class Done:
     written: Written
     verdict: Verdict | str | None
 
+    @property
+    def passed(self) -> bool:
+        """Whether a verdict says that the release passes."""
+        return isinstance(self.verdict, Verdict) and self.verdict.passed
+
+    @property
+    def may_be_published(self) -> bool:
+        """Whether, besides, nothing on its certificate speaks against publishing it."""
+        certificate = self.written.certified
+        return isinstance(self.verdict, Verdict) and self.verdict.may_publish(certificate)
+
 
 class ProtectJob:
     """A table to be protected; nothing is read before it must be.

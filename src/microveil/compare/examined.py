@@ -161,7 +161,7 @@ class Examined:
         seed = int(random.integers(2**32))
         for tried in (plan, plan.replace(within=())):  # of so few records strata may be too small
             with suppress(MicroveilError), noted():
-                release = protect(whole, tried, seed=seed)
+                release = protect(whole, tried, keep_order=True, seed=seed)
                 return _whole(table, release.data, release.detail, release.plan)
         return None
 

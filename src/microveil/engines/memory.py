@@ -36,7 +36,7 @@ def memory_table(
 ) -> LocalTable:
     """Open a table in memory; `inferred` says that the values decided on its types.
 
-    `missing_codes` are declared missing codes, by column.
+    `codes` are declared missing codes, by column.
     """
     opened = FrameColumns.open(data, inferred=inferred)
     return LocalTable(replace(opened, missing_codes=codes or {}))
@@ -178,6 +178,8 @@ class ReleasedInMemory:
         """Return the table in its original or in random order, and where each record stood."""
         if keep_order:
             order = np.argsort(self.positions)
+        elif self.row_order == "random":
+            return self.data, self.positions
         else:
             order = random_order(len(self.positions), open_words(seed, "row order"))
         shuffled = nw.from_native(self.data, eager_only=True)[order]

@@ -96,7 +96,8 @@ class TableMeta:
     @property
     def codes(self) -> dict[str, pl.Series]:
         """The declared missing codes of columns that have some."""
-        return {name: c.codes for name, c in self.columns.items() if c.codes is not None}
+        about = self.columns.items()
+        return {n: c.codes for n, c in about if c.codes is not None and c.codes.count()}
 
     def of_release(
         self,

@@ -10,7 +10,7 @@ from microveil.attacks.known import EVERYTHING, scenarios_of
 from microveil.compare.asked import Asked
 from microveil.compare.examined import Examined, examine
 from microveil.compare.figures import Figure, figures_in
-from microveil.errors import DataError
+from microveil.errors import DataError, RiskError
 from microveil.judge.change import Change
 from microveil.judge.grades import Graded, grade_of, how_risky, how_useful, passes, worst_linkage
 from microveil.judge.next_step import losses_of, next_step
@@ -62,6 +62,18 @@ class Verdict(Shown):
     def passed(self) -> bool:
         """Whether the release passes: its risk is low."""
         return self.risk.grade == "good"
+
+    def raise_unless_passed(self) -> None:
+        """Stop a program that would hand over a release that does not pass.
+
+        Raises
+        ------
+        RiskError
+            With what was found, and the one change of the plan that would help most.
+        """
+        if not self.passed:
+            said = [line for lines in self.sentences().values() for line in lines]
+            raise RiskError(" ".join(["the release does not pass its verdict:", *said]))
 
     def may_publish(self, certificate: Certificate) -> bool:
         """Whether nothing speaks against it: it passes, without a seed, in random order."""

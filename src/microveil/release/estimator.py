@@ -101,7 +101,7 @@ class ProtectedEstimator(MetaEstimatorMixin, BaseEstimator):
         frame = _named(checked)
         self.plan_ = self._plan_for(frame.columns)
         with noted() as notes:
-            release = protect(frame.to_native(), self.plan_, seed=self._seed())
+            release = protect(frame.to_native(), self.plan_, keep_order=True, seed=self._seed())
         self.certificate_ = release.certificate
         _warn_of(notes)
         masked = nw.from_native(release.data, eager_only=True)

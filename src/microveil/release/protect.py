@@ -28,7 +28,7 @@ def protect(
     data: UserTable,
     plan: Plan,
     *,
-    shuffle: bool = False,
+    keep_order: bool = False,
     ledger: str | Path | None = None,
     key: str | Path | None = None,
     seed: int | None = None,
@@ -51,10 +51,10 @@ def protect(
         warning unless it only numbers the rows.
     plan
         What to do with each attribute.
-    shuffle
-        Put the rows of `Release.data` in random order. Otherwise they stay in that of a table in
-        memory, which tells who is who, and the certificate says so. What `Release.write` writes is
-        in random order unless it is told to keep the order.
+    keep_order
+        Leave the rows of `Release.data` in the order of a table in memory, instead of a random one.
+        It tells who is who, and the certificate says so. What `Release.write` writes is in random
+        order unless it is told to keep the order, and on Spark `Release.data` always is.
     ledger
         The ledger of these people, by default the plan's, into which the release is entered; see
         `microveil ledger`. If it would spend more than is left of their budget, it is refused
@@ -81,7 +81,7 @@ def protect(
     secret = key_of(plan, key, seed)
     with reserved(plan, ledger, seed) as spending:
         release = _protect(data, plan, secret, seed, progress).entered(spending)
-    return release.shuffled() if shuffle else release
+    return release if keep_order else release.shuffled()
 
 
 def _protect(

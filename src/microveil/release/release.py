@@ -37,9 +37,9 @@ class Release(Shown):
     Attributes
     ----------
     data
-        The protected table, of the kind that came in. In memory it is in the order that came in
-        unless `protect` was told to shuffle, and the certificate says which; on Spark it is in
-        random order, and in a private scratch directory until Spark ends.
+        The protected table, of the kind that came in. Its rows are in random order unless `protect`
+        was told to keep the order, and the certificate says which; on Spark it is in a private
+        scratch directory until Spark ends.
     certificate
         Public: plan facts and what they promise.
     detail

@@ -195,7 +195,7 @@ def test_the_plan_decides_what_becomes_of_declared_missing_values(
     path = write(tmp_path / ("in.sav" if write is spss else "in.dta"))
     with pytest.raises(DataError, match=r"attribute 'age': (6|12) of 60 values are missing"):
         protect(path, plan(path, missing="error"))
-    dropped = protect(path, plan(path, missing="drop"))
+    dropped = protect(path, plan(path, missing="drop"), keep_order=True)
     assert dropped.data["age"].null_count() == dropped.data["income"].null_count() == 0
     after, _ = opened(dropped.write(tmp_path / f"out{path.suffix}").protected)
     assert after.height == dropped.certificate.records < N
@@ -220,7 +220,7 @@ def test_files_that_hold_values_only_lose_labels_and_codes_and_say_so(
     tmp_path: Path, ending: str
 ) -> None:
     path = spss(tmp_path / "in.sav")
-    release = protect(path, plan(path))
+    release = protect(path, plan(path), keep_order=True)
     with pytest.warns(FileWarning) as caught:
         written = release.write(tmp_path / f"out{ending}", keep_order=True)
     message = str(caught[0].message)
@@ -235,7 +235,7 @@ def test_files_that_hold_values_only_lose_labels_and_codes_and_say_so(
 
 def test_from_spss_to_stata_and_back_to_spss(tmp_path: Path) -> None:
     path = spss(tmp_path / "in.sav")
-    release = protect(path, plan(path))
+    release = protect(path, plan(path), keep_order=True)
     with pytest.warns(FileWarning) as caught:
         written = release.write(tmp_path / "out.dta", keep_order=True)
     assert "declared missing codes (now missing) (columns: 4)" in str(caught[0].message)
@@ -251,7 +251,7 @@ def test_from_spss_to_stata_and_back_to_spss(tmp_path: Path) -> None:
 
 def test_from_stata_to_spss(tmp_path: Path) -> None:
     path = stata(tmp_path / "in.dta")
-    release = protect(path, plan(path))
+    release = protect(path, plan(path), keep_order=True)
     with pytest.warns(FileWarning, match=r"value labels \(columns: 1\); declared missing codes"):
         written = release.write(tmp_path / "out.sav", keep_order=True)
     table = load_table(written.protected)
@@ -293,7 +293,7 @@ def test_masked_values_keep_clear_of_codes(tmp_path: Path) -> None:
     attributes = {"x": Confidential(lower=0, upper=100)}
     only = Plan.published(epsilon=0.05, k=3, missing="keep", attributes=attributes, post="none")
     for seed in range(30):
-        release = protect(tmp_path / "in.sav", only, seed=seed)
+        release = protect(tmp_path / "in.sav", only, seed=seed, keep_order=True)
         if (release.data["x"] == 50).any():
             break
     else:
@@ -318,19 +318,29 @@ def test_derived_columns_have_no_declared_missing_values(tmp_path: Path) -> None
     assert after["sum"].equals((after["a"] + after["b"]).alias("sum"))
 
 
-def test_dates_declared_to_be_missing_are_missing_and_said(tmp_path: Path) -> None:
-    seconds = [13_000_000_000.0, 86_400.0, 13_100_000_000.0]
+def test_dates_declared_to_be_missing_are_missing_and_keep_their_codes(tmp_path: Path) -> None:
+    seconds = [150_462 * 86_400.0, 86_400.0, 151_620 * 86_400.0]
     pyreadstat.write_sav(
         pl.DataFrame({"d": seconds, "x": [1.0, 2.0, 3.0]}),
         tmp_path / "in.sav",
         missing_ranges={"d": [86_400]},
         variable_format={"d": "DATE11"},
     )
-    with pytest.warns(FileWarning, match="column 'd': dates declared missing"):
-        data, meta = load_table(tmp_path / "in.sav")
+    data, meta = load_table(tmp_path / "in.sav")
     assert data["d"].dtype == pl.Date
     assert data["d"].is_null().to_list() == [False, True, False]
-    assert meta.columns["d"].missing == ()
+    assert meta.columns["d"].missing == ((86_400, 86_400),)
+    write_table(data, tmp_path / "out.sav", meta)
+    again = load_table(tmp_path / "out.sav")
+    assert again.data.equals(data)
+    stored = [
+        pyreadstat.read_sav(
+            tmp_path / name, user_missing=True, disable_datetime_conversion=True,
+            output_format="polars",
+        )[0]["d"].to_list()
+        for name in ("in.sav", "out.sav")
+    ]  # fmt: skip
+    assert stored == [seconds, seconds]
 
 
 def test_times_of_a_day_and_more_stay_numbers(tmp_path: Path) -> None:

@@ -214,7 +214,7 @@ def test_the_plan_goes_through_toml_and_protects_the_table(learned: Exploration)
     assert plan == learned.plan
     assert plan.attributes == PLAN.attributes
     assert plan.epsilon == learned.recommended.epsilon
-    release = protect(TABLE, plan)
+    release = protect(TABLE, plan, keep_order=True)
     assert release.data.columns == ["class", "a", "b"]
     notes = " ".join(release.certificate.reading["Notes"])
     chosen = "epsilon, partition, k, trim, anonymity, pooling"

@@ -125,10 +125,7 @@ def _of_plan(name: str, family: str, promise: PromiseKind, plan: Plan) -> Candid
 def protected(plan: Plan, table: pl.DataFrame, seed: int) -> pl.DataFrame:
     """Protect a table; return the rows in their old order."""
     with noted():  # nothing is published
-        release = protect(table, plan, seed=seed)
-    positions = release.detail.positions
-    assert positions is not None  # noqa: S101 - they are known in memory
-    rows: pl.DataFrame = release.data[np.argsort(positions)]
+        rows: pl.DataFrame = protect(table, plan, keep_order=True, seed=seed).data
     return rows.select(table.columns)
 
 

@@ -179,7 +179,7 @@ def make_release(
         name: Confidential(lower=0.0, upper=alpha * float(attributes[name].to_numpy().max()))
         for name in attributes.columns
     }
-    return protect(attributes, _plan(setting, k, domains), seed=seed)
+    return protect(attributes, _plan(setting, k, domains), keep_order=True, seed=seed)
 
 
 def _plan(setting: PaperSetting, k: int | None, domains: dict[str, Confidential]) -> Plan:
