@@ -25,7 +25,7 @@ def population(seed: int, number: int = PEOPLE) -> Reals:
 
 def as_they_are() -> Subject:
     people = population(1)
-    return Subject(people, NOMINAL, lambda chosen, _: people[chosen])
+    return Subject(people, NOMINAL, lambda chosen, _: Released(people[chosen]))
 
 
 def of_others() -> Subject:
@@ -75,13 +75,13 @@ def test_the_interval_takes_both_shares_at_their_worst() -> None:
 def test_interval_disclosure_by_hand() -> None:
     """Clusters of two in a row of 100: the interval of masked values beside holds four values."""
     values = np.arange(100.0)[:, np.newaxis]
-    subject = Subject(values, (), lambda chosen, _: values[chosen] // 2 * 2 + 0.5)
+    subject = Subject(values, (), lambda chosen, _: Released(values[chosen] // 2 * 2 + 0.5))
     found = interval_disclosure(subject, 1)
     assert found is not None
     assert found.rate == pytest.approx(0.0)  # 4 wide, a tenth of a deviation being 2.9
     fine = np.arange(1_000.0)[:, np.newaxis]
     narrow = interval_disclosure(
-        Subject(fine, (), lambda chosen, _: fine[chosen] // 2 * 2 + 0.5), 1
+        Subject(fine, (), lambda chosen, _: Released(fine[chosen] // 2 * 2 + 0.5)), 1
     )
     assert narrow is not None
     assert narrow.rate == pytest.approx(0.996)  # all but the two outermost clusters
@@ -96,7 +96,7 @@ def test_averages_of_k_link_one_in_k() -> None:
     """Joint clusters of four, far apart: whoever is in one is found with a chance of 1/4."""
     clusters = np.repeat(np.arange(75.0), 4)[:, np.newaxis] * [10.0, 7.0]
     people = clusters + np.random.default_rng(1).normal(size=clusters.shape) * 0.01
-    subject = Subject(people, (), lambda chosen, _: clusters[chosen])
+    subject = Subject(people, (), lambda chosen, _: Released(clusters[chosen]))
     for id_ in ("linkage.nearest", "linkage.structure"):
         found = made(ATTACKS[id_], subject)
         assert found is not None
@@ -105,7 +105,7 @@ def test_averages_of_k_link_one_in_k() -> None:
 
 def test_an_attack_that_has_nothing_to_go_by_says_so() -> None:
     codes = np.random.default_rng(1).integers(0, 3, (50, 1)).astype(float)
-    subject = Subject(codes, (0,), lambda chosen, _: codes[chosen])
+    subject = Subject(codes, (0,), lambda chosen, _: Released(codes[chosen]))
     for attack in (interval_disclosure, attribute_inference, linkability_by_parts):
         assert attack(subject, 1) is None
 

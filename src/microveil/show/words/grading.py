@@ -1,28 +1,50 @@
 """Grades, the rules they rest on, and the next step, in words."""
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import get_args
 
-from microveil.attacks.attack_rows import LOW_LINKAGE, MEDIUM_LINKAGE
+from microveil.attacks.attack_rows import (
+    ATTACKS,
+    GAINS,
+    LOW_GAIN,
+    LOW_LINKAGE,
+    MEDIUM_LINKAGE,
+    MOST_GAIN,
+    QUESTIONS,
+    Question,
+)
 from microveil.compare.figures import Figure, NotComputed
 from microveil.compare.pairing import NOT_PAIRED
 from microveil.compare.reasons import why_not
 from microveil.judge.change import Change
 from microveil.judge.evaluated import Evaluation
-from microveil.judge.grades import Grade, Graded, how_risky, how_useful
+from microveil.judge.grades import (
+    Grade,
+    Graded,
+    how_risky,
+    how_useful,
+    passes,
+    worst_answer,
+)
 from microveil.show.words.numbers import deviations, percent, sentence
 from microveil.show.words.readings import how_far, read_aloud
 
 PASS_RULE = (
-    f"A release passes if no attack finds more than {percent(LOW_LINKAGE)} of the people it looks "
-    "for; for sampled figures we use the upper 95% limit."
+    f"A release passes if no attack that looks for people gains more than {percent(LOW_LINKAGE)} "
+    "over chance (for sampled figures we use the upper 95% limit), and singling out, linkability "
+    f"and inference gain no more than {percent(MOST_GAIN)} over their control; above "
+    f"{percent(LOW_GAIN)} of the latter, risk is medium."
 )
 _RISK_RULE = (
-    f"Risk is low, and a release passes, if no attack finds more than {percent(LOW_LINKAGE)} of "
-    "the people it looks for, in any scenario and with kept columns known, and nobody is unique in "
-    "the quasi-identifiers you named; it is medium up to "
-    f"{percent(MEDIUM_LINKAGE)} and 5%. For sampled figures we use the upper 95% limit."
+    f"Risk is low if no attack that looks for people gains more than {percent(LOW_LINKAGE)} over "
+    "chance, in any scenario and with kept columns known, nobody is unique in the "
+    "quasi-identifiers you named, and singling out, linkability and inference gain no more than "
+    f"{percent(LOW_GAIN)} over their control. It is medium up to {percent(MEDIUM_LINKAGE)}, 5% and "
+    f"{percent(MOST_GAIN)}. A release passes if risk is low, or medium by the latter three alone. "
+    "A gain is the share of what was left to find: (rate − chance)/(1 − chance). It does not "
+    "count where luck explains it. For sampled figures of linkage we use the upper 95% limit."
 )
 _USEFULNESS_RULE = (
     "Usefulness is good if numbers move by at most 0.1 standard deviations on average, no "
@@ -71,7 +93,8 @@ def risk_card(figures: Sequence[Figure], *, scored: bool = True) -> Card:
         missing = NotComputed((), NOT_PAIRED)
         why = "attacks were not made" if scored else f"attacks were not made: {why_not(missing)}"
         told = (sentence(why), *told)
-    return Card("How risky is it?", found.grade, _RISK[found.grade], told)
+    answer = f"{_RISK[found.grade]}{decided_by(found)}"
+    return Card("How risky is it?", found.grade, answer, told)
 
 
 def risk_answer(found: Graded) -> str:
@@ -79,12 +102,59 @@ def risk_answer(found: Graded) -> str:
     return _RISK[found.grade]
 
 
+def decided_by(found: Graded) -> str:
+    """Name the question that decided on a risk, and the attribute, where it was one of the three."""
+    first = found.figures[0] if found.figures else None
+    if first is None or first.measure not in GAINS or found.grade == "good":
+        return ""
+    question = str(ATTACKS[first.measure].question).lower()
+    return f" ({question}{f' of {first.attribute}' if first.attribute else ''})"
+
+
 def passes_or_not(figures: Sequence[Figure]) -> str:
     """Say in one sentence whether a release passes."""
-    grade = how_risky(figures).grade
-    if grade == "unknown":
+    if how_risky(figures).grade == "unknown":
         return "There is no verdict: attacks could not be made."
-    return "The release passes." if grade == "good" else "The release does not pass."
+    return "The release passes." if passes(figures) else "The release does not pass."
+
+
+def answers_to_questions(
+    figures: Sequence[Figure], missing: Sequence[NotComputed]
+) -> Iterator[tuple[Question, str]]:
+    """Say what the release gives away of the people in it alone, under the three names of WP216."""
+    for question in get_args(Question):
+        found = worst_answer(figures, question)
+        if found is not None:
+            yield question, _answer(found, figures)
+            continue
+        ids = {row.id for row in QUESTIONS if row.question == question}
+        yield from ((question, f"not computed: {why_not(item)}.") for item in missing
+                    if item.attribute is None and ids & set(item.measures))  # fmt: skip
+
+
+def _answer(found: Figure, figures: Sequence[Figure]) -> str:
+    sample, among = found.sample, {f.attribute for f in figures if f.measure == found.measure}
+    assert sample is not None and sample.low is not None and sample.high is not None  # noqa: PT018, S101
+    of = f" of {found.attribute}, the worst of {len(among)}" if found.attribute else ""
+    return (
+        f"a gain of {percent(found.value)} ({percent(sample.low)} to {percent(sample.high)}){of}: "
+        f"{_TOLD[found.measure]} for {percent(_share(found, 'rate'))} of people in a release, "
+        f"{percent(_share(found, 'control'))} outside it."
+    )
+
+
+def _share(figure: Figure, fact: str) -> float:
+    value = figure.facts[fact]
+    assert isinstance(value, float)  # noqa: S101 - what every attack with a control puts there
+    return value
+
+
+_TOLD = {
+    "risk.inference": "guessed from the nearest row",
+    "risk.joint_inference": "guessed from the joint cluster",
+    "risk.singling_out": "a condition that fits one row fits one person",
+    "risk.linkability": "two parts of what is known lead to one row",
+}
 
 
 def notes_on(evaluation: Evaluation) -> list[str]:
@@ -162,6 +232,10 @@ def _effect(change: Change) -> str:
 
 
 _EFFECTS = {
+    "risk.inference": "the largest gain of inference",
+    "risk.joint_inference": "the largest gain of inference",
+    "risk.linkability": "the gain of linkability",
+    "risk.singling_out": "the gain of singling out",
     "linkage.own_values": "own values reunited beyond chance",
     "risk.linkage_of_units": "linkage of whole units",
     "risk.linkage_with_kept": "linkage with kept columns known",
@@ -207,6 +281,7 @@ _LOSSES: dict[str, Callable[[Figure], str]] = {
 
 
 def _of_risk(figure: Figure) -> str:
-    if figure.measure in ("risk.narrow_clusters", "risk.clusters_without_noise"):
-        return f"{figure.attribute}: {read_aloud(figure)}"
+    if figure.measure in ("risk.narrow_clusters", "risk.clusters_without_noise", *GAINS):
+        about = "" if figure.attribute is None else f"{figure.attribute}: "
+        return f"{about}{read_aloud(figure)}"
     return read_aloud(figure)

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable
 
-from microveil.attacks.attack_rows import ATTACKS
+from microveil.attacks.attack_rows import ATTACKS, GRADED
 from microveil.compare.asked import NARROW
 from microveil.compare.figures import Figure, NotComputed, Sample
 from microveil.judge.registry import MEASURES
@@ -19,7 +19,7 @@ def reading(figure: Figure) -> str:
     'the mean rises by 0.25 standard deviations'
     """
     said = _READINGS[figure.measure](figure)
-    return f"{said}{_of_sample(figure)}{_bound(figure)}"
+    return f"{said}{_of_sample(figure)}{_bound(figure)}{_counts(figure)}"
 
 
 def read_aloud(figure: Figure) -> str:
@@ -47,8 +47,10 @@ def _of_sample(figure: Figure) -> str:
     sample = figure.sample
     if sample is None:
         return ""
-    of_people = figure.measure in ATTACKS and sample.anew is None
+    of_people = figure.measure in GRADED and sample.anew is None
     what = "people" if of_people else "records"
+    if sample.drawn == sample.of and sample.low is not None and sample.high is not None:
+        return f" (95% interval {percent(sample.low)} to {percent(sample.high)})"
     drawn = f"from a sample of {sample.drawn:,} of {sample.of:,} {what}{_anew(sample)}"
     if sample.low is None or sample.high is None:
         return f" ({drawn})"
@@ -70,6 +72,16 @@ def _bound(figure: Figure) -> str:
     if figure.bound is None:
         return ""
     return f"; pooling proves a chance of at most 1 in {round(1 / figure.bound):,}"
+
+
+def _counts(figure: Figure) -> str:
+    """Say by how much a share of people found is above chance, which is what grades go by."""
+    if figure.measure not in GRADED or "chance" not in figure.facts:
+        return ""
+    if figure.value and not figure.counted:
+        return "; no more than luck finds"
+    most = "at most " if figure.at_most > figure.value else ""
+    return f"; a gain of {most}{percent(figure.counted)} over chance"
 
 
 def _weighted(figure: Figure) -> str:
@@ -181,9 +193,9 @@ def _units(figure: Figure) -> str:
 def _gain(what: str) -> Callable[[Figure], str]:
     def say(figure: Figure) -> str:
         return (
-            f"{what} succeeds {percent(figure.value)} of the way from its control to certainty: "
-            f"{percent(_number(figure, 'rate'))} for people in the release, "
-            f"{percent(_number(figure, 'control'))} for the control"
+            f"{what} gains {percent(figure.value)} over its control: it succeeds for "
+            f"{percent(_number(figure, 'rate'))} of people in the release, for "
+            f"{percent(_number(figure, 'control'))} outside it"
         )
 
     return say
@@ -265,7 +277,8 @@ _READINGS: dict[str, Callable[[Figure], str]] = {
     "risk.linkage_with_kept": _kept_linkage,
     "risk.linkage_of_units": _units,
     "risk.interval_disclosure": _gain("reading numbers off between neighbouring masked values"),
-    "risk.inference": _gain("guessing an attribute from all others"),
+    "risk.inference": _gain("guessing it from all other attributes, by the nearest row,"),
+    "risk.joint_inference": _gain("guessing it from all other attributes, by the joint cluster,"),
     "risk.singling_out": _gain("singling a person out"),
     "risk.linkability": _gain("linking what two sources know"),
     "risk.membership": _gain("telling members from others"),
