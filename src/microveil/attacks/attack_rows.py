@@ -32,8 +32,8 @@ LOW_LINKAGE, MEDIUM_LINKAGE = LINKAGE_LIMITS = (0.1, 0.2)
 """Risk is low, and a release passes, up to the first gain over chance; then medium."""
 
 LOW_GAIN, MOST_GAIN = GAIN_LIMITS = (0.1, 0.5)
-"""Gains over a control: risk is low up to the first; up to the second, where it is medium, a release
-passes, with a word on the attribute.
+"""Gains over a control: risk is low up to the first, and medium up to the second, where a release
+passes with a word on the attribute.
 
 One in ten is what linkage may reach as well. A crowd of ten people, whose values are known as a
 set, gives more away: of an attribute that is evenly split, a quarter of what nobody else could
@@ -138,13 +138,13 @@ ATTACKS = {
             with_control=interval_disclosure,
         ),
         Attack(
-            "risk.inference", "inference by the nearest row",
+            "risk.inference", "attribute inference",
             "Guesses each attribute of a person from all others, by the nearest released row.",
             "risk", "attribute", needs=("paired", "plan"), limits=_GAINS, paper=_GIOMI,
             with_control=OverAttributes(by_nearest_row), question="Inference",
         ),
         Attack(
-            "risk.joint_inference", "inference by the joint cluster",
+            "risk.joint_inference", "inference by joint cluster",
             "Guesses each attribute of a person from all others: the likeliest value among those "
             "of the joint cluster that the others lead to.",
             "risk", "attribute", needs=("paired", "plan"), limits=_GAINS,

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from microveil.attacks.subject import Controlled, Group, Scene, Subject, nearest_to
+from microveil.attacks.subject import Controlled, Group, Scene, Subject
 from microveil.types import Integers, Reals
 
 CLOSE = 0.05
@@ -79,7 +79,7 @@ def _nearest(scene: Scene, values: Reals) -> Reals:
 
 def _by_others(scene: Scene, values: Reals, secret: int) -> Reals:
     others = [a for a in range(values.shape[1]) if a != secret]
-    near = nearest_to(scene.space.place(values, others), scene.space.place(scene.rows, others))
+    near = scene.nearest(values, others)
     people, rows = np.nonzero(near)
     away = np.abs(scene.rows[rows, secret] - values[people, secret])
     right = np.bincount(people, away <= reach_of(scene, secret), minlength=len(values))

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
 from microveil.attacks.inference import inferred, reach_of
+from microveil.attacks.sight import Scores
 from microveil.attacks.subject import Controlled, Scene, Subject
 from microveil.types import Booleans, Integers, Reals
 
@@ -91,7 +91,7 @@ class _Crowds:
         for secret in secrets:
             yield secret, self._guess(together - fits[secret], known, secret)
 
-    def _fit(self, values: Reals, attribute: int) -> NDArray[np.float32]:
+    def _fit(self, values: Reals, attribute: int) -> Scores:
         """Return how likely a value is in every joint cluster, as logarithms: people × clusters."""
         rows = self.rows[:, attribute]
         if attribute in self.scene.nominal:
@@ -102,13 +102,14 @@ class _Crowds:
         absent = np.isnan(values)
         if absent.any():
             found[absent] = self._share(np.isnan(rows)[np.newaxis])
-        return np.log(found + np.float32(_ANYTHING))
+        fit: Scores = np.log(found + np.float32(_ANYTHING))
+        return fit
 
-    def _share(self, which: Booleans | NDArray[np.float32]) -> NDArray[np.float32]:
+    def _share(self, which: Booleans | Scores) -> Scores:
         total = np.add.reduceat(which, self.start, axis=1, dtype=np.float32)
-        return total / self.size.astype(np.float32)
+        return (total / self.size).astype(np.float32)
 
-    def _density(self, values: Reals, rows: Reals) -> NDArray[np.float32]:
+    def _density(self, values: Reals, rows: Reals) -> Scores:
         present = np.nan_to_num(rows)
         mean, square = (np.add.reduceat(each, self.start) / self.size
                         for each in (present, present**2))  # fmt: skip
@@ -117,7 +118,7 @@ class _Crowds:
         away = values[:, np.newaxis].astype(np.float32) - rows.astype(np.float32)
         return self._share(np.nan_to_num(np.exp(-0.5 * (away / width) ** 2) / width))
 
-    def _guess(self, fit: NDArray[np.float32], known: Reals, secret: int) -> Reals:
+    def _guess(self, fit: Scores, known: Reals, secret: int) -> Reals:
         """Return the likeliest value of every person."""
         crowds = np.argsort(-fit, axis=1)[:, :_CROWDS]
         fit = np.take_along_axis(fit, crowds, axis=1)

@@ -3,7 +3,7 @@
 import numpy as np
 
 from microveil.attacks.inference import share_of_people
-from microveil.attacks.subject import Controlled, Scene, Subject, nearest_to
+from microveil.attacks.subject import Controlled, Scene, Subject
 from microveil.types import Integers, Reals
 
 _PARTINGS = 3
@@ -34,9 +34,6 @@ def linkability_by_parts(subject: Subject, seed: int) -> Controlled | None:
 
 
 def _linkable(scene: Scene, values: Reals, order: Integers) -> Reals:
-    one, two = (
-        nearest_to(scene.space.place(values, part), scene.space.place(scene.rows, part))
-        for part in np.array_split(order, 2)
-    )
+    one, two = (scene.nearest(values, part) for part in np.array_split(order, 2))
     same: Reals = (one & two).sum(axis=1) / one.sum(axis=1) / two.sum(axis=1)
     return same

@@ -55,7 +55,7 @@ def question_items(seen: Examined, seed: int, plan: Plan | None = None) -> Items
 def _answers(row: Attack, subject: Subject, seed: int) -> dict[int | None, Controlled]:
     """Return what an attack gains, by attribute where it asks for each."""
     if isinstance(row.with_control, OverAttributes):
-        return {**row.with_control.each(subject, seed)}
+        return dict(row.with_control.each(subject, seed).items())
     found = row.with_control(subject, seed) if row.with_control else None
     return {} if found is None else {None: found}
 
@@ -74,7 +74,7 @@ def _figure(
 
 
 def _names(seen: Examined) -> tuple[str, ...]:
-    """Name what the attacker knows: masked attributes, and after them those published as they are."""
+    """Name what the attacker knows: masked attributes, then those published as they are."""
     kept = (name for name in kept_columns(seen) if name not in seen.pair.attributes)
     return (*seen.pair.attributes, *kept)
 

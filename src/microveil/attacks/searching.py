@@ -90,6 +90,7 @@ class _Coded:
 
 
 def kind_known(plan: Plan, name: str) -> KnownAs:
+    """Return as what an attribute is compared."""
     if name in plan.confidential:
         attribute = plan.confidential[name]
         if not attribute.is_category:

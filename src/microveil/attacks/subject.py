@@ -109,7 +109,20 @@ class Scene:
     @cached_property
     def space(self) -> "Coordinates":
         """Where distances are measured: its units are those of the rows, which are seen."""
-        return Coordinates(self.rows, self.nominal, self.exact)
+        return Coordinates(self.rows, self.nominal)
+
+    def nearest(self, values: Reals, attributes: Iterable[int]) -> Booleans:
+        """Return which rows are nearest to records by some attributes: several if equally near.
+
+        Rows with another value of what is published as it is are ruled out, unless all are.
+        """
+        chosen = list(attributes)
+        points, rows = (self.space.place(table, chosen) for table in (values, self.rows))
+        exact = [a for a in chosen if a in self.exact]
+        same = np.ones((len(values), len(rows)), dtype=np.bool_)
+        for a in exact:
+            same &= values[:, a, np.newaxis] == self.rows[:, a]
+        return nearest_to(points, rows, same | ~same.any(axis=1, keepdims=True))
 
     @property
     def groups(self) -> tuple[Group, Group]:
@@ -158,7 +171,7 @@ class Subject:
         return self._once(("whole", seed), np.ones(len(self.people), dtype=np.bool_))
 
     def halves(self, seed: int) -> tuple[Scene, Scene]:
-        """Release a half of the people, drawn at random, and the other; each is the other's control."""
+        """Release one half of the people, drawn at random, and the other: each other's control."""
         units = np.unique(self.owner)
         drawn = np.random.default_rng(seed).permutation(units)[: len(units) // 2]
         chosen = np.isin(self.owner, drawn)
@@ -179,21 +192,18 @@ class Subject:
 class Coordinates:
     """Attributes as coordinates: numbers in standard deviations, two categories at distance 1.
 
-    A missing number lies at the mean, a missing category at none. Columns that are published as
-    they are count many times: rows that agree in them are nearer than all others.
+    A missing number lies at the mean, a missing category at none.
     """
 
-    def __init__(self, like: Reals, nominal: Iterable[int], exact: Iterable[int] = ()) -> None:
-        self._nominal, self._exact = frozenset(nominal), frozenset(exact)
+    def __init__(self, like: Reals, nominal: Iterable[int]) -> None:
+        self._nominal = frozenset(nominal)
         self._categories = [np.unique(column[~np.isnan(column)]) for column in like.T]
         ends = [_mean_and_deviation(column) for column in like.T]
         self.mean, self.deviation = (np.array(each) for each in zip(*ends, strict=True))
 
     def place(self, table: Reals, attributes: Iterable[int]) -> Reals:
         """Return the coordinates of records by some attributes."""
-        return np.column_stack(
-            [self._column(table[:, a], a) * (_EXACT if a in self._exact else 1) for a in attributes]
-        )
+        return np.column_stack([self._column(table[:, a], a) for a in attributes])
 
     def _column(self, values: Reals, attribute: int) -> Reals:
         if attribute in self._nominal:
@@ -202,9 +212,6 @@ class Coordinates:
             return places
         moved: Reals = (values - self.mean[attribute]) / self.deviation[attribute]
         return np.where(np.isnan(moved), 0.0, moved)[:, np.newaxis]
-
-
-_EXACT = 30.0  # a category or a standard deviation apart outweighs all masked attributes
 
 
 def _mean_and_deviation(values: Reals) -> tuple[float, float]:
@@ -217,10 +224,12 @@ def _mean_and_deviation(values: Reals) -> tuple[float, float]:
 _TIE = 1e-9  # squared distances this close, as a share of a point's own, differ by rounding alone
 
 
-def nearest_to(points: Reals, rows: Reals) -> Booleans:
-    """Return for each point which rows are nearest to it: several if they are equally near."""
+def nearest_to(points: Reals, rows: Reals, possible: Booleans | None = None) -> Booleans:
+    """Return for each point which of the possible rows are nearest: several if equally near."""
     own = np.sum(points**2, axis=1, keepdims=True)
     away = np.sum(rows**2, axis=1) - 2 * points @ rows.T
+    if possible is not None:
+        away[~possible] = np.inf
     found: Booleans = away <= away.min(axis=1, keepdims=True) + _TIE * (1 + own)
     return found
 

@@ -69,7 +69,7 @@ def kept_point_to_people(figures: Sequence[Figure]) -> Figure | None:
 
 
 def passes(figures: Sequence[Figure]) -> bool:
-    """Whether a release passes: its risk is low, but for gains over a control, which may be fair."""
+    """Whether a release passes: its risk is low, but that gains over a control may be fair."""
     found = how_risky(figures)
     return found.grade != "unknown" and all(map(_may_pass, found.figures))
 

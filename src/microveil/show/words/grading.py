@@ -103,7 +103,7 @@ def risk_answer(found: Graded) -> str:
 
 
 def decided_by(found: Graded) -> str:
-    """Name the question that decided on a risk, and the attribute, where it was one of the three."""
+    """Name the question that decided on a risk, and the attribute, if it was one of the three."""
     first = found.figures[0] if found.figures else None
     if first is None or first.measure not in GAINS or found.grade == "good":
         return ""
