@@ -242,7 +242,7 @@ def test_it_says_whether_the_release_passes_and_what_to_change() -> None:
         text = Page(report(table, protect(table, plan))).text
         assert ("The release passes." in text) == (publish in text) == passed
         assert ("To change: add anonymity = 10: linkage" in text) != passed
-        assert "if no attack finds more than 10% of the people it looks for" in text
+        assert "if no attack that looks for people gains more than 10% over chance" in text
     assert publish not in Page(report(table, protect(table, plan, seed=1))).text
 
 
