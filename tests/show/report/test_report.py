@@ -112,7 +112,8 @@ def test_it_says_what_was_done_and_found(
     for words in (
         "How useful is it?", "How risky is it?", "What does ε cover?", "What was done",
         "What the guarantee covers, and what it does not", "Every attribute before and after",
-        "Correlations", "Width of clusters", "Learning", "Not computed", "How to repeat it",
+        "Correlations", "Gains over the control", "Singling out: a gain of", "Width of clusters",
+        "Learning", "Not computed", "How to repeat it",
         "NOT FOR PUBLICATION", "income = wages + other", "--seed 1", "[attributes.wages]",
     ):  # fmt: skip
         assert words in text
@@ -126,7 +127,7 @@ def test_it_says_what_was_done_and_found(
 
 def test_every_chart_has_a_text_alternative_and_few_points(sample: str) -> None:
     charts = charts_of(sample)
-    assert len(charts) == 9 + 3 + 3
+    assert len(charts) == 9 + 3 + 4
     for chart in charts:
         assert len(str(chart["description"])) > 20
         datasets = chart["datasets"]
