@@ -64,7 +64,7 @@ def _measure(name: str, epsilon: float, python: str) -> list[dict[str, object]]:
     import numpy as np
 
     from microveil.attacks.attack_rows import ATTACKS
-    from microveil.attacks.subject import Released, Subject
+    from microveil.attacks.subject import ReleasedRows, Subject
     from microveil.lab.benchmark import RECORDS
     from microveil.lab.benchmark.benchmark_data import open_data
 
@@ -82,7 +82,7 @@ def _measure(name: str, epsilon: float, python: str) -> list[dict[str, object]]:
         print(f"{data.name}, ε = {epsilon:g}: failed, as said above")
         return []
     rows = [each.drop(CLASS).to_numpy() for each in (one, other)]
-    subject = Subject(people, (), lambda chosen, _: Released(rows[int(chosen[0] in outside)]))
+    subject = Subject(people, (), lambda chosen, _: ReleasedRows(rows[int(chosen[0] in outside)]))
     learned = _learned(one, people[outside], classes[outside])
     found = []
     for id_ in ("risk.inference", "risk.singling_out", "risk.linkability"):

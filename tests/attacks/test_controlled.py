@@ -9,7 +9,7 @@ from microveil.attacks.intervals import interval_disclosure
 from microveil.attacks.joint_inference import by_joint_cluster
 from microveil.attacks.linkability import linkability_by_parts
 from microveil.attacks.neighbour import neighbour_reconstruction
-from microveil.attacks.subject import Controlled, Coordinates, Released, Subject, nearest_to
+from microveil.attacks.subject import Controlled, Coordinates, ReleasedRows, Subject, nearest_to
 from microveil.types import Integers, Reals
 
 PEOPLE = 300
@@ -26,14 +26,14 @@ def population(seed: int, number: int = PEOPLE) -> Reals:
 
 def as_they_are() -> Subject:
     people = population(1)
-    return Subject(people, NOMINAL, lambda chosen, _: Released(people[chosen]))
+    return Subject(people, NOMINAL, lambda chosen, _: ReleasedRows(people[chosen]))
 
 
 def of_others() -> Subject:
     """Releases other people of the same population."""
 
-    def release(chosen: Integers, seed: int) -> Released:
-        return Released(population(seed + 1_000, len(chosen)))
+    def release(chosen: Integers, seed: int) -> ReleasedRows:
+        return ReleasedRows(population(seed + 1_000, len(chosen)))
 
     return Subject(population(1), NOMINAL, release)
 
@@ -91,13 +91,13 @@ def test_the_interval_holds_the_risk_in_95_of_100_trials(
 def test_interval_disclosure_by_hand() -> None:
     """Clusters of two in a row of 100: the interval of masked values beside holds four values."""
     values = np.arange(100.0)[:, np.newaxis]
-    subject = Subject(values, (), lambda chosen, _: Released(values[chosen] // 2 * 2 + 0.5))
+    subject = Subject(values, (), lambda chosen, _: ReleasedRows(values[chosen] // 2 * 2 + 0.5))
     found = interval_disclosure(subject, 1)
     assert found is not None
     assert found.rate == pytest.approx(0.0)  # 4 wide, a tenth of a deviation being 2.9
     fine = np.arange(1_000.0)[:, np.newaxis]
     narrow = interval_disclosure(
-        Subject(fine, (), lambda chosen, _: Released(fine[chosen] // 2 * 2 + 0.5)), 1
+        Subject(fine, (), lambda chosen, _: ReleasedRows(fine[chosen] // 2 * 2 + 0.5)), 1
     )
     assert narrow is not None
     assert narrow.rate == pytest.approx(0.996)  # all but the two outermost clusters
@@ -112,7 +112,7 @@ def test_averages_of_k_link_one_in_k() -> None:
     """Joint clusters of four, far apart: whoever is in one is found with a chance of 1/4."""
     clusters = np.repeat(np.arange(75.0), 4)[:, np.newaxis] * [10.0, 7.0]
     people = clusters + np.random.default_rng(1).normal(size=clusters.shape) * 0.01
-    subject = Subject(people, (), lambda chosen, _: Released(clusters[chosen]))
+    subject = Subject(people, (), lambda chosen, _: ReleasedRows(clusters[chosen]))
     for id_ in ("linkage.nearest", "linkage.structure"):
         found = made(ATTACKS[id_], subject)
         assert found is not None
@@ -121,7 +121,7 @@ def test_averages_of_k_link_one_in_k() -> None:
 
 def test_an_attack_that_has_nothing_to_go_by_says_so() -> None:
     codes = np.random.default_rng(1).integers(0, 3, (50, 1)).astype(float)
-    subject = Subject(codes, (0,), lambda chosen, _: Released(codes[chosen]))
+    subject = Subject(codes, (0,), lambda chosen, _: ReleasedRows(codes[chosen]))
     assert interval_disclosure(subject, 1) is None
     assert linkability_by_parts(subject, 1) is None
     assert not by_nearest_row(subject, 1)
@@ -142,9 +142,9 @@ def test_differential_privacy_bounds_what_the_informed_adversary_tells() -> None
     values = np.random.default_rng(1).uniform(0, 1, (200, 1))
 
     def told(epsilon: float) -> Controlled:
-        def release(chosen: Integers, seed: int) -> Released:
+        def release(chosen: Integers, seed: int) -> ReleasedRows:
             noise = np.random.default_rng(seed).laplace(0, 1 / epsilon, (len(chosen), 1))
-            return Released(values[chosen] + noise)
+            return ReleasedRows(values[chosen] + noise)
 
         return neighbour_reconstruction(Subject(values, (), release), 1)
 
@@ -155,8 +155,8 @@ def test_differential_privacy_bounds_what_the_informed_adversary_tells() -> None
 def test_the_informed_adversary_sees_who_shares_values_whatever_the_noise() -> None:
     values = np.random.default_rng(1).normal(size=(200, 1))
 
-    def release(chosen: Integers, seed: int) -> Released:
+    def release(chosen: Integers, seed: int) -> ReleasedRows:
         clusters = values[chosen].argsort(axis=0).argsort(axis=0) // 5
-        return Released(np.random.default_rng(seed).normal(size=(40, 1))[clusters[:, 0]] * 1e6)
+        return ReleasedRows(np.random.default_rng(seed).normal(size=(40, 1))[clusters[:, 0]] * 1e6)
 
     assert neighbour_reconstruction(Subject(values, (), release), 1).rate == 1

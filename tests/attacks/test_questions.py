@@ -10,7 +10,7 @@ from microveil import Plan, Verdict, evaluate, protect, verdict
 from microveil.attacks.attack_rows import GAINS, MOST_GAIN
 from microveil.attacks.inference import by_nearest_row, share_of_people
 from microveil.attacks.joint_inference import by_joint_cluster
-from microveil.attacks.subject import Released, Subject
+from microveil.attacks.subject import ReleasedRows, Subject
 from microveil.compare.figures import Figure
 from microveil.errors import PrivacyWarning
 from microveil.judge.grades import grade_of, how_risky, passes, worst_answer
@@ -96,10 +96,10 @@ def test_pure_noise_gives_nothing_away() -> None:
 def test_a_control_of_nothing_would_take_what_is_known_of_everybody_for_a_gain() -> None:
     """All values follow from one: outsiders are guessed as well as members; nothing is gained."""
 
-    def release(chosen: Integers, seed: int) -> Released:
+    def release(chosen: Integers, seed: int) -> ReleasedRows:
         random = np.random.default_rng(seed + 5)
         others = random.integers(0, 4, (len(chosen), 1)).repeat(3, axis=1)
-        return Released(others.astype(float))
+        return ReleasedRows(others.astype(float))
 
     codes = np.random.default_rng(1).integers(0, 4, (400, 1)).repeat(3, axis=1).astype(float)
     for attack in (by_nearest_row, by_joint_cluster):
@@ -109,7 +109,7 @@ def test_a_control_of_nothing_would_take_what_is_known_of_everybody_for_a_gain()
                 assert found.risk == 0
 
 
-def crowds(values: Reals, size: int, seed: int) -> Released:
+def crowds(values: Reals, size: int, seed: int) -> ReleasedRows:
     """Exchange every attribute in joint clusters of people who are alike in the first."""
     random = np.random.default_rng(seed)
     labels = np.empty(len(values), dtype=np.int64)
@@ -118,7 +118,7 @@ def crowds(values: Reals, size: int, seed: int) -> Released:
     for a in range(values.shape[1]):
         order = np.lexsort((random.random(len(values)), labels))
         rows[np.lexsort((random.random(len(values)), labels)), a] = values[order, a]
-    return Released(rows, np.repeat(labels[:, np.newaxis], values.shape[1], axis=1))
+    return ReleasedRows(rows, np.repeat(labels[:, np.newaxis], values.shape[1], axis=1))
 
 
 def test_the_joint_cluster_tells_what_the_nearest_row_does_not() -> None:
@@ -175,7 +175,7 @@ def test_halves_are_of_persons() -> None:
     assert tried == {150}
     owner = np.arange(90) // 3
     values = np.random.default_rng(1).normal(size=(90, 2))
-    subject = Subject(values, (), lambda chosen, _: Released(values[chosen]), unit=owner)
+    subject = Subject(values, (), lambda chosen, _: ReleasedRows(values[chosen]), unit=owner)
     for scene in subject.halves(1):
         assert not set(scene.owner) & set(scene.owner_outside)
         assert len(scene.people) == 45
@@ -211,10 +211,10 @@ def test_an_attacker_knows_kept_columns_too() -> None:
     values = random.normal(size=(400, 3))
     values[:, 0] = random.permutation(400)
 
-    def release(chosen: Integers, _: int) -> Released:
+    def release(chosen: Integers, _: int) -> ReleasedRows:
         rows = values[chosen].copy()
         rows[:, 2] = random.normal(size=len(rows))
-        return Released(rows)
+        return ReleasedRows(rows)
 
     nearest = by_nearest_row(Subject(values, (), release, exact=(0,)), 1)
     assert set(nearest) == {1, 2}

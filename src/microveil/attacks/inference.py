@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from microveil.attacks.subject import Controlled, Group, Scene, Subject
+from microveil.attacks.subject import Controlled, PeopleTried, Scene, Subject
 from microveil.types import Integers, Reals
 
 CLOSE = 0.05
@@ -45,7 +45,7 @@ def inferred(subject: Subject, seed: int, guesses: Guesses) -> dict[int, Control
     return found
 
 
-def _right(scene: Scene, group: Group, guesses: Guesses) -> Reals:
+def _right(scene: Scene, group: PeopleTried, guesses: Guesses) -> Reals:
     right = guesses(scene, group.values)
     return np.where(np.isnan(group.values[:, scene.secrets]), np.nan, right)
 

@@ -13,7 +13,7 @@ from microveil.attacks.attack_rows import GAINS, QUESTIONS, Attack
 from microveil.attacks.kept import kept_columns
 from microveil.attacks.known import KnownAs
 from microveil.attacks.searching import coded, kind_known
-from microveil.attacks.subject import Controlled, OverAttributes, Released, Subject
+from microveil.attacks.subject import Controlled, OverAttributes, ReleasedRows, Subject
 from microveil.compare.examined import Examined
 from microveil.compare.figures import Fact, Figure, Items, NotComputed, Sample
 from microveil.compare.paired_columns import kind_of
@@ -93,11 +93,11 @@ def _subject(
     """Let the plan protect these people by halves; where that cannot be done, say why."""
     kinds = _kinds(seen, names)
 
-    def release(chosen: Integers, own: int) -> Released:
+    def release(chosen: Integers, own: int) -> ReleasedRows:
         half = seen.protected_anew(plan, few[chosen], np.random.default_rng([seed, own]))
         if half is None or len(half.rows) != len(chosen):
             raise DataError("the plan does not fit half of the people; take more of them")
-        return Released(coded(half.rows, kinds, plan), _joint(half, names))
+        return ReleasedRows(coded(half.rows, kinds, plan), _joint(half, names))
 
     subject = Subject(
         coded(seen.people[few, :], kinds, plan),

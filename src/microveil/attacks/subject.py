@@ -75,14 +75,14 @@ def _gain(rate: float, control: float) -> float:
     return (rate - control) / (1 - control) if control < 1 else 0.0
 
 
-class Released(NamedTuple):
+class ReleasedRows(NamedTuple):
     """Released rows, and the joint cluster of every value; None where rows are by themselves."""
 
     rows: Reals
     joint: Integers | None = None
 
 
-class Group(NamedTuple):
+class PeopleTried(NamedTuple):
     """Records of people, and whose they are."""
 
     values: Reals
@@ -125,9 +125,9 @@ class Scene:
         return nearest_to(points, rows, same | ~same.any(axis=1, keepdims=True))
 
     @property
-    def groups(self) -> tuple[Group, Group]:
+    def groups(self) -> tuple[PeopleTried, PeopleTried]:
         """The people in the release, and those outside it."""
-        return Group(self.people, self.owner), Group(self.outside, self.owner_outside)
+        return PeopleTried(self.people, self.owner), PeopleTried(self.outside, self.owner_outside)
 
     @property
     def secrets(self) -> list[int]:
@@ -156,7 +156,7 @@ class Subject:
 
     people: Reals
     nominal: tuple[int, ...]
-    release: Callable[[Integers, int], Released]
+    release: Callable[[Integers, int], ReleasedRows]
     exact: tuple[int, ...] = ()
     unit: Integers | None = None
     _scenes: dict[tuple[str, int], Scene] = field(default_factory=dict, repr=False)
