@@ -190,7 +190,7 @@ def test_a_browser_draws_every_chart_and_runs_no_name(driver: Any, tmp_path: Pat
     drawn = Page(browse(driver, page, tmp_path))
     tags = [tag for tag, _ in drawn.elements]
     assert ("body", {"data-charts": "drawn"}) in drawn.elements
-    assert tags.count("svg") == len(charts_of(page)) == 11 + 3 + 2
+    assert tags.count("svg") == len(charts_of(page)) == 11 + 3 + 3
     assert tags.count("script") == 2
     assert not set(tags) & {"img", "b", "iframe"}
     assert not any(name.startswith("on") for _, given in drawn.elements for name in given)
@@ -370,6 +370,7 @@ def test_evaluate_reads_and_pairs_both_files_once(
     monkeypatch.setattr(
         "microveil.show.report.report_words.next_step_after", lambda _: None
     )  # other plans
+    monkeypatch.setattr("microveil.judge.evaluation.question_items", lambda *_: ())  # halves
     assert run("evaluate people.csv safe.csv --report report.html")[0] == 0
     assert [source.name for source in read] == ["safe.csv", "people.csv"]
     assert paired == list(people_plan().confidential)
