@@ -80,6 +80,7 @@ def test_noise_optimal_is_the_cheapest_of_all_partitions(
         cap=7,
         trim=trim,
         post=post,
+        exact_from=0,
     )
     ranked = case.grid.to_steps(np.sort(np.array(data, dtype=float)))
     every = list(compositions(len(data), 3, 7))
