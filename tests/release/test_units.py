@@ -227,8 +227,6 @@ def _loss(here: Any, there: Any, scales: Any) -> float:  # noqa: ANN401
         ({"unit": "house"}, "unit: no attribute 'house'", "unit"),
         ({"unit": "age"}, "unit 'age' must have role identifier", "unit"),
         ({"unit": None}, "per_unit = true needs a unit", "per_unit"),
-        ({"together": [["income", "age"]], "anonymity": 3}, "together cannot mix attributes",
-         "together"),
         ({"attributes": {**ROLES, "age": Confidential(lower=0, upper=100)},
           "guarantee": "re-clustered"}, "covers one record of a unit", "guarantee"),
     ],

@@ -52,8 +52,8 @@ def next_step(
     if linked is not None and grade_of(linked) != "good":
         if linked.measure == "risk.linkage_of_units":
             return _with_units_pooled(seen, linked, random)
-        if linked.measure == "linkage.own_values":
-            return _without_blocks(seen, linked)
+        if linked.measure == "linkage.own_values" and seen.planned.rules:
+            return _without_rules(seen, linked)
         if linked.measure not in LINKAGE and seen.planned.kept:
             return _with_kept_masked(seen, linked, random)
         named = {scenario.label: scenario for scenario in scenarios}
@@ -156,13 +156,12 @@ def _with_kept_masked(seen: Examined, linked: Figure, random: np.random.Generato
     )
 
 
-def _without_blocks(seen: Examined, linked: Figure) -> Change | None:
-    """Exchange every attribute by itself."""
+def _without_rules(seen: Examined, linked: Figure) -> Change | None:
+    """Leave released values where exchange put them."""
     plan = seen.planned
-    setting = "together" if plan.together else "rules"
-    after = _replaced(plan, **{setting: ()})
+    after = _replaced(plan, rules=())
     return Change(
-        "settings", (setting,), linked.measure, linked.value, 0.0, plan=after, earlier=plan
+        "settings", ("rules",), linked.measure, linked.value, 0.0, plan=after, earlier=plan
     )
 
 

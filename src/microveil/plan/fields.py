@@ -72,6 +72,12 @@ class PlanFields(PlanPart, PlanSettings):
     """All that a plan says, and what follows from it."""
 
     prefix: ClassVar[str] = "plan: "
+    gone: ClassVar[Mapping[str, str]] = {
+        "together": "together is not a setting any more: values that moved together gave people "
+        "away, and exchange now keeps relations between all attributes of a group; remove it. For "
+        'an attribute that is computed from others write role = "derived" and an expression, for '
+        'values that must be in order a rule, such as rules = ["birth <= death"]',
+    }
 
     groups: Annotated[Given[Groups, Sequence[Group | Names]], Setting(
         help="Lists of attributes that have joint clusters of their own",

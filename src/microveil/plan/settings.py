@@ -296,21 +296,17 @@ class PlanSettings:
     )] = 10  # fmt: skip
     pooling: Annotated[Pooling, Setting(
         help="How masked values are pooled in joint clusters",
-        more="With ``\"exchange\"`` they change places at random within a joint cluster, each "
-        "attribute by itself. With ``\"average\"`` they become their mean, or for categories their "
-        "median or mode.",
+        more="With ``\"exchange\"`` the values of each attribute change places within a joint "
+        "cluster, and relations between attributes are kept. With ``\"average\"`` they become "
+        "their mean, or for categories their median or mode.",
         flag=True,
         label="Pooling of masked values in joint clusters",
         choices={
-            "exchange": "exchange: change places at random",
+            "exchange": "exchange: change places, relations kept",
             "average": "average: all alike",
         },
         needs="anonymity",
     )] = "exchange"  # fmt: skip
-    together: Annotated[Given[tuple[tuple[str, ...], ...], Sequence[Names]], Setting(
-        help="Lists of attributes that are exchanged together, so that their combinations survive",
-        more="Birth and death, for example. The attributes of a list must be in the same group.",
-    )] = EMPTY  # fmt: skip
     records_per_person: Annotated[int, Setting(
         help="Maximum number of records of one person, or of one unit, known without the data",
         more="The budget of each record is epsilon divided by it.",

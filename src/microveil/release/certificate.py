@@ -140,9 +140,20 @@ class PooledGroup(_Entry):
         bool, Field(description="whether joint clusters are of units, and not of records")
     ] = False
     pooling: Pooling
-    together: Annotated[
-        tuple[tuple[str, ...], ...], Field(description="attributes exchanged together")
+    block: Annotated[
+        int | None,
+        Field(
+            description="two masked values of one person come into one row with a chance of at "
+            "most one in as many; null: averaged"
+        ),
     ]
+    related: Annotated[
+        bool,
+        Field(
+            description="whether exchange keeps relations, by models of the masked table or of "
+            "parts of it that are large enough"
+        ),
+    ] = False
     distances: Annotated[
         Literal["original values", "masked values"],
         Field(description="between what joint clusters were formed"),
@@ -348,7 +359,8 @@ def _group(pool: Pool, pooled: Pooled, plan: Plan) -> PooledGroup:
         anonymity=pool.anonymity,
         of_units=plan.unit is not None,
         pooling=pool.pooling,
-        together=tuple(tuple(a.name for a in block) for block in pool.blocks if len(block) > 1),
+        block=pool.block if pool.pooling == "exchange" else None,
+        related=pooled.related,
         distances="masked values" if pool.follows_masked_values else "original values",
         parts=pooled.parts,
         smallest_class=pooled.smallest_class,

@@ -311,7 +311,7 @@ def test_pooled_groups_are_named_with_their_anonymity() -> None:
         attributes={"age": "confidential", "children": "confidential"},
     )
     text = Page(report(table, protect(table, plan, seed=1))).text
-    assert "Masked values of age, children were exchanged at random" in text
+    assert "Masked values of age, children were exchanged within" in text
     assert "picks a person's row with probability at most 1/10" in text
 
 

@@ -85,13 +85,12 @@ class SparkEngine:
 
         Blocks are neighbours by a tree of cuts that the driver finds on a sample of records, or
         whole strata, or tables of units. Joint clusters are formed, and permutations drawn, by the
-        one task that has a block, in files that are written once.
+        one task that has a block, in files that are written once. Attributes of blocks of
+        neighbours are exchanged independently of each other.
         """
         name, self._pools = f"pool{self._pools}", self._pools + 1
-        if self._staged.is_whole(pool.attributes, pooled=True):
-            pooled = self._pool_strata(pool, seed, name)
-        else:
-            pooled = self._pool_blocks(pool, seed, name)
+        whole = self._staged.is_whole(pool.attributes, pooled=True)
+        pooled = (self._pool_strata if whole else self._pool_blocks)(pool, seed, name)
         self._scratch.delete(f"{name}/gathered")
         parts, smallest = self._take_pooled(pooled, pool)
         numbers = self._staged.table.select("key", F.col("id").alias("record"))
@@ -101,7 +100,8 @@ class SparkEngine:
             ).drop("key")
             for at, level in enumerate(pool.levels)
         }
-        return Pooled(parts, smallest, joint)
+        related = whole and pool.pooling == "exchange"
+        return Pooled(parts, smallest, joint, related=related)
 
     def _pool_blocks(self, pool: Pool, seed: int | None, name: str) -> DataFrame:
         """Pool within blocks of neighbours."""

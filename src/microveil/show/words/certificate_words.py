@@ -347,13 +347,27 @@ def _promise(group: PooledGroup, certificate: Certificate) -> str:
     if group.pooling == "average":
         done = "averaged", f", so that at least {least} rows share every combination"
     else:
-        together = (f", those of {', '.join(names)} together" for names in group.together)
-        done = "exchanged at random", "".join(together)
+        done = "exchanged", ""
     return (
         f"Masked values of {names} were {done[0]} within joint clusters of at least {least} "
         f"{_of_what(group, certificate)}{done[1]}. Whatever an attacker knows about these "
-        f"attributes of everyone, {_at_most(group, certificate)}."
+        f"attributes of everyone, {_at_most(group, certificate)}.{_relations(group)}"
     )
+
+
+def _relations(group: PooledGroup) -> str:
+    """Say what exchange keeps of relations, and how seldom it brings own values back."""
+    if group.block is None:
+        return ""
+    models = (
+        " Relations between attributes follow models of the masked table, or of parts of it, where "
+        "these are large enough; what these models say of relations is not hidden."
+    )
+    seldom = (
+        f" Two masked values of one person that fewer than {group.block} of the joint cluster have "
+        f"come into one row with a probability of at most 1/{group.block}, before rules."
+    )
+    return models * group.related + seldom * (group.block > 1)
 
 
 def _of_what(group: PooledGroup, certificate: Certificate) -> str:

@@ -277,7 +277,8 @@ _READINGS: dict[str, Callable[[Figure], str]] = {
     "linkage.own_values": lambda f: (
         f"two or more masked values that are one person's alone meet in one row for "
         f"{percent(_number(f, 'rate'))} of the {_number(f, 'eligible'):,.0f} people who have "
-        f"several; independent exchange would reunite {percent(_number(f, 'control'))}"
+        f"several; a model of other people reunites {percent(_number(f, 'control'))}; any two of "
+        f"them meet with a probability of at most 1/{_number(f, 'block'):.0f}"
     ),
     "risk.linkage_with_kept": _kept_linkage,
     "risk.linkage_of_units": _units,
