@@ -55,7 +55,7 @@ def run(random: Random, folder: Path) -> str:
         if Plan.from_toml(plan.to_toml()) != plan:
             raise Broken("plans", "written and read again it is another plan")
         try:
-            release = protect(table, plan, seed=1)
+            release = protect(table, plan, keep_order=True, seed=1)
         except MicroveilError as error:
             check_error(error, secrets)
             return "does not fit"

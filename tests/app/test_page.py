@@ -100,9 +100,17 @@ def test_rules_and_a_ledger(page: AppTest, tmp_path: Path) -> None:
 def test_households_and_strata(page: AppTest) -> None:
     homes = survey(150).select("household_id", "region", "household_income", "rooms")
     upload(page, homes)
+    assert widget(page.selectbox, "Unit").value == "household_id"
+    assert any("was found in the data" in text for text in said(page, "warning"))
+    of_home = ["region", "household_income", "rooms"]
+    assert widget(page.multiselect, "One value").value == of_home
+    most = homes["household_id"].value_counts()["count"].max()
+    assert widget(page.number_input, "Most records").value == most
+    widget(page.selectbox, "Unit").select("none").run()
+    assert widget(page.multiselect, "One value").disabled
     widget(page.selectbox, "Unit").set_value("household_id").run()
-    assert said(page, "error") == []
-    widget(page.multiselect, "One value").set_value(["region", "household_income", "rooms"]).run()
+    widget(page.multiselect, "One value").set_value(of_home[1:]).run()
+    widget(page.multiselect, "One value").set_value(of_home).run()
     assert said(page, "error") == []
     widget(page.multiselect, "Strata").set_value(["region"]).run()
     assert any("must have role kept" in text for text in said(page, "error"))

@@ -10,7 +10,9 @@ import pytest
 
 from microveil import Plan, Verdict, protect, verdict
 from microveil.attacks.own_values import own_values_met
+from microveil.compare.examined import Examined
 from microveil.compare.figures import Figure
+from microveil.show.verdicts import verdict_lines
 
 NAMES = [f"a{i}" for i in range(4)]
 
@@ -42,6 +44,17 @@ def test_whole_tuples_that_survive_do_not_pass() -> None:
     assert found.change.names == ("together",)
     assert found.change.plan is not None
     assert found.change.plan.together == ()
+
+
+def test_of_large_tables_some_records_are_protected_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As on Spark, where nobody has all records in memory."""
+    monkeypatch.setattr(Examined, "everyone", None)
+    found = judged(together=[NAMES])
+    assert own(found).value > 0.9
+    assert not found.passed
+    read = dict(verdict_lines(found))["Risk"]
+    assert "from a sample of 1,000 of 1,000 records, protected again by the same plan)" in read
+    assert own(judged()).value < 0.05
 
 
 def test_a_block_of_two_is_found() -> None:

@@ -69,25 +69,26 @@ def test_the_verdict_is_printed_and_not_written(run: Run) -> None:
     rows = "".join(f"{VALUE + i},{VALUE - 37 * i % 60},{i % 4}\n" for i in range(60))
     Path("in.csv").write_text(f"x,y,sex\n{rows}", encoding="utf-8")
     command = "protect in.csv -o out.csv --overwrite --epsilon 1 --k 5 --drop sex"
-    code, out, err = run(command)
-    assert (code, err) == (0, "")
+    code, out, _ = run(f"{command} --anonymity 0")
+    assert code == 4
     assert "Risk High: does not pass." in " ".join(out.split())
     assert "To change add anonymity = 10: linkage" in " ".join(out.split())
     assert "Publish these two together" not in out
     assert str(VALUE)[:4] not in out
     written = Path("out.csv").read_text() + Path("out.certificate.json").read_text()
     assert "erdict" not in written
-    code, out, _ = run(f"{command} --anonymity 10")
+    code, out, _ = run(command)
     assert "Risk Low: passes." in " ".join(out.split())
     assert "Publish these two together" in out
     for flag in ("--keep-order", "--seed 1"):
-        assert "Publish these two together" not in run(f"{command} --anonymity 10 {flag}")[1]
+        assert "Publish these two together" not in run(f"{command} {flag}")[1]
     assert "erdict" not in run(f"{command} --no-verdict")[1]
 
 
 def test_attackers_are_flags(run: Run) -> None:
     Path("in.csv").write_text("x,sex\n1,f\n2,f\n3,m\n4,m\n5,d\n", encoding="utf-8")
-    command = "protect in.csv -o out.csv --epsilon 1 --k 5 --keep sex --detail"
+    flags = "--epsilon 1 --k 5 --anonymity 0 --keep sex --detail --accept-risk"
+    command = f"protect in.csv -o out.csv {flags}"
     code, _, err = run(f"{command} --known se")
     assert (code, files()) == (1, {"in.csv"})
     assert "scenarios: no attribute 'se'; did you mean 'sex'?" in err
@@ -110,7 +111,7 @@ def test_flags_override_the_plan(run: Run) -> None:
     code, _, _ = run(
         "protect people.csv --plan plan.toml -o out.csv --epsilon 0.25 --k 20 --method iDP-LS "
         "--missing drop --records-per-person 2 --drop region --keep hours --domain age=10:110 "
-        "--seed 1 --keep-order --detail --quiet"
+        "--seed 1 --keep-order --detail --quiet --no-verdict"
     )
     assert code == 0
     certificate = Certificate.read("out.certificate.json")
@@ -124,7 +125,7 @@ def test_flags_override_the_plan(run: Run) -> None:
 
 def test_flags_for_what_follows_the_data(run: Run) -> None:
     write_people()
-    command = "protect people.csv --plan plan.toml --overwrite -o out.csv"
+    command = "protect people.csv --plan plan.toml --overwrite --no-verdict -o out.csv"
     assert run(f"{command} --k auto")[0] == 0
     assert Certificate.read("out.certificate.json").attributes[0].k_from_data
     code, _, err = run(f"{command} --partition noise-optimal --k 4 --post isotonic --trim 0.25")
@@ -138,7 +139,7 @@ def test_flags_for_what_follows_the_data(run: Run) -> None:
 
 def test_a_seed_is_shown_even_when_quiet(run: Run) -> None:
     write_people()
-    command = "protect people.csv --plan plan.toml --overwrite --quiet -o out.parquet"
+    command = "protect people.csv --plan plan.toml --overwrite --quiet --no-verdict -o out.parquet"
     assert run(command) == (0, "", "")
     code, out, err = run(f"{command} --seed 4")
     assert (code, out) == (0, "")
@@ -155,7 +156,9 @@ def test_a_seed_repeats_the_file(run: Run) -> None:
 
 def test_warnings_are_one_line_each(run: Run) -> None:
     pl.DataFrame({"x": range(VALUE, VALUE + 20)}).write_csv("in.csv")
-    code, _, err = run("protect in.csv -o out.csv --epsilon 1 --method DP --domain-from-data")
+    code, _, err = run(
+        "protect in.csv -o out.csv --epsilon 1 --method DP --domain-from-data --accept-risk"
+    )
     assert code == 0
     domain, kind = err.splitlines()
     assert domain.startswith("warning: attribute 'x': the domain was read from the data, which vo")
@@ -255,7 +258,7 @@ def test_demo_names_the_command_as_it_was_called(
 
 
 GOOD = f"name,x\na,{VALUE}\nb,2\nc,3\nd,4\n"
-FLAGS = "--epsilon 1 --k 3 --drop name"
+FLAGS = "--epsilon 1 --k 3 --drop name --anonymity 0"
 
 
 @pytest.mark.parametrize(
@@ -291,7 +294,7 @@ def test_mistakes_are_one_line_and_leave_nothing(
     run: Run, content: str, flags: str, message: str
 ) -> None:
     Path("in.csv").write_text(content, encoding="utf-8")
-    code, out, err = run(f"protect in.csv -o out.csv {flags}")
+    code, out, err = run(f"protect in.csv -o out.csv --anonymity 0 {flags}")
     assert code == 1
     assert out == ""
     assert err.startswith("error: ")
@@ -323,7 +326,7 @@ def test_mistakes_are_one_line_and_leave_nothing(
 def test_mistakes_in_plans(run: Run, plan: str, message: str) -> None:
     Path("in.csv").write_text(GOOD, encoding="utf-8")
     Path("plan.toml").write_text(plan, encoding="utf-8")
-    code, _, err = run("protect in.csv -o out.csv --plan plan.toml")
+    code, _, err = run("protect in.csv -o out.csv --plan plan.toml --anonymity 0")
     assert code == 1
     assert err.startswith("error: ")
     assert message in err
@@ -366,14 +369,14 @@ def test_paths_that_are_refused(run: Run) -> None:
         code, _, err = run(f"protect in.csv -o {output} {FLAGS}")
         assert (code, err.count("\n")) == (1, 1)
         assert message in err
-    assert run(f"protect in.csv -o out.csv {FLAGS}")[0] == 0
+    assert run(f"protect in.csv -o out.csv --accept-risk {FLAGS}")[0] == 0
     old = Path("out.csv").read_bytes()
     code, _, err = run(f"protect in.csv -o out.csv {FLAGS}")
     assert code == 1
     assert "out.csv: the file exists; " in err
     assert "choose another path, or give overwrite=True (--overwrite)" in err
     assert Path("out.csv").read_bytes() == old
-    assert run(f"protect in.csv -o out.csv --overwrite {FLAGS}")[0] == 0
+    assert run(f"protect in.csv -o out.csv --overwrite --accept-risk {FLAGS}")[0] == 0
     assert run("plan in.csv -o plan.txt")[0] == 1
     assert run("plan none.csv -o plan.toml")[0] == 1
     assert "plan.toml" not in files()
@@ -427,7 +430,7 @@ def test_flags_for_categories_dates_and_pooling(run: Run) -> None:
     people().select("education", "since", "age").write_csv("people.csv")
     code, _, err = run(
         "protect people.csv -o safe.csv --epsilon 1 --k 5 --nominal education --anonymity 5 "
-        "--pooling average "
+        "--pooling average --no-verdict "
         "--domain since=1930-01-01:2025-01-01 --domain age=0:120"
     )
     assert code == 0
@@ -447,7 +450,7 @@ def test_a_mixed_table_from_plan_to_audit(run: Run, pooled: bool) -> None:
         groups = [["age", "education", "occupation"], ["hours", "wages"]]
         plan = people_plan().replace(anonymity=5, pooling="average", groups=groups)
         Path("plan.toml").write_text(plan.to_toml(), encoding="utf-8")
-    code, _, err = run("protect people.csv --plan plan.toml -o safe.parquet --detail")
+    code, _, err = run("protect people.csv --plan plan.toml -o safe.parquet --detail --no-verdict")
     assert (code, err) == (0, "")
     code, out, err = run("evaluate people.csv safe.parquet")
     assert (code, err) == (0, "")

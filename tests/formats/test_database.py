@@ -195,8 +195,8 @@ def test_the_command_line_writes_the_password_nowhere(run: Run, people: str) -> 
     query = "--query 'select age, income, region from people'"
     steps = [
         f"plan '{people}' {query} -o plan.toml",
-        f"protect '{people}' {query} --plan plan.toml -o out.parquet --detail",
-        f"protect '{people}' {query} --epsilon 1 --keep region -o flags.sav",
+        f"protect '{people}' {query} --plan plan.toml -o out.parquet --detail --accept-risk",
+        f"protect '{people}' {query} --epsilon 1 --keep region -o flags.sav --accept-risk",
         "certificate out.certificate.json",
         f"evaluate '{people}' out.parquet {query}",
         f"audit '{people}' {query} --plan plan.toml --runs 100",

@@ -11,6 +11,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+import openpyxl
 import polars as pl
 import pyreadstat
 import pytest
@@ -228,10 +229,12 @@ def test_a_table_is_the_same_outside(
 
 
 def test_a_warning_comes_from_whoever_reads(tmp_path: Path) -> None:
-    day = pl.DataFrame({"day": pl.Series([18_000, 18_001]).cast(pl.Date)})
-    pyreadstat.write_sav(day, tmp_path / "in.sav", missing_ranges={"day": [13_800_000_000]})
-    with pytest.warns(FileWarning, match="dates declared missing") as caught:
-        load_table(tmp_path / "in.sav")
+    book = openpyxl.Workbook()
+    for row in (["Wages, 2020"], [], ["name", "wage", "x"], ["p", 7, 1], ["q", 8, 2]):
+        book.active.append(row)
+    book.save(tmp_path / "in.xlsx")
+    with pytest.warns(FileWarning, match="above the column names") as caught:
+        load_table(tmp_path / "in.xlsx")
     assert caught[0].filename == __file__
 
 

@@ -219,8 +219,8 @@ def test_plans_with_two_weights_or_one_that_could_become_negative_are_refused() 
                 "v": {"role": "sampling_weight"},
             },
         )
-    with pytest.raises(PlanError, match="needs a lower above 0"):
-        Confidential(sampling_weight=True, upper=9)
+    with pytest.raises(PlanError, match="its lower must be above 0"):
+        Confidential(sampling_weight=True, lower=0, upper=9)
 
 
 def test_weights_in_files_are_numbers_and_stay_as_they_are(tmp_path: Path) -> None:

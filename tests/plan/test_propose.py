@@ -68,7 +68,7 @@ def test_unusual_numbers_and_names_still_give_a_working_plan() -> None:
     table = pl.DataFrame(
         {
             'a "quoted" name\n[x]\u2028': random.normal(size=50),
-            "huge": random.integers(10**14, 10**15, 50) * 3 + random.integers(0, 2, 50),
+            "huge amount": random.integers(10**14, 10**15, 50) * 3 + random.integers(0, 2, 50),
             "tiny": random.normal(size=50) * 1e-30,
             "wide": random.normal(size=50) * 10.0 ** random.integers(-5, 12, 50),
             "single": pl.Series(random.normal(size=50), dtype=pl.Float32),

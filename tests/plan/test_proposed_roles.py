@@ -1,5 +1,6 @@
 """Headers as people have them, with the roles that somebody who knows the table would choose."""
 
+import re
 from collections.abc import Mapping
 from datetime import date, timedelta
 from typing import Any
@@ -9,7 +10,7 @@ import polars as pl
 import pytest
 from numpy.typing import NDArray
 
-from microveil import Plan
+from microveil import Plan, protect
 from microveil.plan.propose.proposal import propose_plan
 
 RECORDS = 600
@@ -17,7 +18,8 @@ Values = NDArray[Any]
 Expected = Mapping[str, tuple[object, str]]
 """The values of each column and what is expected of it.
 
-"amount": masked as a number, date or time; "nominal": masked as categories; "dropped"; "kept".
+"amount": masked as a number, date or time; "nominal": masked as categories; "dropped"; "kept";
+"weight": masked as the sampling weight.
 Two words stand where either is right.
 """
 
@@ -92,10 +94,10 @@ TABLES: dict[str, Expected] = {
         "savings": (random.integers(1, 10**7, RECORDS), "amount"),
         "ori_hid": (households(), "dropped"),
         "sampling_weight": (codes(100), "kept"),
-        "household_weights": (random.choice([50.0, 25.0, 100 / 3, 20.0], RECORDS), "kept"),
+        "household_weights": (random.choice([50.0, 25.0, 20.0], RECORDS), "weight or kept"),
     },
     "census": {
-        "AFNLWGT": (drawn_keys(6), "kept"),
+        "AFNLWGT": (drawn_keys(6), "weight"),
         "AGI": (money(), "amount"),
         "EMCONTRB": (money(2_000), "amount"),
         "ERNVAL": (money(), "amount"),
@@ -166,7 +168,7 @@ TABLES: dict[str, Expected] = {
         "n_children": (counts(1.2), "amount"),
         "hhsize": (counts(1.5) + 1, "amount"),
         "married": (codes(1, 2), "nominal"),
-        "phrf": (weights(3_000), "amount or kept"),
+        "phrf": (weights(3_000), "amount"),
     },
     "German": {
         "Haushaltsnummer": (households(1_000), "dropped"),
@@ -182,7 +184,7 @@ TABLES: dict[str, Expected] = {
         "Miete": (money(600, 2), "amount"),
         "Anzahl Kinder": (counts(1), "amount"),
         "Zimmer": (counts(2) + 1, "amount"),
-        "Gewichtungsfaktor": (weights(1), "kept"),
+        "Gewichtungsfaktor": (weights(1), "weight"),
         "Staatsangehörigkeit": (codes(1, 2, 8, 9), "nominal"),
     },
     "French": {
@@ -198,7 +200,7 @@ TABLES: dict[str, Expected] = {
         "nb_enfants": (counts(1.1), "amount"),
         "revenu": (money(22_000), "amount"),
         "loyer": (money(500), "amount"),
-        "poids_menage": (weights(), "kept"),
+        "poids_menage": (weights(), "weight"),
         "type_logement": (codes(1, 2, 3), "nominal"),
     },
     "Spanish and Italian": {
@@ -210,7 +212,7 @@ TABLES: dict[str, Expected] = {
         "provincia": (random.choice(np.arange(1, 51), RECORDS), "nominal"),
         "estado_civil": (codes(1, 2, 3, 4, 5), "nominal"),
         "ingresos": (money(14_000), "amount"),
-        "factor_expansion": (weights(600), "kept"),
+        "factor_expansion": (weights(600), "weight"),
         "NQUEST": (drawn_keys(6), "dropped"),
         "reddito": (money(17_000, 2), "amount"),
         "cognome": (names(), "dropped"),
@@ -234,7 +236,7 @@ TABLES: dict[str, Expected] = {
     "ACS": {
         "SERIALNO": (households(2_019_000), "dropped"),
         "SPORDER": (random.integers(1, 7, RECORDS), "nominal or dropped"),
-        "PWGTP": (random.integers(1, 200, RECORDS), "kept or amount"),
+        "PWGTP": (random.integers(1, 200, RECORDS), "weight or amount"),
         "ST": ([48] * RECORDS, "kept"),
         "PUMA": (random.choice([4301, 4502, 4615, 2800, 5301], RECORDS), "nominal"),
         "AGEP": (random.integers(0, 96, RECORDS), "amount"),
@@ -265,7 +267,7 @@ TABLES: dict[str, Expected] = {
         "RIDAGEYR": (random.integers(0, 81, RECORDS), "amount"),
         "RIDRETH3": (codes(1, 2, 3, 4, 6, 7), "nominal"),
         "DMDEDUC2": (codes(1, 2, 3, 4, 5, 9), "nominal"),
-        "WTMEC2YR": (random.gamma(2, 15_000, RECORDS), "kept"),
+        "WTMEC2YR": (random.gamma(2, 15_000, RECORDS), "weight"),
         "SDMVPSU": (codes(1, 2), "nominal"),
         "BMXWT": (random.normal(75, 20, RECORDS).clip(10).round(1), "amount"),
         "BPXSY1": (random.normal(120, 15, RECORDS).round(), "amount"),
@@ -276,7 +278,7 @@ TABLES: dict[str, Expected] = {
         "pl030": (codes(1, 2, 3, 4, 5, 6, 7), "nominal"),
         "py010n": (money(12_000) * 1.37, "amount"),
         "HHNUM": (households(), "dropped"),
-        "FINALWT": (weights(), "kept"),
+        "FINALWT": (weights(), "weight"),
         "PROV": (codes(10, 11, 12, 13, 24, 35, 46, 47, 48, 59), "nominal"),
         "MARSTAT": (codes(1, 2, 3, 4, 5, 6), "nominal"),
         "SURVYEAR": (codes(2021), "kept"),
@@ -325,6 +327,7 @@ def proposed(table: pl.DataFrame) -> dict[str, str]:
     }
     return {
         name: found.get(attribute.role)
+        or ("weight" if name in plan.sampling_weights else "")
         or ("nominal" if plan.confidential[name].is_category else "amount")
         for name, attribute in plan.attributes.items()
     }
@@ -353,11 +356,67 @@ def test_keys_stay_keys_whatever_the_order_of_records_and_with_missing_values() 
             assert not {c: found[c] for c in keys if found[c] != "dropped"}
 
 
-def test_the_first_sampling_weight_is_the_plans_and_others_are_kept() -> None:
+def test_the_first_sampling_weight_is_the_plans_and_others_are_masked_as_amounts() -> None:
     table = pl.DataFrame(
         {"pweight": weights(), "hh_weight": weights(3), "gaps_weights": [None, *weights()[1:]],
          "income": money()}
     )  # fmt: skip
     plan = Plan.propose(table)
-    assert plan.names("sampling_weight") == ("pweight",)
-    assert plan.names("kept") == ("hh_weight", "gaps_weights")
+    assert plan.sampling_weights == ("pweight",)
+    assert {"pweight", "hh_weight", "gaps_weights"} <= set(plan.confidential)
+    assert plan.kept == ()
+
+
+@pytest.mark.filterwarnings("ignore::microveil.PrivacyWarning")
+def test_weights_are_published_where_ten_persons_share_each_and_clusters_stay_within() -> None:
+    w = np.repeat([100.0, 50.0, 20.0], [RECORDS - 20, 10, 10])
+    table = pl.DataFrame({"pweight": w, "age": ages(), "income": money()})
+    plan = Plan.propose(table)
+    assert (plan.names("sampling_weight"), plan.within) == (("pweight",), ("pweight",))
+    protect(table, plan)
+    nine = table.with_columns(pweight=pl.Series(np.repeat([100.0, 50.0], [RECORDS - 9, 9])))
+    assert Plan.propose(nine).confidential["pweight"].sampling_weight
+
+
+@pytest.mark.filterwarnings("ignore::microveil.PrivacyWarning")
+def test_ten_records_of_a_household_are_not_ten_persons() -> None:
+    home = np.repeat(np.arange(60), 10)
+    table = pl.DataFrame({
+        "hhid": home + 5_000, "pweight": np.where(home < 9, 50.0, 20.0), "age": ages(),
+        "rooms": random.integers(1, 9, 60)[home], "income": money(),
+    })  # fmt: skip
+    plan = Plan.propose(table)
+    assert (plan.unit, plan.within) == ("hhid", ())
+    assert plan.confidential["pweight"].sampling_weight
+    enough = table.with_columns(pweight=pl.Series(np.where(home < 10, 50.0, 20.0)))
+    plan = Plan.propose(enough)
+    assert plan.within == ("pweight",)
+    protect(enough, plan)
+
+
+@pytest.mark.filterwarnings("ignore::microveil.PrivacyWarning")
+def test_weights_that_leave_too_few_values_in_a_stratum_are_masked() -> None:
+    w = np.repeat([100.0, 50.0], [RECORDS - 12, 12])
+    income = pl.Series(money()).to_list()
+    table = pl.DataFrame({"pweight": w, "age": ages(), "income": [*income[:-11], *[None] * 11]})
+    assert Plan.propose(table).within == ()
+    protect(table, Plan.propose(table))
+
+
+@pytest.mark.filterwarnings("ignore::microveil.PrivacyWarning")
+def test_the_advice_on_published_weights_works_as_it_is_printed() -> None:
+    table = pl.DataFrame({"w": weights(1.0), "n": np.maximum(counts(3), 1), "income": money()})
+    for name in ("w", "n"):
+        others = {other: "confidential" for other in table.columns if other != name}
+        plan = Plan(epsilon=1, attributes={name: "sampling_weight", **others})
+        notes = " ".join(protect(table, plan, seed=1).certificate.reading["Notes"])
+        advice = re.search(r"mask it \((.*?)\)", notes)
+        assert advice is not None
+        toml = "\n".join(f"attributes.{name}.{setting}" for setting in advice.group(1).split(", "))
+        followed = Plan.from_toml(
+            f"epsilon = 0.05\n{toml}\n"
+            + "".join(f'attributes.{other} = "confidential"\n' for other in others)
+        )
+        masked = protect(table, followed, seed=1).data[name]
+        assert followed.sampling_weights == (name,)
+        assert (masked > 0).all()

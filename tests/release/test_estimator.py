@@ -1,8 +1,8 @@
 """The checks of scikit-learn, and what they do not see.
 
-Every check of scikit-learn that applies passes with the defaults (ε = 1, k = 10) and at ε = 10. Two
-settings make some of them fail, by design: `EXPECTED_TO_FAIL` lists them with the reason, as
-docs/reference/python.md does.
+Every check of scikit-learn that applies passes with the defaults (the recommended plan at ε = 1)
+and at ε = 10. Two settings make some of them fail, by design: `EXPECTED_TO_FAIL` lists them with
+the reason, as docs/reference/python.md does.
 """
 
 import warnings

@@ -66,7 +66,8 @@ def controls(proposed: Plan, identity: str, edited: Edited) -> dict[str, Any]:
         if not setting.label:
             continue
         if setting.section and setting.section not in sections:
-            sections[setting.section] = st.expander(setting.section)
+            found = setting.section == UNITS and bool({"unit", "within"} & {*proposed.from_data})
+            sections[setting.section] = st.expander(setting.section, expanded=found)
         if setting.section:
             place = sections[setting.section]
         elif setting.steps:
@@ -78,6 +79,8 @@ def controls(proposed: Plan, identity: str, edited: Edited) -> dict[str, Any]:
         value = getattr(proposed, name)
         value = RECOMMENDED.get(name) if value is None else value
         given[name] = control(place, declared, value, f"{name} {identity}", names, off=off)
+    if "unit" in proposed.from_data:
+        sections[UNITS].html(message("warning", _about_unit(proposed)))
     sections[MORE].text_input("Key file of pseudonyms, a file on this machine", key=KEY)
     masked = [row["attribute"] for row in edited.rows if row["role"] == "confidential"]
     per_unit = sections[UNITS].multiselect(
@@ -88,6 +91,14 @@ def controls(proposed: Plan, identity: str, edited: Edited) -> dict[str, Any]:
         key=f"per_unit {identity}",
     )
     return {**given, "per_unit": per_unit if given["unit"] else []}
+
+
+def _about_unit(proposed: Plan) -> str:
+    return (
+        f"that {proposed.unit} says which records belong together was found in the data, and so "
+        f"were units of up to {proposed.records_per_person:,} records; choose another column if "
+        "that is not the key of a person or household, or none if no person has several records"
+    )
 
 
 def control(

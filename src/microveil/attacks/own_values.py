@@ -14,32 +14,45 @@ import numpy as np
 from microveil.attacks.linked import wilson
 from microveil.compare.asked import Asked
 from microveil.compare.examined import Examined
-from microveil.compare.figures import Figure
+from microveil.compare.figures import Figure, NotComputed, Sample
 from microveil.compare.paired_columns import MISSING
 from microveil.compare.pairing import Pair
 from microveil.plan.scenarios import Scenario
 from microveil.types import Booleans, Integers, Reals
 
+_ID = "linkage.own_values"
+_TRIAL = 2_000  # records that are protected anew
 _DEVIATIONS = 3.0  # one in 740 releases is beyond them by chance
 
 
-def own_values_figure(seen: Examined, _: Scenario, __: Asked) -> Figure | None:
-    """Return how often own values surely meet beyond the control; None if none are exchanged."""
-    pair, plan = seen.everyone, seen.planned
+def own_values_figure(seen: Examined, _: Scenario, asked: Asked) -> Figure | NotComputed | None:
+    """Return how often own values surely meet beyond the control; None if none are exchanged.
+
+    Where not everybody can be looked at, on Spark and in large files, some records are protected
+    anew by the same plan: whether own values stay together is up to the plan.
+    """
+    plan = seen.planned
     exchanged = {
         name for group in plan.pooled_groups if group.pooling == "exchange"
         for name in group.attributes
     }  # fmt: skip
-    if pair is None or len(exchanged) < 2:
+    if len(exchanged) < 2:
         return None
-    rows, among = _where_own_values_went(pair, exchanged, seen.joint)
+    pair, joint, sample = seen.everyone, seen.joint, None
+    if pair is None:
+        trial = seen.trial(plan, _TRIAL, np.random.default_rng(asked.seed))
+        if trial is None:
+            return NotComputed((_ID,), "too_few_to_protect_anew")
+        pair, joint = trial.given, trial.joint
+        sample = Sample(trial.records, seen.records, anew=1.0)
+    rows, among = _where_own_values_went(pair, exchanged, joint)
     rate, control, people = own_values_met(rows, among)
     if not people:
         return None
     least = wilson(rate, people, _DEVIATIONS)[0]  # of few people chance alone reunites some
     gain = max(0.0, (least - control) / (1 - control)) if control < 1 else 0.0
     facts = {"rate": rate, "control": control, "eligible": people}
-    return Figure("linkage.own_values", None, gain, facts)
+    return Figure(_ID, None, gain, facts, sample)
 
 
 def own_values_met(rows: Integers, among: Integers) -> tuple[float, float, int]:

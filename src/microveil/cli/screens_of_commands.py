@@ -102,7 +102,7 @@ _ROLES = {
 
 
 def lost_of(proposed: Proposed) -> str:
-    """Say in a line each which columns would be lost or published as they are; empty if none."""
+    """Say in a line each what is lost, what is published as it is, and the unit; empty if none."""
     by_role: dict[str, list[str]] = {}
     for name, (_, proposal) in proposed.columns.items():
         by_role.setdefault(proposal.role, []).append(name)
@@ -115,6 +115,9 @@ def lost_of(proposed: Proposed) -> str:
         )
         if role in by_role
     ]
+    if proposed.key is not None:
+        units = f"{proposed.key.units:,} units of up to {proposed.key.most:,} records"
+        said.append(f"Unit, found in the data: {proposed.key.name} ({units})")
     return "\n".join(said)
 
 

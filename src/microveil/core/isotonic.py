@@ -122,7 +122,8 @@ def expected_squares_of_noise(scales: Reals, ceiling: float) -> Reals:
     >>> expected_squares_of_noise(np.array([0.0, 1.0]), np.inf)
     array([0., 2.])
     """
-    ratios = np.divide(ceiling, scales, out=np.full(len(scales), np.inf), where=scales > 0)
+    with np.errstate(over="ignore"):  # of a domain with one end the other is infinitely far
+        ratios = np.divide(ceiling, scales, out=np.full(len(scales), np.inf), where=scales > 0)
     near = np.minimum(ratios, 700.0)  # exp of less is 0 in double precision
     squares: Reals = 2 * scales**2 * (1 - np.exp(-near) * (1 + near))
     return squares

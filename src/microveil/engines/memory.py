@@ -36,7 +36,7 @@ def memory_table(
 ) -> LocalTable:
     """Open a table in memory; `inferred` says that the values decided on its types.
 
-    `missing_codes` are declared missing codes, by column.
+    `codes` are declared missing codes, by column.
     """
     opened = FrameColumns.open(data, inferred=inferred)
     return LocalTable(replace(opened, missing_codes=codes or {}))

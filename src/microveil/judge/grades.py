@@ -86,9 +86,20 @@ def grade_of(figure: Figure) -> Grade:
     limits = MEASURES[figure.measure].limits
     if limits is None:
         return "unknown"
-    good, fair = (limit * _ROUNDING for limit in limits)
-    value = abs(figure.at_most)
+    good, fair = limits
+    value = graded_value(figure)
     return "good" if value <= good else "fair" if value <= fair else "poor"
+
+
+def graded_value(figure: Figure) -> float:
+    """Return what is compared with the limits of a figure's measure."""
+    return as_compared(abs(figure.at_most), figure.measure)
+
+
+def as_compared(value: float, measure: str) -> float:
+    """Take what is hardly above a limit, because floating-point numbers round, for the limit."""
+    limits = MEASURES[measure].limits or ()
+    return next((limit for limit in limits if limit < value <= limit * _ROUNDING), value)
 
 
 def _graded(figures: Sequence[Figure], measures: Sequence[str]) -> Graded:
@@ -100,7 +111,7 @@ def _graded(figures: Sequence[Figure], measures: Sequence[str]) -> Graded:
 def _badness(figure: Figure) -> tuple[int, float]:
     """Tell which figures come first: those of the worst grade, and the furthest beyond it."""
     _, fair = MEASURES[figure.measure].limits or (1.0, 1.0)
-    return _ORDER.index(grade_of(figure)), abs(figure.at_most) / fair
+    return _ORDER.index(grade_of(figure)), graded_value(figure) / fair
 
 
 def _tells(figure: Figure) -> bool:

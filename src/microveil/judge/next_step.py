@@ -135,7 +135,13 @@ def _without_kept(seen: Examined, linked: Figure, scenario: Scenario) -> Iterato
 def _with_kept_masked(seen: Examined, linked: Figure, random: np.random.Generator) -> Change | None:
     """Mask the kept columns too, so that they are pooled with the others."""
     plan = seen.planned
-    masked = {name: Confidential(kind=_kind_of(seen, name)) for name in plan.kept}
+    weights = plan.names("sampling_weight")
+    masked = {
+        name: Confidential(sampling_weight=True)
+        if name in weights
+        else Confidential(kind=_kind_of(seen, name))
+        for name in plan.kept
+    }
     after = _replaced(plan, attributes={**plan.attributes, **masked})
     trial = None if after is None else seen.trial(after, _TRIED_ON, random)
     if trial is None:

@@ -105,8 +105,8 @@ class Confidential(PlanPart):
     )] = None  # fmt: skip
     sampling_weight: Annotated[bool, Setting(
         help="Whether this is the sampling weight, published masked",
-        more="`evaluate` weighs estimates of the release by its masked values. It needs a lower "
-        "above 0, so that they stay positive.",
+        more="`evaluate` weighs estimates of the release by its masked values. They stay "
+        "above 0, at `lower` or at the smallest number of its decimals.",
     )] = False  # fmt: skip
     per_unit: Annotated[bool, Setting(
         help="Whether all records of a unit have the same value, which is then masked once",
@@ -329,10 +329,10 @@ class Confidential(PlanPart):
                 f"a sampling weight is a number, but kind is {self.kind}; remove sampling_weight",
                 setting="sampling_weight",
             )
-        if not isinstance(self.lower, int | float) or self.lower <= 0:
+        if self.lower is not None and not (isinstance(self.lower, int | float) and self.lower > 0):
             raise PlanError(
-                "a masked sampling weight must stay positive, so it needs a lower above 0; declare "
-                "the smallest weight there could be",
+                "a masked sampling weight must stay positive, so its lower must be above 0; "
+                "declare the smallest weight there could be, or remove lower",
                 setting="lower",
             )
 

@@ -6,7 +6,7 @@ from microveil.plan.fields import PlanFields
 from microveil.plan.parts import did_you_mean
 
 _HIDDEN = ("identifier", "pseudonym")
-_STRATA = ("kept", "identifier")
+_STRATA = ("kept", "sampling_weight", "identifier")
 
 
 def check_units_and_strata(plan: PlanFields) -> None:
@@ -42,8 +42,9 @@ def _check_within(plan: PlanFields) -> None:
             role = plan.attributes[name].role
             if role not in _STRATA:
                 raise PlanError(
-                    f"within {name!r} must have role kept or identifier, got {role}: epsilon does "
-                    "not cover who is in which stratum; change its role, or remove it from within",
+                    f"within {name!r} must have role kept, sampling_weight or identifier, got "
+                    f"{role}: epsilon does not cover who is in which stratum; change its role, or "
+                    "remove it from within",
                     setting="within",
                 )
             if name == plan.unit or name in seen:

@@ -139,6 +139,8 @@ def resolve_numbers(
         None if end in marks or bound is None else number_of(name, bound, column)
         for end, bound in (("lower", attribute.lower), ("upper", attribute.upper))
     ]
+    if attribute.sampling_weight and ends[0] is None:
+        ends[0] = _smallest_weight(kind, attribute.decimals, grid)
     published = _published_range(name, kind, ends[0], ends[1], column)
     return NumericSettings(
         **common, kind=kind, records=records, cap=plan.cap, trim=plan.trim_of(name),
@@ -168,6 +170,13 @@ def coding_for(name: str, attribute: Confidential, column: Column) -> Coding | N
         lower, upper, attribute.bottom is not None, attribute.top is not None,
         attribute.round_to or 0.0,
     )  # fmt: skip
+
+
+def _smallest_weight(kind: NumericKind, decimals: int | None, grid: Grid) -> float:
+    """Return the smallest number above 0 that a masked sampling weight can be."""
+    if kind == "integer":
+        return 1.0
+    return grid.step if decimals is None else float(f"1e{-decimals}")
 
 
 def _check_grid(

@@ -9,7 +9,13 @@ from rich.text import Text
 from microveil.judge.grades import kept_point_to_people, worst
 from microveil.judge.verdict import Verdict
 from microveil.show.screens import ResultScreen
-from microveil.show.words.grading import PASS_RULE, change_in_words, risk_answer, usefulness_card
+from microveil.show.words.grading import (
+    PASS_RULE,
+    change_in_words,
+    risk_answer,
+    usefulness_card,
+    what_counts,
+)
 from microveil.show.words.numbers import percent
 from microveil.show.words.readings import how_far, read_aloud
 
@@ -47,7 +53,8 @@ def _laid_out(verdict: Verdict) -> RenderableType:
 def verdict_lines(verdict: Verdict) -> Iterator[tuple[str, str]]:
     """Say everything in a few lines, each with what it is about."""
     passes = "passes" if verdict.passed else "does not pass"
-    yield "Risk", f"{risk_answer(verdict.risk)}: {passes}. {read_aloud(verdict.linkage)}"
+    decided = read_aloud(verdict.risk.figures[0])
+    yield "Risk", f"{risk_answer(verdict.risk)}: {passes}. {decided} {what_counts(verdict.risk)}"
     alone = kept_point_to_people(verdict.figures)
     if alone is not None:
         yield "Kept", read_aloud(alone)

@@ -111,8 +111,12 @@ def test_spark_refuses_what_memory_refuses(
 def test_the_informed_attacker_and_whole_units_on_spark(
     spark: SparkSession, tmp_path: Path
 ) -> None:
-    """Counted on the workers as in memory from the same joint clusters and rows."""
-    frame, plan = frame_of(spark, TABLE), plan_of(anonymity=4)
+    """Counted on the workers as in memory from the same joint clusters and rows.
+
+    A verdict on Spark takes sampling weights as well, which it did not find before.
+    """
+    frame = frame_of(spark, TABLE.with_columns(weight=pl.lit(2.5)))
+    plan = plan_of(anonymity=4, attributes={**ROLES, "weight": "sampling_weight"})
     release: Any = protect(frame, plan)
     staged = staged_columns(frame, plan)
     original = pl.DataFrame(staged.toArrow())

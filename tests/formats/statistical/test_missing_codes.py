@@ -15,7 +15,7 @@ from microveil.attacks.informed import informed_figure
 from microveil.attacks.known import EVERYTHING
 from microveil.compare.asked import Asked
 from microveil.compare.examined import examine
-from microveil.formats import LoadedTable, TableMeta, load_table
+from microveil.formats import Domain, LoadedTable, TableMeta, load_table, write_table
 from microveil.formats.metadata import ColumnMeta
 
 pyreadstat: Any = import_module("pyreadstat")  # whose types do not know what it takes
@@ -340,6 +340,72 @@ def test_codes_of_dates_in_stata_files_move_with_their_values(tmp_path: Path) ->
     assert after["seen"].equals(before["seen"])
     was, now = (each["born"].to_numpy() for each in (before, after))
     assert (was == now)[was != "value"].mean() < 0.6
+
+
+def test_codes_of_dates_in_spss_files_move_with_their_values(tmp_path: Path) -> None:
+    """Dates, times and both, in seconds, as SPSS stores them; two dates stand for no date."""
+    random, day = np.random.default_rng(7), 86_400.0
+    coded = random.random(N) < 0.5
+    one, other = 141_428 * day, 141_429 * day  # the first two days of 1970
+    codes = np.where(random.random(N) < 0.5, one, other)
+    frame = pl.DataFrame(
+        {
+            "born": np.where(coded, codes, (150_000 + random.integers(0, 9_000, N)) * day),
+            "seen": np.where(coded, codes, 1.4e10 + random.integers(0, 10**6, N)),
+            "wake": np.where(coded, 0.0, 1 + random.integers(0, 86_000, N)),
+        }
+    )
+    dated = {"lo": one, "hi": other}
+    shown = {"born": "EDATE10", "seen": "DATETIME20", "wake": "TIME8"}
+    path = tmp_path / "in.sav"
+    ranges = {"born": [dated], "seen": [dated], "wake": [0]}
+    pyreadstat.write_sav(frame, path, missing_ranges=ranges, variable_format=shown)
+    data, _ = load_table(path)
+    assert data.dtypes == [pl.Date, pl.Datetime("us"), pl.Time]
+    assert data["born"].is_null().to_list() == coded.tolist()
+    roles: dict[str, Any] = {"born": Confidential(), "seen": Confidential(), "wake": "kept"}
+    release = protect(path, plan(attributes=roles), seed=1)
+    before, after = entries(path), written(release, tmp_path, "sav")
+    for name in ("born", "seen"):
+        assert len(set(before[name])) == 3
+        assert Counter(after[name]) == Counter(before[name])
+        was, now = (each[name].to_numpy() for each in (before, after))
+        assert (was == now)[was != "value"].mean() < 0.7
+    stored = [
+        pyreadstat.read_sav(
+            file, user_missing=True, disable_datetime_conversion=True, output_format="polars"
+        )[0]["wake"]
+        for file in (path, tmp_path / "out.sav")
+    ]
+    assert stored[0].equals(stored[1])
+
+
+def test_masked_dates_keep_clear_of_codes(tmp_path: Path) -> None:
+    day, anywhere = 86_400.0, Domain(-np.inf, np.inf, None)
+    first = 141_428 * day
+    frame = pl.DataFrame(
+        {
+            "born": [date(1970, 1, 1), date(1970, 1, 2), date(1969, 12, 31), None],
+            "seen": [
+                datetime(1970, 1, 1),
+                datetime(1970, 1, 1, 0, 0, 1),
+                datetime(1971, 1, 1),
+                None,
+            ],
+        }
+    )
+    columns = {
+        "born": ColumnMeta(missing=((first, first + day),), display="DATE11", masked=anywhere),
+        "seen": ColumnMeta(missing=((first, first),), display="DATETIME20", masked=anywhere),
+    }
+    write_table(frame, tmp_path / "out.sav", TableMeta(family="spss", columns=columns))
+    data, meta = load_table(tmp_path / "out.sav")
+    assert data["born"].to_list() == [
+        date(1969, 12, 31), date(1970, 1, 3), date(1969, 12, 31), None,
+    ]  # fmt: skip
+    assert data["seen"][0] in (datetime(1969, 12, 31, 23, 59, 59), datetime(1970, 1, 1, 0, 0, 1))
+    assert data["seen"][1:].equals(frame["seen"][1:])
+    assert not meta.codes
 
 
 def test_codes_of_sas_move_with_their_values(tmp_path: Path) -> None:

@@ -318,19 +318,29 @@ def test_derived_columns_have_no_declared_missing_values(tmp_path: Path) -> None
     assert after["sum"].equals((after["a"] + after["b"]).alias("sum"))
 
 
-def test_dates_declared_to_be_missing_are_missing_and_said(tmp_path: Path) -> None:
-    seconds = [13_000_000_000.0, 86_400.0, 13_100_000_000.0]
+def test_dates_declared_to_be_missing_are_missing_and_keep_their_codes(tmp_path: Path) -> None:
+    seconds = [150_462 * 86_400.0, 86_400.0, 151_620 * 86_400.0]
     pyreadstat.write_sav(
         pl.DataFrame({"d": seconds, "x": [1.0, 2.0, 3.0]}),
         tmp_path / "in.sav",
         missing_ranges={"d": [86_400]},
         variable_format={"d": "DATE11"},
     )
-    with pytest.warns(FileWarning, match="column 'd': dates declared missing"):
-        data, meta = load_table(tmp_path / "in.sav")
+    data, meta = load_table(tmp_path / "in.sav")
     assert data["d"].dtype == pl.Date
     assert data["d"].is_null().to_list() == [False, True, False]
-    assert meta.columns["d"].missing == ()
+    assert meta.columns["d"].missing == ((86_400, 86_400),)
+    write_table(data, tmp_path / "out.sav", meta)
+    again = load_table(tmp_path / "out.sav")
+    assert again.data.equals(data)
+    stored = [
+        pyreadstat.read_sav(
+            tmp_path / name, user_missing=True, disable_datetime_conversion=True,
+            output_format="polars",
+        )[0]["d"].to_list()
+        for name in ("in.sav", "out.sav")
+    ]  # fmt: skip
+    assert stored == [seconds, seconds]
 
 
 def test_times_of_a_day_and_more_stay_numbers(tmp_path: Path) -> None:

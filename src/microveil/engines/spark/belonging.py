@@ -23,7 +23,7 @@ MOST_TOGETHER = 2**27
 MOST_STRATA = 100_000
 """Strata, whose sizes the driver holds."""
 
-COLUMNS = ("key", "unit", "stratum")
+BELONGING = ("key", "unit", "stratum")
 
 
 def is_first() -> Column:
@@ -100,7 +100,7 @@ def values_of_record(pooled: int) -> int:
 
     To mask one takes as much memory as to pool two or three.
     """
-    return max(8, len(COLUMNS) + 2 * pooled)
+    return max(8, len(BELONGING) + 2 * pooled)
 
 
 def parts_of(records: Integers, most: int) -> Integers:

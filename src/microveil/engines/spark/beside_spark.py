@@ -47,7 +47,7 @@ def fingerprint(frame: DataFrame, columns: Mapping[str, str], plan: Plan) -> Col
 def told_by(plan: Plan) -> tuple[str, ...]:
     """Name the columns by which records of an original are told, those that attacks look at."""
     unit = (plan.unit,) if plan.unit else ()
-    names = (*plan.confidential, *plan.names("kept"), *plan.names("pseudonym"), *unit)
+    names = (*plan.confidential, *plan.kept, *plan.names("pseudonym"), *unit)
     return tuple(dict.fromkeys(names))
 
 

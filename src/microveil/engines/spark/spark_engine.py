@@ -130,7 +130,7 @@ class SparkEngine:
         masked = pa.schema(fields(pa.float64(), *pooling.masked_columns(len(pool.attributes))))
         sheet = self._staged.sheet(pool.names, masked)
         records = self._staged.table.select(
-            *belonging.COLUMNS, *(self._places[name] for name in pool.names)
+            *belonging.BELONGING, *(self._places[name] for name in pool.names)
         )
         gathered = self._gather(records, pool, name)
         work = partial(whole_strata.pool_part, sheet=sheet, pool=pool, seed=seed)

@@ -267,7 +267,9 @@ class StagedTable:
             strata=prepared.strata[:1],
         )
         zone = self.table.sparkSession.conf.get("spark.sql.session.timeZone")
-        wanted = self.table.select(*belonging.COLUMNS, *(self.places[name] for name in attributes))
+        wanted = self.table.select(
+            *belonging.BELONGING, *(self.places[name] for name in attributes)
+        )
         schema = to_arrow_schema(wanted.schema, timezone=zone)
         return Sheet(pa.schema([*schema, *more]), columns, own)
 

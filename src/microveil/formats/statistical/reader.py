@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 import polars as pl
 
-from microveil.errors import FileError, FileWarning, require, warn
+from microveil.errors import FileError, require
 from microveil.formats.column_checks import as_whole_numbers
 from microveil.formats.metadata import Code, ColumnMeta, LoadedTable, TableMeta
 from microveil.formats.source import Source
@@ -35,16 +35,17 @@ def read_statistical(source: Source, _verbatim: Collection[str]) -> LoadedTable:
     options = {"output_format": "polars", "encoding": source.encoding}
     reader = partial(getattr(pyreadstat, function), path, **options)
     try:
-        raw, about, letters = _read(reader)
+        raw, about, of_dates = _read(reader)
         raw = _with_lasting_times(raw, reader, 1_000 if family == "stata" else 1)
-        raw = _without_declared_dates(raw, reader, about.missing_ranges)
+        raw, declared = _split_dates(raw, reader, about)
     except Exception as error:  # its own and Polars', whose messages may hold data
         if isinstance(error, UnicodeDecodeError) or "encoding" in str(error):
             raise _wrong_encoding(path, source) from None
         if isinstance(error, MemoryError):
             raise
         raise FileError(f"{path}: not {kind} file that can be read") from None
-    columns = [_split(column, about, family, letters.get(column.name)) for column in raw]
+    of_dates |= declared
+    columns = [_split(column, about, family, of_dates.get(column.name)) for column in raw]
     meta = {values.name: column for values, column in columns}
     return LoadedTable(pl.DataFrame([v for v, _ in columns]), TableMeta(path, family, columns=meta))
 
@@ -79,36 +80,43 @@ def _with_lasting_times(raw: pl.DataFrame, reader: _Reader, unit: int) -> pl.Dat
     return raw.with_columns(c for c in stored if not c.is_between(0, day, closed="left").all())
 
 
-def _without_declared_dates(
-    raw: pl.DataFrame, reader: _Reader, declared: Mapping[str, object]
-) -> pl.DataFrame:
-    """Make dates that are declared missing null."""
-    dates = [c.name for c in raw if c.dtype.is_temporal() and c.name in declared]
+def _split_dates(
+    raw: pl.DataFrame,
+    reader: _Reader,
+    about: Any,  # noqa: ANN401
+) -> tuple[pl.DataFrame, dict[str, pl.Series]]:
+    """Separate dates from those declared missing, whose codes are the numbers that are stored."""
+    ranges = about.missing_ranges
+    dates = [c.name for c in raw if c.dtype.is_temporal() and c.name in ranges]
     if not dates:
-        return raw
-    warn(
-        f"column {dates[0]!r}: dates declared missing lose their codes",
-        FileWarning,
-    )
-    return raw.with_columns(reader(usecols=dates, user_missing=False)[0])
+        return raw, {}
+    stored, numbers = reader(usecols=dates, user_missing=True, disable_datetime_conversion=True)
+    ranges |= {name: numbers.missing_ranges[name] for name in dates}
+    codes = {c.name: _split_ranges(c, _ranges(ranges[c.name]))[1] for c in stored}
+    plain, _ = reader(usecols=dates, user_missing=False)
+    return raw.with_columns(plain), {n: code for n, code in codes.items() if code is not None}
+
+
+def _ranges(declared: Collection[Mapping[str, Code]]) -> tuple[tuple[Code, Code], ...]:
+    return tuple((ends["lo"], ends["hi"]) for ends in declared)
 
 
 def _split(
     column: pl.Series,
     about: Any,  # noqa: ANN401
     family: str,
-    letters: pl.Series | None,
+    of_dates: pl.Series | None,
 ) -> tuple[pl.Series, ColumnMeta]:
     """Separate values from declared missing ones, and give them their type."""
     name = column.name
     stored = about.readstat_variable_types[name]
-    missing = tuple((r["lo"], r["hi"]) for r in about.missing_ranges.get(name, ()))
+    missing = _ranges(about.missing_ranges.get(name, ()))
     codes: pl.Series | None
     if column.dtype == pl.Object or (column.dtype == pl.String and stored != "string"):
         values, codes = _split_letters(column)
     else:
         values, codes = _split_ranges(column, missing)
-    codes = codes if letters is None else letters
+    codes = codes if of_dates is None else of_dates
     labels = dict(about.variable_value_labels.get(name, {}))
     display = about.original_variable_types.get(name) or None
     if values.dtype == pl.Null:
@@ -123,7 +131,7 @@ def _split(
     return values, ColumnMeta(
         label=about.column_names_to_labels.get(name) or None,
         value_labels=labels,
-        missing=() if values.dtype.is_temporal() else missing,
+        missing=missing,
         codes=codes if codes is not None and codes.count() else None,
         display=display,
         measure=None if measure == "unknown" else measure,

@@ -22,6 +22,13 @@ _FINEST: dict[tuple[str, type[pl.DataType]], Finest] = {  # what pyreadstat read
 }
 _LONGEST_TEXT = {"SPSS": 32_767, "Stata": 2_045}  # bytes
 _LONGEST_LABEL = {"SPSS": (256, 120), "Stata": (80, 32_000)}  # bytes, of columns and of values
+_DAYS_OF_SPSS = 141_428  # from October 14, 1582 to 1970
+_STEPS_OF_SPSS: dict[type[pl.DataType], tuple[float, int, int]] = {
+    pl.Date: (86_400, 1, _DAYS_OF_SPSS),
+    pl.Datetime: (1, 1_000_000, 86_400 * _DAYS_OF_SPSS),
+    pl.Time: (0.001, 1_000_000, 0),
+}
+"""Seconds in a step, how many units of Polars it has, and its number at Polars' epoch."""
 _LARGEST_STATA_LONG = 2_147_483_620
 _SPSS_NAME = re.compile(
     r"(?!(all|and|by|eq|ge|gt|le|lt|ne|not|or|to|with)$)[^\W\d_][\w.@#$]{0,63}", re.I
@@ -54,7 +61,7 @@ def write_spss(frame: pl.DataFrame, path: Path, meta: TableMeta) -> list[str]:
     known = {name: _shortened(meta.columns.get(name, ColumnMeta()), "SPSS") for name in columns}
     own = known if meta.family == "spss" else {}
     for name, about in own.items():
-        columns[name] = _with_codes(clear_of_codes(columns[name], about), about.codes)
+        columns[name] = _declared(columns[name], about)
     labels = _labels(
         columns, known, lambda key, text: key if isinstance(key, str) == text else None
     )
@@ -255,6 +262,22 @@ def _beside(ends: tuple[Code, Code], decimals: int | None) -> list[float]:
     if scale and abs(high) < 2**53:
         above = (math.floor(high * scale) + 1) / scale
     return [below, above]
+
+
+def _declared(column: pl.Series, about: ColumnMeta) -> pl.Series:
+    """Return a column with its missing codes; dates and times then are SPSS's numbers of seconds.
+
+    They are moved clear of codes by days, seconds or milliseconds, as the column has them.
+    """
+    if not column.dtype.is_temporal():
+        return _with_codes(clear_of_codes(column, about), about.codes)
+    if not about.missing:
+        return column
+    step, unit, epoch = _STEPS_OF_SPSS[column.dtype.base_type()]
+    steps = column.cast(pl.Int64) // unit + epoch
+    ranges = [(round(float(lo) / step, 3), round(float(hi) / step, 3)) for lo, hi in about.missing]
+    clear = clear_of_codes(steps, replace(about, missing=tuple(ranges)))
+    return _with_codes(clear.cast(pl.Float64) * step, about.codes)
 
 
 def _with_codes(column: pl.Series, codes: pl.Series | None) -> pl.Series:

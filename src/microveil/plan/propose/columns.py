@@ -15,7 +15,20 @@ import polars as pl
 
 from microveil.core.attribute import Category
 from microveil.core.grid import LARGEST_STEPS, MOST_DECIMALS, grid_of_decimals, observed_decimals
-from microveil.plan.propose.headers import Says, says_sampling_weight, tokens, what_it_says
+from microveil.plan.propose.headers import (
+    Says,
+    says_sampling_weight,
+    says_year,
+    tokens,
+    what_it_says,
+)
+from microveil.plan.propose.numbering import (
+    are_of_one_length,
+    are_years,
+    is_numbered,
+    is_surely_numbered,
+    may_be_numbered,
+)
 from microveil.types import Integers, Reals, UserTable
 
 _FEWEST_VALUES = 3  # in a cluster
@@ -25,14 +38,12 @@ _MOST_STEPS_OF_A_SCALE = 10
 _MOST_CODES, _MOST_CODES_WITH_GAPS, _FEWEST_COUNTS = 12, 20, 5
 _MOST_PEOPLE_OF_A_UNIT = 20
 _MOST_WORDS = 4  # such as yes, no, refused and not known in a column called phone
-_RECORDS_TO_TELL_A_KEY = 20
 _SHARE_IN_USE = 0.01
 _WEIGHTS_OF_BODIES = ((20.0, 250.0), (400.0, 6_000.0))  # kilograms or pounds, grams at birth
 _MASKED = "amounts or counts"
+_UNCLEAR = "may be keys as well as amounts; masked, keys would be published"
 _KEEP, _MASK = 'role = "kept"', 'role = "confidential"'
 _AS_CATEGORIES = 'role = "confidential", kind = "nominal"'
-_YEARS = (1_500, 2_300)
-_OWN_YEAR = frozenset(("year", "jahr", "annee", "anno", "ano", "jaar", "yr"))
 _MOST_WRITTEN_DECIMALS = 6  # those that people write; more come of computing
 _DIGITS_OF_SPREAD = 4
 
@@ -76,6 +87,10 @@ class Proposal:
         What else to write beside the settings.
     instead
         The line of a plan that would release a column that is dropped.
+    unclear
+        Whether it is dropped because nothing says whether it holds keys or amounts.
+    weighs
+        Whether it holds sampling weights, which are published only where many persons share each.
     """
 
     settings: dict[str, Any]
@@ -83,6 +98,8 @@ class Proposal:
     from_data: tuple[str, ...] = ()
     remark: str = ""
     instead: str = ""
+    unclear: bool = False
+    weighs: bool = False
 
     @property
     def role(self) -> str:
@@ -218,17 +235,10 @@ def _why_no_categories(look: ColumnProfile) -> str:
 
 
 def _of_numbers(look: ColumnProfile) -> Proposal:
-    if _is_sampling_weight(look):
-        role = "sampling_weight" if _can_weigh(look) else "kept"
-        return Proposal(
-            {"role": role},
-            "sampling weights"
-            if role == "sampling_weight"
-            else "sampling weights, some of them 0 or none",
-            remark="analyses need them as they are; drop them if they identify people",
-        )
+    if is_sampling_weight(look):
+        return Proposal({"role": "kept"}, "sampling weights", weighs=True)
     if look.whole is None:
-        return _amount(look)
+        return as_amount(look)
     if look.says in ("person", "contact") and look.distinct > _MOST_WORDS:
         return _dropped("its name suggests a person", look)
     if look.says == "key":
@@ -236,7 +246,8 @@ def _of_numbers(look: ColumnProfile) -> Proposal:
     labelled = _labelled(look)
     if labelled is not None:
         return labelled
-    if look.says != "measure" and look.says != "scale" and _is_numbered(look):
+    named_amount = look.says in ("measure", "scale")
+    if is_surely_numbered(look.whole) or (not named_amount and is_numbered(look.whole)):
         return _key(look, _why_numbered(look))
     return _of_whole_numbers(look, look.whole)
 
@@ -245,14 +256,18 @@ def _of_whole_numbers(look: ColumnProfile, whole: Integers) -> Proposal:
     named = _NAMED_CODES.get(look.says or "measure")
     if named is not None and look.has_few(named.most, records_each=named.records_each):
         return _codes(whole, named.why)
-    if look.says in ("place", "code") or (look.says == "category" and _are_of_one_length(whole)):
+    if look.says in ("place", "code") or (look.says == "category" and are_of_one_length(whole)):
         return _dropped("too many codes", look)
     if look.says == "unit" and look.distinct > _MOST_PEOPLE_OF_A_UNIT:
         return _key(look, "its name suggests a key")
     if look.says != "measure" and _are_few_years(look, whole):
         return _codes(whole, "few years")
     why = _why_codes(look, whole)
-    return _codes(whole, why) if why else _amount(look)
+    if why:
+        return _codes(whole, why)
+    if look.says not in ("measure", "scale") and may_be_numbered(whole):
+        return Proposal({"role": "identifier"}, _UNCLEAR, instead=_MASK, unclear=True)
+    return as_amount(look)
 
 
 def _why_codes(look: ColumnProfile, whole: Integers) -> str:
@@ -284,60 +299,7 @@ def _are_counts(values: Integers, counts: Integers) -> bool:
 
 
 def _are_few_years(look: ColumnProfile, whole: Integers) -> bool:
-    named = bool(_OWN_YEAR & set(tokens(look.name)))
-    within = whole.min() >= _YEARS[0] and whole.max() <= _YEARS[1]
-    return bool(named and within and look.has_few(_MOST_CODES))
-
-
-def _are_of_one_length(whole: Integers) -> bool:
-    low, high = int(whole.min()), int(whole.max())
-    return low > 9 and len(str(low)) == len(str(high))
-
-
-def _is_numbered(look: ColumnProfile) -> bool:
-    """Whether whole numbers are numbered like keys, whatever they are called."""
-    whole = look.whole
-    assert whole is not None  # noqa: S101 - asked of whole numbers only
-    spread = int(whole.max()) - int(whole.min()) + 1
-    if look.distinct == len(whole):
-        return spread == len(whole) or (len(whole) >= _RECORDS_TO_TELL_A_KEY and (
-            spread < 2 * len(whole) or _goes_on(whole) or _is_drawn(whole) or _is_composed(whole)
-        ))  # fmt: skip
-    if _is_gapless(look.distinct, spread, len(whole)):
-        return True
-    dense = spread < 2 * look.distinct
-    if not dense or look.distinct < max(_RECORDS_TO_TELL_A_KEY, len(whole) // 10):
-        return False
-    counts = np.unique(whole, return_counts=True)[1]
-    in_rows = bool(np.all(np.diff(whole) >= 0))
-    return in_rows or (counts.min() == counts.max() and look.distinct >= _MOST_CATEGORIES)
-
-
-def _is_gapless(distinct: int, spread: int, records: int) -> bool:
-    """Whether far fewer numbers between the ends are left out than chance would leave out."""
-    by_chance = spread * np.exp(-records / spread)
-    return bool(by_chance > 8 and spread - distinct < by_chance / 4)
-
-
-def _is_composed(whole: Integers) -> bool:
-    """Whether the last two digits number the members of a unit, as in 101, 102, 201."""
-    members = whole % 100
-    return bool(members.max() <= _MOST_PEOPLE_OF_A_UNIT and members.min() < members.max())
-
-
-def _goes_on(whole: Integers) -> bool:
-    """Whether numbers rise, or fall, from record to record."""
-    steps = np.diff(whole)
-    return bool(np.all(steps > 0) or np.all(steps < 0))
-
-
-def _is_drawn(whole: Integers) -> bool:
-    """Whether numbers of five digits or more seem drawn at random, as masked keys are."""
-    if not _are_of_one_length(whole) or whole.min() < 10_000:
-        return False
-    even = np.linspace(whole.min(), whole.max(), len(whole))
-    away = np.abs(np.sort(whole) - even).max() / (int(whole.max()) - int(whole.min()))
-    return bool(away < 2 / np.sqrt(len(whole)))
+    return says_year(look.name) and are_years(whole) and look.has_few(_MOST_CODES)
 
 
 def _why_numbered(look: ColumnProfile) -> str:
@@ -366,7 +328,8 @@ def _is_key_of_categories(look: ColumnProfile) -> bool:
     return what_it_says(others) in ("category", "code") and look.has_few(_MOST_CATEGORIES)
 
 
-def _is_sampling_weight(look: ColumnProfile) -> bool:
+def is_sampling_weight(look: ColumnProfile) -> bool:
+    """Whether a column seems to hold sampling weights."""
     says = says_sampling_weight(look.name)
     smallest = look.values.min()
     if says is False or smallest is None or float(smallest) < 0 or look.distinct < 2:  # type: ignore[arg-type]
@@ -377,8 +340,8 @@ def _is_sampling_weight(look: ColumnProfile) -> bool:
     return True
 
 
-def _can_weigh(look: ColumnProfile) -> bool:
-    """Whether every record has a finite number above 0."""
+def can_weigh(look: ColumnProfile) -> bool:
+    """Whether every record has a finite number above 0, as a plan's sampling weight must."""
     weights = look.values.cast(pl.Float64)
     return not look.missing and bool((weights.is_finite() & (weights > 0)).all())
 
@@ -430,7 +393,8 @@ def _dropped(why: str, look: ColumnProfile | None = None, remark: str = "") -> P
     return Proposal({"role": "identifier"}, why, (), remark, instead)
 
 
-def _amount(look: ColumnProfile) -> Proposal:
+def as_amount(look: ColumnProfile) -> Proposal:
+    """Propose to mask a column of numbers."""
     settings: dict[str, Any] = {"role": "confidential"}
     numbers = look.values.cast(pl.Float64).to_numpy()
     finite = numbers[np.isfinite(numbers)]

@@ -40,7 +40,7 @@ _KEY = _words("""
     serial serialno rownames rowname rowid rownum obsno recno lfd lfdnr caseno hhno hhnr idno
     idnum idnr idhh idpers idind unnamed nquest
 """)
-_KEY_ALONE = _words("row rows index idx obs observation record case")
+_KEY_ALONE = _words("row rows index idx obs observation record case ref reference")
 _NUMBER = _words("number no nr num numero nro nbr nummer nummern numer")
 _OF = _words("of de di der von per des")
 _UNIT = _words("""
@@ -51,7 +51,31 @@ _UNIT = _words("""
     dwelling policy contract vertrag order invoice rechnung facture claim transaction encounter
     versicherter versichert antrag dossier farmer nurse doctor physician arzt teacher driver
     user passenger participant donor tenant borrower beneficiary insured booking ticket
+    utility supplier provider versorger lieferant
 """)
+_WHOSE = _UNIT - _words("""
+    case fall compte firm company unternehmen betrieb entreprise empresa establishment plant
+    dwelling policy contract vertrag order invoice rechnung facture claim transaction encounter
+    dossier nurse doctor physician arzt teacher booking ticket vivienda logement antrag
+    utility supplier provider versorger lieferant
+""")
+_WHOSE_STEMS = _words("""
+    h p hh pers person persons cust customer user pat patient stud student sub subj subject
+    respondent resp household house account acct client emp employee member mem parent
+    participant donor hhmem kunden haushalts personen patienten ind indiv individual
+""")
+_WHOSE_KEY = _words("""
+    ssn nin dni nif nie cpf curp avs ahv svnr bsn cpr personnummer fodselsnummer codicefiscale mrn
+    idhh idpers idind pid hid hhid
+""")
+_THING = _words("""
+    product products produkt produit producto prodotto article artikel articulo item items sku
+    asin ean isbn gtin upc part school schule hospital clinic krankenhaus shop store filiale
+    branch device vehicle doctor physician nurse arzt teacher interviewer enumerator cluster psu
+    ssu ea village course brand drug substance ticket site centre center team area tract parcel
+    model station airport line route catalogue catalog price vendor supplier merchant seller
+""")
+_YEAR = frozenset(("year", "jahr", "annee", "anno", "ano", "jaar", "yr", "syear"))
 _PLACE = _words("""
     zip zipcode zip5 postcode postal postalcode plz postleitzahl codepostal codigopostal npa
     postnummer postnr
@@ -143,6 +167,9 @@ _BODY = _words("""
 _ABBREVIATED_WEIGHT = re.compile(
     r"\w*wgh?ts?|wt[a-z]{2,}|(p|f|hh|per|fam|ind|asec|final|sample|samp|pers)wts?"
 )
+_ENDS_OF_IDS = ("id", "no", "nr", "num", "key")
+_COMPOUND_ENDS = ("nummer", "kennung", "kennziffer", "nr")
+_PLAIN_CODE = _words("code codes cod kode codigo codice schluessel")
 _SHORTEST_INSIDE = 5  # letters of a word that is found within a compound
 
 
@@ -199,6 +226,44 @@ def says_sampling_weight(name: str) -> bool | None:
     return None
 
 
+def says_whose(name: str) -> bool:
+    """Whether a name says that its column is the key of persons, households or their accounts.
+
+    Examples
+    --------
+    >>> [says_whose(name) for name in ("PatientNr", "hhid", "ssn", "invoice_no", "persons")]
+    [True, True, True, False, False]
+    """
+    parts = tokens(name)
+    if what_it_says(name) not in ("key", "unit", "person"):
+        return False
+    return _has(parts, _WHOSE | _WHOSE_KEY) or any(map(_is_key_of_people, parts))
+
+
+def names_a_thing(name: str) -> bool:
+    """Whether a name says that what its column numbers is a thing, or a place.
+
+    Examples
+    --------
+    >>> names_a_thing("product_id"), names_a_thing("x1")
+    (True, False)
+    """
+    return _has(tokens(name), _THING | _NAMED_THINGS)
+
+
+def says_year(name: str) -> bool:
+    """Whether a name says that its column holds years."""
+    return _has(tokens(name), _YEAR)
+
+
+def _is_key_of_people(part: str) -> bool:
+    if any(part.removesuffix(end) in _WHOSE_STEMS for end in _ENDS_OF_IDS if part != end):
+        return True
+    return part.endswith(_COMPOUND_ENDS) and any(
+        part.startswith(word) for word in _WHOSE if len(word) >= _SHORTEST_INSIDE
+    )
+
+
 def _has(parts: tuple[str, ...], words: Collection[str]) -> bool:
     return any(part in words for part in parts)
 
@@ -237,14 +302,16 @@ def _is_key(parts: tuple[str, ...]) -> bool:
         return True
     if last in _NUMBER:
         return not _has(others, _MEASURE | _CATEGORY | _SCALE)
-    if last.endswith(("nummer", "kennung", "kennziffer", "nr")) and len(last) > 3:
+    if last.endswith(_COMPOUND_ENDS) and len(last) > 3:
+        return True
+    if (last in _PLAIN_CODE or first in _PLAIN_CODE) and _has(parts, _UNIT):
         return True
     return first in _NUMBER and last in _UNIT
 
 
 def _is_compound_id(part: str) -> bool:
     """Whether a word is short for the key of something: hhid, custno, casenum."""
-    stems = [part.removesuffix(end) for end in ("id", "no", "nr", "num", "key") if part != end]
+    stems = [part.removesuffix(end) for end in _ENDS_OF_IDS if part != end]
     return part in ("idnumber", "idcode") or any(
         stem != part and stem in _STEMS_OF_IDS for stem in stems
     )

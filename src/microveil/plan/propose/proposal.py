@@ -3,13 +3,11 @@
 Looking at the data has a price, so every proposal that depends on it is marked as such.
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from importlib.metadata import version
-from itertools import combinations
 from types import MappingProxyType
 
-import numpy as np
 import polars as pl
 import tomlkit
 from tomlkit.items import Table
@@ -21,16 +19,15 @@ from microveil.plan.propose.columns import (
     Described,
     Proposal,
     as_polars,
-    propose_role,
 )
-from microveil.plan.roles import is_pattern
+from microveil.plan.propose.shared_keys import SharedKey
+from microveil.plan.propose.table_roles import TableRoles, propose_roles
 from microveil.plan.settings import RECOMMENDED, PlanSettings, declared_in
 from microveil.plan.toml import commented, texts
 from microveil.types import UserTable
 
 FROM_DATA = "(from the data)"
 
-_MOST_COLUMNS_FOR_SUMS = 60
 _DONE = {
     "identifier": "dropped: ",
     "kept": "published as it is: ",
@@ -40,10 +37,21 @@ _DONE = {
 
 @dataclass(frozen=True)
 class Proposed:
-    """A plan as commented TOML, and for every column what was seen of it and what was proposed."""
+    """A plan as commented TOML, and what it was made of.
+
+    Attributes
+    ----------
+    toml
+        The plan.
+    columns
+        For every column what was seen of it, and what was proposed.
+    key
+        The column that says which records belong to one unit; None if no unit was found.
+    """
 
     toml: str
     columns: Mapping[str, tuple[ColumnProfile, Proposal]]
+    key: SharedKey | None
 
 
 def propose_plan(
@@ -55,7 +63,9 @@ def propose_plan(
 
     Numbers, dates and times are confidential, and so are Booleans and text or codes of few
     categories; columns found to be the sum of two others are derived. Keys, and what names people,
-    are dropped. Only what is the same in every record, and sampling weights, are kept as they are.
+    are dropped, and so is what may be a key. The column that says which records belong to one unit
+    is the plan's `unit`. Only what is the same in every record is kept as it is, and sampling
+    weights that ten persons or more share each.
 
     Examples
     --------
@@ -87,9 +97,8 @@ def propose(
     """
     table, plain = as_polars(table), Described()
     looks = {c.name: ColumnProfile(c.name, c, described.get(c.name, plain)) for c in table}
-    proposals = _one_weight({column: propose_role(look) for column, look in looks.items()})
-    numeric = [n for n, p in proposals.items() if p.ordered and table[n].dtype.is_numeric()]
-    proposals |= _sums(table, numeric)
+    seen = propose_roles(table, looks)
+    proposals = seen.proposals
     confidential = [name for name, p in proposals.items() if p.masked]
     if not confidential:
         raise DataError(
@@ -104,23 +113,14 @@ def propose(
     reading: dict[str, object] = {"na": texts(na)} if na else {}
     reading |= {"dates": dates} if dates else {}
     masked = table.select(table[name] for name in confidential)
-    _add_settings(document, masked, reading, _marked(proposals))
+    _add_settings(document, masked, reading, seen)
     attributes = tomlkit.table(is_super_table=True)
     for column, proposal in proposals.items():
         attributes.add(column, _section(proposal))
     document.add("attributes", attributes)
     toml = tomlkit.dumps(document).rstrip() + "\n"
-    return Proposed(toml, {column: (looks[column], p) for column, p in proposals.items()})
-
-
-def _one_weight(proposals: dict[str, Proposal]) -> dict[str, Proposal]:
-    """Let the first sampling weight be the plan's; others are kept as they are."""
-    _, *others = [name for name, p in proposals.items() if p.role == "sampling_weight"] or [""]
-    kept = {
-        name: replace(proposals[name], settings={"role": "kept"}, why="further sampling weights")
-        for name in others
-    }
-    return {**proposals, **kept}
+    columns = {column: (looks[column], p) for column, p in proposals.items()}
+    return Proposed(toml, columns, seen.key)
 
 
 def _head(table: pl.DataFrame, name: str) -> list[str]:
@@ -143,10 +143,12 @@ def _add_settings(
     document: tomlkit.TOMLDocument,
     confidential: pl.DataFrame,
     reading: Mapping[str, object],
-    marked: list[str],
+    seen: TableRoles,
 ) -> None:
     """Write the plan's settings, each with what its declaration says of it."""
-    anonymity = max(2, min(RECOMMENDED["anonymity"], confidential.height))
+    key, marked = seen.key, _marked(seen.proposals)
+    persons = key.units if key else confidential.height
+    anonymity = max(2, min(RECOMMENDED["anonymity"], persons))
     remarks = {}
     if anonymity < RECOMMENDED["anonymity"]:
         remarks["anonymity"] = "few records"
@@ -156,14 +158,24 @@ def _add_settings(
         "method": DEFAULT_METHOD,
         **RECOMMENDED,
         "anonymity": anonymity,
-        "records_per_person": 1,
+        "records_per_person": key.most if key else 1,
     }
+    if key is not None:
+        settings |= {"unit": key.name}
+        remarks |= {"records_per_person": "the most found; declare the most there can be"}
+        remarks |= {"unit": "several records share a value"}
+    if seen.strata:
+        settings |= {"within": list(seen.strata)}
+        remarks |= {"within": "published, and shared by ten persons or more each"}
     with_nulls = sum(column.null_count() > 0 for column in confidential)
     if with_nulls:
         settings["missing"] = "keep"
         remarks["missing"] = f"{with_nulls} attribute(s) have missing values"
     comments = {declared.name: declared.comment for declared in declared_in(PlanSettings)}
     for name, value in settings.items():
+        if name == "unit":
+            for line in _about_unit(seen):
+                document.add(tomlkit.comment(line))
         remark = f"; {FROM_DATA}: {remarks[name]}" if name in remarks else ""
         document.add(name, commented(value, comments[name] + remark))
     if marked or remarks:
@@ -171,6 +183,14 @@ def _add_settings(
         document.add(tomlkit.comment(said))
         document.add("from_data", texts([*marked, *remarks]))
     document.add(tomlkit.nl())
+
+
+def _about_unit(seen: TableRoles) -> Iterator[str]:
+    """Say what was found, and what to write where it is not so."""
+    assert seen.key is not None  # noqa: S101 - there is a unit
+    yield f"{FROM_DATA} {seen.key.units:,} units were found, of up to {seen.key.most:,} records."
+    yield "If another column says which records belong to one person or household, name it; if"
+    yield "no person has several records, set records_per_person = 1, and remove unit and per_unit."
 
 
 def _section(proposal: Proposal) -> Table:
@@ -191,7 +211,8 @@ def _comments(proposal: Proposal) -> list[str]:
     taken = ", ".join(setting for setting in proposal.from_data)
     marked = f"{FROM_DATA} {taken}" if taken else ""
     if proposal.ordered:
-        return [marked] if marked else []
+        said = [f"{proposal.why}; {proposal.remark}"] if proposal.remark else []
+        return [*said, marked] if marked else said
     if proposal.role == "derived":
         return [f"{FROM_DATA} {proposal.why}"]
     what = _DONE.get(proposal.role, "")
@@ -200,39 +221,3 @@ def _comments(proposal: Proposal) -> list[str]:
     if proposal.instead:
         lines.append(f"instead: {proposal.instead}")
     return lines
-
-
-def _sums(table: pl.DataFrame, numeric: list[str]) -> dict[str, Proposal]:
-    """Find columns that are the sum of two others in every record, missing where a part is."""
-    if len(numeric) > _MOST_COLUMNS_FOR_SUMS or table.height < 3:
-        return {}
-    plain = [name for name in numeric if not is_pattern(name)]
-    columns = {name: table[name].cast(pl.Float64).to_numpy() for name in plain}
-    columns = {name: values for name, values in columns.items() if _varies(values)}
-    found: dict[str, Proposal] = {}
-    for one, other in combinations(columns, 2):
-        total = columns[one] + columns[other]
-        for name, values in columns.items():
-            if {one, other, name} & found.keys() or name in (one, other):
-                continue
-            if _same(values[:8], total[:8]) and _same(values, total):
-                expression = f"{_quoted(one)} + {_quoted(other)}"
-                found[name] = Proposal(
-                    {"role": "derived", "expression": expression},
-                    "equal to this sum in every record",
-                    ("expression",),
-                )
-    return found
-
-
-def _varies(values: np.typing.NDArray[np.float64]) -> bool:
-    known = values[~np.isnan(values)]
-    return bool(np.all(np.abs(known) < 1e300) and np.any(known != known[:1]))
-
-
-def _same(one: np.typing.NDArray[np.float64], other: np.typing.NDArray[np.float64]) -> bool:
-    return bool(np.allclose(one, other, rtol=1e-9, atol=0, equal_nan=True))
-
-
-def _quoted(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'

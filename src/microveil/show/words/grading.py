@@ -10,19 +10,21 @@ from microveil.compare.pairing import NOT_PAIRED
 from microveil.compare.reasons import why_not
 from microveil.judge.change import Change
 from microveil.judge.evaluated import Evaluation
-from microveil.judge.grades import Grade, Graded, how_risky, how_useful
+from microveil.judge.grades import Grade, Graded, graded_value, how_risky, how_useful
+from microveil.judge.registry import MEASURES
 from microveil.show.words.numbers import deviations, percent, sentence
 from microveil.show.words.readings import how_far, read_aloud
 
 PASS_RULE = (
     f"A release passes if no attack finds more than {percent(LOW_LINKAGE)} of the people it looks "
-    "for; for sampled figures we use the upper 95% limit."
+    "for; for sampled figures we use the upper 95% limit, and no more than pooling proves."
 )
 _RISK_RULE = (
     f"Risk is low, and a release passes, if no attack finds more than {percent(LOW_LINKAGE)} of "
     "the people it looks for, in any scenario and with kept columns known, and nobody is unique in "
     "the quasi-identifiers you named; it is medium up to "
-    f"{percent(MEDIUM_LINKAGE)} and 5%. For sampled figures we use the upper 95% limit."
+    f"{percent(MEDIUM_LINKAGE)} and 5%. For sampled figures we use the upper 95% limit, and no "
+    "more than pooling proves."
 )
 _USEFULNESS_RULE = (
     "Usefulness is good if numbers move by at most 0.1 standard deviations on average, no "
@@ -87,10 +89,19 @@ def risk_answer(found: Graded) -> str:
 
 def passes_or_not(figures: Sequence[Figure]) -> str:
     """Say in one sentence whether a release passes."""
-    grade = how_risky(figures).grade
-    if grade == "unknown":
+    found = how_risky(figures)
+    if found.grade == "unknown":
         return "There is no verdict: attacks could not be made."
-    return "The release passes." if grade == "good" else "The release does not pass."
+    passes = "passes" if found.grade == "good" else "does not pass"
+    return f"The release {passes}. {what_counts(found)}"
+
+
+def what_counts(found: Graded) -> str:
+    """Say which number a grade of a risk rests on, and the limit it was compared with."""
+    figure = found.figures[0]
+    limits = MEASURES[figure.measure].limits or (0.0, 0.0)
+    counts = percent(graded_value(figure), limits)
+    return f"What counts is {counts}; the limit is {percent(limits[0])}."
 
 
 def notes_on(evaluation: Evaluation) -> list[str]:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from microveil.attacks.attack_rows import ATTACKS
 from microveil.compare.asked import NARROW
 from microveil.compare.figures import Figure, NotComputed, Sample
+from microveil.judge.grades import as_compared
 from microveil.judge.registry import MEASURES
 from microveil.show.words.numbers import deviations, listed, percent, rises_or_falls, sentence
 
@@ -59,6 +60,8 @@ def _of_sample(figure: Figure) -> str:
 def _anew(sample: Sample) -> str:
     if sample.anew is None:
         return ""
+    if sample.anew == 1:
+        return ", protected again by the same plan"
     times = f"{sample.anew:,.0f}" if sample.anew >= 10 else f"{sample.anew:.3g}"
     return (
         f", protected again by the same plan with {times} times the ε: about the noise of the "
@@ -140,11 +143,19 @@ def _relation(what: str, scale: str = "") -> Callable[[Figure], str]:
 def _linkage(does: str) -> Callable[[Figure], str]:
     def say(figure: Figure) -> str:
         return (
-            f"an attacker who knows {_knows(figure)} and {does} finds {percent(figure.value)} of "
+            f"an attacker who knows {_knows(figure)} and {does} finds {_share_found(figure)} of "
             f"{_whose(figure)}; {_chance(figure)}"
         )
 
     return say
+
+
+def _share_found(figure: Figure) -> str:
+    """Write how many were found: no more than is proved, and as compared with the limits."""
+    limits = MEASURES[figure.measure].limits or ()
+    if figure.bound is not None and figure.value > figure.bound:
+        return f"at most {percent(figure.bound, limits)} on average, though by luck more this time,"
+    return percent(as_compared(figure.value, figure.measure), limits)
 
 
 def _knows(figure: Figure) -> str:
@@ -165,7 +176,7 @@ def _whose(figure: Figure) -> str:
 def _kept_linkage(figure: Figure) -> str:
     return (
         f"an attacker who also knows the kept columns ({figure.attribute}) and takes the nearest "
-        f"row finds {percent(figure.value)} of the rows: kept columns tell pooled rows apart; "
+        f"row finds {_share_found(figure)} of the rows: kept columns tell pooled rows apart; "
         f"{_chance(figure)}"
     )
 
@@ -173,7 +184,7 @@ def _kept_linkage(figure: Figure) -> str:
 def _units(figure: Figure) -> str:
     return (
         f"an attacker who knows all records of a unit, and tells rows of one unit by "
-        f"{_names(figure, 'by')}, finds {percent(figure.value)} of "
+        f"{_names(figure, 'by')}, finds {_share_found(figure)} of "
         f"{_number(figure, 'units'):,.0f} units; {_chance(figure)}"
     )
 
@@ -253,7 +264,7 @@ _READINGS: dict[str, Callable[[Figure], str]] = {
     "linkage.structure": _linkage("matches who shares masked values with whom"),
     "linkage.informed": lambda f: (
         "an attacker who knows everything but the random draws picks the right row for "
-        f"{percent(f.value)} of {_number(f, 'units'):,.0f} {f.facts['of']} on average; "
+        f"{_share_found(f)} of {_number(f, 'units'):,.0f} {f.facts['of']} on average; "
         f"{_chance(f)}; the smallest group that cannot be told apart has "
         f"{_number(f, 'smallest'):,.0f}"
     ),
