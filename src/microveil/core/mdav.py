@@ -54,7 +54,7 @@ def effort_for(records: int, k: int) -> Effort:
     if records <= _LARGE:
         part, block, near, passes = 5_000, _LARGE, 32, 30
     elif records <= _VERY_LARGE:
-        part, block, near, passes = 1_000, _LARGE, 32, 12
+        part, block, near, passes = 5_000, _LARGE, 32, 12
     else:
         part, block, near, passes = 500, 4_000, 6, 3
     return Effort(int(part * scale), int(block * scale), max(6, int(near / scale)), passes)

@@ -86,9 +86,7 @@ def _best_swap(points, start, centre, one, other, room):  # type: ignore[no-unty
         apart += step[a] * step[a]
     share, way = 1.0 / count + 1.0 / count_too, np.sqrt(apart)
     _along(points, first, count, centre[one], step, along, reach)
-    most, longest = _along(
-        points, first_too, count_too, centre[other], step, along_too, reach_too
-    )
+    most, longest = _along(points, first_too, count_too, centre[other], step, along_too, reach_too)
     best, x, y = LEAST_GAIN, -1, -1
     for i in range(count):
         base = -along[i] - apart
