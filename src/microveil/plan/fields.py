@@ -119,6 +119,14 @@ class PlanFields(PlanPart, PlanSettings):
             return 1
         return self.records_per_person
 
+    def exact_from_of(self, attribute: str) -> int:
+        """Return how many persons must have a value of an attribute that goes out without noise.
+
+        Never more than those among whom its values change places.
+        """
+        pools = [group for group in self.pooled_groups if attribute in group.attributes]
+        return min([self.exact_from, *(group.anonymity or 0 for group in pools)])
+
     def names(self, role: str) -> tuple[str, ...]:
         """Names of the attributes of one role, in plan order."""
         return tuple(name for name, a in self.attributes.items() if a.role == role)

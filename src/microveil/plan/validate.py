@@ -18,7 +18,7 @@ _MOST_RECORDS = 1_000_000_000_000
 def check_settings(plan: PlanFields) -> None:
     """Refuse a plan that is wrong in itself, with everything that is wrong."""
     problems = Problems()
-    for setting in ("k", "cap", "anonymity", "records_per_person"):
+    for setting in ("k", "cap", "anonymity", "exact_from", "records_per_person"):
         with problems:
             _check_records(getattr(plan, setting), setting)
     with problems:
@@ -26,6 +26,7 @@ def check_settings(plan: PlanFields) -> None:
     for check in (
         _check_epsilon,
         _check_cap,
+        _check_exact_from,
         _check_records_per_person,
         _check_some_confidential,
         _check_plans_k,
@@ -64,6 +65,15 @@ def _check_cap(plan: PlanFields) -> None:
         raise PlanError(
             f"cap must be 2k - 1 or more, got {plan.cap} for k = {smallest}; raise cap or lower k",
             setting="cap",
+        )
+
+
+def _check_exact_from(plan: PlanFields) -> None:
+    if plan.exact_from < 0:
+        raise PlanError(
+            f"exact_from must be 0 or more, got {plan.exact_from}; 10 is the default, 0 turns it "
+            "off",
+            setting="exact_from",
         )
 
 

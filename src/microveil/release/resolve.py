@@ -264,6 +264,7 @@ def _resolve_attribute(
         "persons": plan.persons_of(name),
         "per_unit": plan.confidential[name].per_unit,
         "by_unit": plan.is_by_unit(name),
+        "exact_from": plan.exact_from_of(name),
     }
     if facts is None:
         return resolve_categories(plan, name, common, table)
