@@ -204,8 +204,8 @@ def least_scales(scales: Integers, summary: ClusterSummary, settings: NumericSet
     Where no record, or no unit, moves a centroid, it is a value that the cluster agrees on. If
     fewer than `exact_from` persons have it, the scale is at least that of a value which becomes its
     nearest neighbour, or the next one that can be published, whichever is further; not divided by
-    the number of records, which would leave the value where it is. Of other clusters of fewer than twice
-    `exact_from` persons it is at least that of the next value that can be published.
+    the number of records, which would leave the value where it is. Of other clusters of fewer than
+    twice `exact_from` persons it is at least that of the next value that can be published.
 
     Guarantee
     ---------

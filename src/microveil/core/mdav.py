@@ -220,9 +220,9 @@ def swapped(points: Reals, label: Integers, near: int, passes: int) -> Integers:
 
     Examples
     --------
-    >>> points = np.array([[0.0], [1.0], [7.0], [8.0]])
-    >>> swapped(points, np.array([0, 1, 0, 1]), near=1, passes=1)
-    array([0, 0, 1, 1])
+    >>> points = np.array([[0.0], [9.0], [1.0], [7.0], [2.0], [8.0]])
+    >>> swapped(points, np.array([0, 0, 0, 1, 1, 1]), near=1, passes=2)
+    array([0, 1, 0, 1, 0, 1])
     """
     size = np.bincount(label)
     if len(size) < 2 or not passes:
