@@ -80,6 +80,7 @@ def test_noise_optimal_is_the_cheapest_of_all_partitions(
         cap=7,
         trim=trim,
         post=post,
+        exact_from=0,
     )
     ranked = case.grid.to_steps(np.sort(np.array(data, dtype=float)))
     every = list(compositions(len(data), 3, 7))
@@ -104,7 +105,7 @@ def test_least_squares_is_optimal_microaggregation(data: list[int], k: int) -> N
 
 
 @numba.njit(nogil=True)
-def one_by_one(
+def one_by_one(  # noqa: C901
     ranked: Integers,
     k: int,
     cap: int,
@@ -112,7 +113,6 @@ def one_by_one(
     trim: float,
     ends: Reals,
     floors: Integers,
-    rounding: int,
     epsilon: float,
     ceiling: float,
     inner: float,
@@ -140,9 +140,8 @@ def one_by_one(
                 up = -x[first + 1] + (x[first + 2] - x[first + 1]) - x[end - 2]
                 down = (x[end - 2] - away) + (x[end - 2] - x[end - 3]) + (x[first + 1] - away)
                 reach = max(float(up), float(down))
-            floor = float(floors[first + size // 2]) if len(floors) else 0.0
-            least_reach = floor if reach == 0 else min(floor, rounding)
-            reach = max(reach, least_reach * (size - 2 * t))
+            if reach == 0 and len(floors):
+                reach = float(floors[first + size // 2]) * (size - 2 * t)
             centroid, scale = kept / (size - 2 * t), reach / (size - 2 * t) / epsilon
             cost = squares - 2 * centroid * total + size * centroid * centroid
             if scale > 0:
@@ -160,9 +159,9 @@ def one_by_one(
     return np.array(sizes[::-1])
 
 
-def floors_of(ranked: Integers, enough: int, rounding: int) -> tuple[Integers, int]:
+def floors_of(ranked: Integers, enough: int, rounding: int) -> Integers:
     none = np.zeros(0, np.int64)
-    return (noise_floors(ranked, none, enough, rounding) if enough else none), rounding
+    return noise_floors(ranked, none, enough, rounding) if enough else none
 
 
 @st.composite
@@ -207,7 +206,7 @@ def test_small_clusters_first_finds_what_trying_every_size_finds(
     ends = np.array([ranked[0], ranked[-1]], dtype=np.float64)
     ceiling = half_width * max(1.0, ends[1] - ends[0])
     few = floors_of(ranked, enough, 3)
-    case = k, max(cap, 2 * k - 1), pulled_in, trim * pulled_in, ends, *few, epsilon, ceiling, inner
+    case = k, max(cap, 2 * k - 1), pulled_in, trim * pulled_in, ends, few, epsilon, ceiling, inner
     np.testing.assert_array_equal(cheapest_cuts(ranked, *case), one_by_one(ranked, *case))
 
 
@@ -226,7 +225,7 @@ def test_every_attribute_of_real_tables_is_cut_as_by_trying_every_size(
             (False, 0.0, ends[1] / 2, 0.3),
         ):
             few = floors_of(ranked, 10, 2**20)
-            case = 3, 400, pulled_in, trim, ends, *few, epsilon, ceiling, inner
+            case = 3, 400, pulled_in, trim, ends, few, epsilon, ceiling, inner
             np.testing.assert_array_equal(cheapest_cuts(ranked, *case), one_by_one(ranked, *case))
 
 

@@ -211,7 +211,7 @@ def test_chosen_clusters_have_enough_units(cases: list[tuple[int, int]], epsilon
     values = np.array([value for value, _ in sorted(cases)])
     unit = np.array([unit for _, unit in sorted(cases)])
     sizes = cheapest_unit_cuts(
-        values, unit, 3, 5, 0.1, noise_floors(values, unit, 4, 2), 2, epsilon, np.inf, 0.3
+        values, unit, 3, 5, 0.1, noise_floors(values, unit, 4, 2), epsilon, np.inf, 0.3
     )
     assert sizes.sum() == len(unit)
     if len(sizes) > 1:

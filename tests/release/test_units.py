@@ -359,8 +359,9 @@ def test_pooling_hides_households_also_where_a_pseudonym_tells_who_they_are() ->
     table, found = households(300), {}
     for anonymity in (0, 10):
         plan = PLAN.replace(
-            epsilon=3000, anonymity=anonymity, attributes={**ROLES, "home": "pseudonym"}
-        )
+            epsilon=3000, anonymity=anonymity, exact_from=10,
+            attributes={**ROLES, "home": "pseudonym"},
+        )  # fmt: skip
         release = protect(table, plan, seed=1)
         found[anonymity] = link_units(beside(table, release))
     assert found[0] is not None

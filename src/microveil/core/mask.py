@@ -204,8 +204,8 @@ def least_scales(scales: Integers, summary: ClusterSummary, settings: NumericSet
     Where no record, or no unit, moves a centroid, it is a value that the cluster agrees on. If
     fewer than `exact_from` persons have it, the scale is at least that of a value which becomes its
     nearest neighbour, or the next one that can be published, whichever is further; not divided by
-    the number of records, which would leave the value where it is. Of other clusters about a value
-    that few have, the scale is at least that of the next one that can be published.
+    the number of records, which would leave the value where it is. Of other clusters of fewer than
+    twice `exact_from` persons it is at least that of the next value that can be published.
 
     Guarantee
     ---------
@@ -216,7 +216,9 @@ def least_scales(scales: Integers, summary: ClusterSummary, settings: NumericSet
     rounding = settings.rounding_steps
     apart = np.where(scales > 0, rounding, np.maximum(summary.nearest, rounding))
     least = np.minimum(np.ceil((apart + 1.0) / settings.epsilon_per_record), 2.0**62 + 2.0**61)
-    few = summary.persons < settings.enough
+    units = summary.members.sizes if isinstance(summary, UnitSummary) else summary.size
+    alone = (scales == 0) | (units < 2 * settings.enough)
+    few = alone & (summary.persons < settings.enough)
     return np.where(few, np.maximum(scales, least.astype(np.int64)), scales)
 
 

@@ -31,6 +31,11 @@ class Members:
     unit: Integers
     own: Integers
 
+    @property
+    def sizes(self) -> Integers:
+        """How many units each cluster has."""
+        return np.bincount(self.cluster)
+
     def largest(self, values: NDArray[Amount], clusters: int) -> NDArray[Amount]:
         """Return the largest value of any unit of each cluster; none is below 0."""
         found = np.zeros(clusters, dtype=values.dtype)

@@ -7,10 +7,11 @@ from typing import Any, Literal
 
 import numpy as np
 
-from microveil.attacks.attack_rows import LINKAGE, LOW_LINKAGE
+from microveil.attacks.attack_rows import GAINS, LINKAGE, LOW_LINKAGE
 from microveil.attacks.known import EVERYTHING
 from microveil.attacks.nearest import link_to_nearest
 from microveil.attacks.one_to_one import link_one_to_one
+from microveil.attacks.questions import question_items
 from microveil.attacks.whole_units import link_units
 from microveil.compare.asked import Asked
 from microveil.compare.examined import Examined
@@ -60,6 +61,9 @@ def next_step(
         return _against_linkage(seen, linked, scenario, random)
     if kept is not None and kept.value > _MANY_UNIQUE:
         return _against_kept(seen)
+    told = max((f for f in figures if f.measure in GAINS), key=lambda f: f.counted, default=None)
+    if told is not None and grade_of(told) == "poor":
+        return _against_inference(seen, told, random)
     deciding = worst_loss(figures)
     if deciding is not None and grade_of(deciding) == "poor":
         return _for_use(seen, deciding, random)
@@ -175,6 +179,23 @@ def _with_units_pooled(
         return None
     return Change(
         "pool", (), linked.measure, linked.value, found.share, number, plan=after, earlier=plan
+    )
+
+
+def _against_inference(seen: Examined, told: Figure, random: np.random.Generator) -> Change | None:
+    """Pool masked values in larger joint clusters."""
+    plan = seen.planned
+    whole = plan.anonymity >= ENOUGH and not plan.groups
+    number = 5 * plan.anonymity if whole else ENOUGH
+    after = _replaced(plan, anonymity=number, groups=())
+    if after is None:
+        return Change("explore")
+    found = figures_in(question_items(seen, int(random.integers(2**32)), after))
+    gains = [figure.value for figure in found if figure.measure == told.measure]
+    if not gains or max(gains) > _WORTHWHILE * told.value:
+        return Change("explore")
+    return Change(
+        "pool", (), told.measure, told.value, max(gains), number, plan=after, earlier=plan
     )
 
 

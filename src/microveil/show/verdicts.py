@@ -11,7 +11,9 @@ from microveil.judge.verdict import Verdict
 from microveil.show.screens import ResultScreen
 from microveil.show.words.grading import (
     PASS_RULE,
+    answers_to_questions,
     change_in_words,
+    decided_by,
     risk_answer,
     usefulness_card,
     what_counts,
@@ -53,8 +55,10 @@ def _laid_out(verdict: Verdict) -> RenderableType:
 def verdict_lines(verdict: Verdict) -> Iterator[tuple[str, str]]:
     """Say everything in a few lines, each with what it is about."""
     passes = "passes" if verdict.passed else "does not pass"
-    decided = read_aloud(verdict.risk.figures[0])
-    yield "Risk", f"{risk_answer(verdict.risk)}: {passes}. {decided} {what_counts(verdict.risk)}"
+    answer = f"{risk_answer(verdict.risk)}{decided_by(verdict.risk)}"
+    found = read_aloud(verdict.risk.figures[0])
+    yield "Risk", f"{answer}: {passes}. {found} {what_counts(verdict.risk)}"
+    yield from answers_to_questions(verdict.figures, verdict.not_computed)
     alone = kept_point_to_people(verdict.figures)
     if alone is not None:
         yield "Kept", read_aloud(alone)

@@ -69,11 +69,10 @@ def _trim(low, high, outer, inner, kept, reach):  # type: ignore[no-untyped-def]
 
 
 @_inlined
-def _raise(floor, rounding, averaged, reach):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
-    """Raise the noise about values that too few have, as `mask.least_scales` does."""
+def _raise(floor, averaged, reach):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
+    """Let noise about values that too few have reach others, as `mask.least_scales` does."""
     for j in range(len(reach)):
-        least = float(floor[j]) if reach[j] == 0 else min(float(floor[j]), rounding)
-        reach[j] = max(reach[j], least * averaged)
+        reach[j] = float(floor[j]) * averaged if reach[j] == 0 else reach[j]
 
 
 @_inlined
@@ -82,7 +81,7 @@ def _take(ranked, end, size, settings, sums, totals, kept, reach):  # type: igno
 
     `kept` are the sums of these, and `totals` those of the largest so many records.
     """
-    k, pulled_in, trim, ends, floors, rounding = settings[:6]
+    k, pulled_in, trim, ends, floors = settings[:5]
     low, top = ranked[end - size :], ranked[end - 1 :]
     _extend(low, top, sums[0], sums[1])
     if trim:
@@ -98,14 +97,14 @@ def _take(ranked, end, size, settings, sums, totals, kept, reach):  # type: igno
     else:
         _take_means(low, top, ends, sums[0], kept, reach)
     if len(floors):
-        _raise(floors[end - size + size // 2 :], rounding, size - 2 * cut, reach)
+        _raise(floors[end - size + size // 2 :], size - 2 * cut, reach)
     return size - 2 * cut
 
 
 @_inlined
 def _cost(size, averaged, settings, sums, kept, reach, cost):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
     """Add up squares about centroids and, as often as they count, expected squares of the noise."""
-    (total, squares), (epsilon, ceiling, inner) = sums, settings[6:]
+    (total, squares), (epsilon, ceiling, inner) = sums, settings[5:]
     times = size * inner
     scale, widest = reach, 0.0  # in its place
     for j in range(len(cost)):
@@ -135,7 +134,7 @@ def _noise(scale, ceiling):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN
 @_inlined
 def _count_ends(size, first, last, settings, scale, cost):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
     """Count the noise of the first and the last cluster of all in full."""
-    ceiling, inner = settings[7:]
+    ceiling, inner = settings[6:]
     rest = size * (1 - inner)
     if rest and first and scale[0] > 0:
         cost[0] += rest * _noise(scale[0], ceiling)
@@ -147,7 +146,7 @@ def _count_ends(size, first, last, settings, scale, cost):  # type: ignore[no-un
 @_inlined
 def _may_pay(size, averaged, settings, sums, kept, reach, before, least):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
     """Whether a cluster may cost less in all than what was found: a bound without divisions."""
-    (total, squares), (epsilon, ceiling, inner) = sums, settings[6:]
+    (total, squares), (epsilon, ceiling, inner) = sums, settings[5:]
     part, rate, times = 1 / averaged, 1 / averaged / epsilon, size * inner
     far, cut_off, pays = ceiling * averaged * epsilon / 41, times * ceiling * ceiling, 0
     for j in range(len(before)):
@@ -220,7 +219,6 @@ def cheapest_cuts(
     trim: float,
     ends: Reals,
     floors: Integers,
-    rounding: int,
     epsilon: float,
     ceiling: float,
     inner: float,
@@ -232,11 +230,11 @@ def cheapest_cuts(
     all clusters but the first and the last counts for `inner` of that, a share. Sums run from the
     last record of a cluster, so that they stay small and lose no digits. Of sizes that cost the
     same, the smallest is chosen, from the last cluster to the first. `floors` are those of
-    `noise_floors`, which counts with `rounding`; empty if there are none.
+    `noise_floors`; empty if there are none.
 
     Small clusters are tried first, and larger ones only where a bound says that they may pay.
     """
-    n, settings = len(ranked), (k, pulled_in, trim, ends, floors, rounding, epsilon, ceiling, inner)
+    n, settings = len(ranked), (k, pulled_in, trim, ends, floors, epsilon, ceiling, inner)
     least, sizes = np.full(n + 1, np.inf), np.zeros(n + 1, np.int64)
     least[0] = 0.0
     near, kept, reach = np.empty((ENDS, ENDS)), np.empty(ENDS), np.empty(ENDS)

@@ -180,7 +180,7 @@ class StagedTable:
             return records
         unit = self.places[prepared.unit] if prepared.unit else None
         found = belonging.laid_out(records, unit, [self.places[name] for name in prepared.strata])
-        return self.scratch.write(found, f"laid out {next(self.copy.numbers)}")
+        return self.scratch.write(found, f"laid_out{next(self.copy.numbers)}")
 
     @property
     def _belongs(self) -> bool:
