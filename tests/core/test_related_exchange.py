@@ -299,6 +299,39 @@ def test_people_rare_in_two_attributes_meet_their_values_by_chance() -> None:
     assert rate < chance + 0.025
 
 
+def test_people_with_rare_amounts_meet_their_values_by_chance() -> None:
+    # Two amounts of which five people have any: that these go together is about them alone.
+    random = np.random.default_rng(2)
+    amounts = np.zeros((2, 1_000))
+    whom = random.choice(1_000, 5, replace=False)
+    amounts[:, whom] = random.integers(1, 1_000, (2, 5))
+    label = random.permutation(1_000) // 25
+    columns = [RowValues(one, None) for one in amounts]
+    exchange, met = fitted(collect_clusters(label), columns), 0
+    for seed in range(200):
+        first, second = released(exchange, columns, SeededWords(seed))
+        there = set(zip(first.tolist(), second.tolist(), strict=True))
+        met += sum((amounts[0, i], amounts[1, i]) in there for i in whom.tolist())
+    assert met / 1_000 < 0.12  # by chance 0.04; without any guard 0.6
+
+
+def test_a_kept_amount_of_few_does_not_bring_their_values_back() -> None:
+    random = np.random.default_rng(6)
+    amount, whom = np.zeros(2_000), random.choice(2_000, 4, replace=False)
+    amount[whom] = random.integers(1, 1_000, 4)
+    states, income = random.integers(0, 8, 2_000), random.normal(size=2_000)
+    income[whom] = 3.0
+    columns, kept = [RowValues(None, states), RowValues(income, None)], [RowValues(amount, None)]
+    clusters = collect_clusters(random.permutation(2_000) // 25)
+    exchange, same, above = fitted(clusters, columns, 1, kept), 0, 0.0
+    for seed in range(300):
+        category, number = released(exchange, columns, SeededWords(seed), kept)
+        same += int(np.sum(category[whom] == states[whom]))
+        above += float(np.mean(number[whom]))
+    assert same / 1_200 < 0.25  # one in eight, and what else is in their joint clusters
+    assert above / 300 < 1.0  # 0.1 by chance
+
+
 def test_a_model_of_others_reunites_as_often() -> None:
     # 4,000 people with one rare category each: weights from themselves, and from 4,000 others.
     random = np.random.default_rng(3)

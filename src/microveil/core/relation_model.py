@@ -141,7 +141,7 @@ def fit_relations(
     columns, least = _columns([*kept, *exchanged], len(kept), persons, share)
     if columns is None:
         return None
-    design = _Design.of(kept, ends)
+    design = _Design.of(kept, ends, persons)
     states = []
     for place, values in enumerate([*kept, *exchanged]):
         own = columns[place]
@@ -163,8 +163,9 @@ def _columns(
 
     Returns also how many persons are enough; None where no state has a column.
     """
-    people = len(np.unique(persons)) / share
-    counts = [_persons_of(v.states, persons) / share for v in values]
+    number = np.unique(persons, return_inverse=True)[1]
+    people = (int(number.max(initial=-1)) + 1) / share
+    counts = [_persons_of(v.states, number) / share for v in values]
     scores = sum(v.numbers is not None for v in values[:kept])
     numbers = sum(v.numbers is not None for v in values[kept:])
     plain = numbers * (numbers - 1) // 2 + numbers * scores
@@ -192,11 +193,11 @@ def _columns(
 
 
 def _persons_of(states: Integers | None, persons: Integers) -> Integers:
-    """Count the persons who have each state."""
+    """Count the persons, numbered from 0 on, who have each state."""
     if states is None:
         return np.zeros(0, dtype=np.int64)
-    each = np.unique(np.column_stack([states, persons]), axis=0)
-    return np.bincount(each[:, 0])
+    people = int(persons.max(initial=0)) + 1
+    return np.bincount(np.unique(states * people + persons) // people)
 
 
 def _free(count: Reals, least: int) -> int:
@@ -212,9 +213,13 @@ class _Design:
         self.width = scores.shape[1]
 
     @classmethod
-    def of(cls, kept: Sequence[RowValues], ends: Integers) -> "_Design":
-        """Begin with the scores of kept numbers."""
-        return cls(kept_scores(kept, ends), ends)
+    def of(cls, kept: Sequence[RowValues], ends: Integers, persons: Integers) -> "_Design":
+        """Begin with the scores of kept numbers, but of those that tell few persons from others."""
+        scores = kept_scores(kept, ends)
+        squares = np.square(scores, dtype=np.float64)
+        telling = squares.sum(axis=0) ** 2 / np.maximum((squares**2).sum(axis=0), 1e-9)
+        telling *= len(np.unique(persons)) / len(persons)
+        return cls(scores * (telling >= _LEAST_OF_CATEGORY), ends)
 
     def add(self, columns: NDArray[np.int32]) -> None:
         """Add the columns in which the states of one more attribute are."""
@@ -279,11 +284,14 @@ class _Design:
             squares[place] = square / max(count, 1)
         present = np.column_stack([~np.isnan(values) for values in numbers]).astype(np.float64)
         both = np.maximum(present.T @ present, 1.0)
-        target = latent_correlation(scores.T @ scores / both, kept, squares)
+        told = squares / np.maximum(kept, 1e-9) ** 2
+        covariance = scores.T @ scores / both * _trusted(np.outer(told, told) / both)
+        target = latent_correlation(covariance, kept, squares)
         places = self._places() * np.sqrt(spared)
         within = places.T @ places / len(places) + _RIDGE * np.eye(self.width)
         across = places.T @ scores / np.maximum(present.sum(axis=0), 1.0)
         across = across / np.maximum(kept, 1e-9)
+        across *= _trusted(told / np.diag(both) / np.maximum(np.diag(within), 1e-9)[:, np.newaxis])
         slopes = np.linalg.solve(within, across) if self.width else np.zeros((0, len(numbers)))
         return slopes, _root(target - slopes.T @ across)
 
@@ -336,6 +344,15 @@ def latent_correlation(covariance: Reals, kept: Reals, squares: Reals) -> Reals:
     r = np.clip(r, -1, 1)
     np.fill_diagonal(r, 1.0)
     return r
+
+
+def _trusted(noise: Reals) -> Reals:
+    """Return how much of a relation counts, given the square of the error it is measured with.
+
+    Of a number that nearly everybody has alike, a relation is about the few others.
+    """
+    trusted: Reals = 1 / (1 + (_LEAST_OF_CATEGORY * noise) ** 2)
+    return trusted
 
 
 def minimise(
