@@ -5,8 +5,8 @@ recommended plans at ε = 1, mean of five runs: mean and largest change of an as
 correlation, correlation ratio, Cramér's V) against the original; signs of significant regression
 coefficients that stay; area under the curve of boosting trained on 70% of the records as released
 and tested on the others as they were; worst linkage, and how often own values meet in a row beside
-fresh draws of a model of other people. Names of tables choose some; `speed` times
-exchange alone. About twenty minutes.
+fresh draws of a model of other people. About twenty minutes. As in `python -m bench.relations wine`
+the first word of a name chooses a table; `speed` times exchange alone.
 """
 
 import sys
