@@ -13,6 +13,8 @@ from microveil.core.attribute import Category
 from microveil.engines.base import Column, Holds
 from microveil.types import Booleans, Reals, UserColumn
 
+pl.Series(np.empty(0))  # Polars finds NumPy on first use, where two threads can spoil it for good
+
 _DAYS = (-719_162.0, 2_932_896.0)  # the years 1 to 9999
 _MICROSECONDS = (-62_135_596_800_000_000.0, 253_402_300_799_999_968.0)  # the last double before
 _NANOSECONDS = (-9_223_372_036_854_774.0, 9_223_372_036_854_774.0)  # 64 bits of them, in µs
