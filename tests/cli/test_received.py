@@ -2,6 +2,7 @@
 
 import json
 import os
+import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -80,8 +81,25 @@ def test_a_certificate_or_detail_that_is_no_file(tmp_path: Path) -> None:
 def test_a_certificate_that_is_too_large(tmp_path: Path) -> None:
     with (tmp_path / "large.json").open("wb") as sparse:
         sparse.truncate(10**9)
-    with pytest.raises(FileError, match=r"large.json: expected at most 100 MB, found 1,000 MB"):
+    with pytest.raises(FileError, match=r"large.json: expected at most 20 MB, found 1,000 MB"):
         Certificate.read(tmp_path / "large.json")
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the limit is Linux's")
+def test_a_certificate_of_which_everything_is_wrong(received: Any, tmp_path: Path) -> None:  # noqa: ANN401
+    """An error for every wrong value of 6 MB took 12 GB."""
+    received(attributes=[{}] * 1_500_000)
+    reading = (
+        "import resource, sys\n"
+        "import microveil.release.certificate as home\n"
+        "used = int(open('/proc/self/statm').read().split()[0]) * resource.getpagesize()\n"
+        "resource.setrlimit(resource.RLIMIT_AS, (used + 2**30,) * 2)\n"
+        "home.Certificate.read(sys.argv[1])"
+    )
+    command = [sys.executable, "-c", reading, str(tmp_path / "out.certificate.json")]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603
+    assert "FileError" in done.stderr
+    assert "not a certificate that" in done.stderr
 
 
 def test_control_characters_are_shown(run: Run, received: Any, tmp_path: Path) -> None:  # noqa: ANN401

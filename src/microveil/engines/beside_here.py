@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from microveil.core.attribute import MOSTLY
 from microveil.engines.beside import ClassSizes, Fold, Indistinct
 from microveil.engines.classes import classes_of_units, quasi_identifier_classes
-from microveil.engines.dtypes import column_of, polars_of
+from microveil.engines.dtypes import column_of, comparable, polars_of
 from microveil.engines.layout import numbered
 from microveil.engines.memory import open_table
 from microveil.types import Integers, Progress, UserTable
@@ -129,7 +129,7 @@ class BesideHere:
     def _read(self, table: UserTable, names: Sequence[str], rows: Integers) -> list[pl.Series]:
         """Read columns of some records."""
         frame = open_table(self.loaded(table, names))
-        return [polars_of(frame[name]).gather(rows) for name in names]
+        return [comparable(frame[name], name).gather(rows) for name in names]
 
     def clusters(self) -> pl.DataFrame | None:
         """Return the clusters; those of about the same width are put together."""

@@ -3,10 +3,10 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-import narwhals as nw
 import numpy as np
 import polars as pl
 
+from microveil.engines.dtypes import comparable
 from microveil.engines.layout import numbered
 from microveil.engines.memory import open_table
 from microveil.errors import DataError
@@ -48,9 +48,9 @@ def quasi_identifier_classes(table: UserTable, quasi_identifiers: Sequence[str])
             f"(columns: {', '.join(frame.columns)})"
         )
     names = dict.fromkeys(quasi_identifiers)
-    keys = [frame[name].alias(f"key {place}") for place, name in enumerate(names)]
-    classes = frame.select(*keys).group_by(*(key.name for key in keys)).agg(records=nw.len())
-    sizes = classes["records"].to_numpy()
+    keys = [comparable(frame[name], name) for name in names]
+    classes = pl.DataFrame([key.alias(f"{place}") for place, key in enumerate(keys)])
+    sizes = classes.group_by(classes.columns).len("records")["records"].to_numpy()
     return Classes(float(np.sum(sizes == 1) / len(frame)), int(sizes.min()), len(frame))
 
 

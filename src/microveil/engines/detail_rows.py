@@ -25,7 +25,7 @@ CLUSTER_COLUMNS: dict[str, type[pl.DataType]] = {
     "category": pl.String,
     "lead": pl.Int64,
 }
-LOSS_COLUMNS = {
+LOSS_COLUMNS: dict[str, type[pl.DataType]] = {
     "attribute": pl.String,
     "epsilon": pl.Float64,
     "fixed_clusters": pl.Float64,

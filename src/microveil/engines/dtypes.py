@@ -11,7 +11,10 @@ import polars as pl
 
 from microveil.core.attribute import Category
 from microveil.engines.base import Column, Holds
+from microveil.errors import DataError
 from microveil.types import Booleans, Reals, UserColumn
+
+pl.Series(np.empty(0))  # Polars finds NumPy on first use, where two threads can spoil it for good
 
 _DAYS = (-719_162.0, 2_932_896.0)  # the years 1 to 9999
 _MICROSECONDS = (-62_135_596_800_000_000.0, 253_402_300_799_999_968.0)  # the last double before
@@ -19,6 +22,15 @@ _NANOSECONDS = (-9_223_372_036_854_774.0, 9_223_372_036_854_774.0)  # 64 bits of
 _MICROSECONDS_OF: dict[str, float] = {"ms": 1e3, "s": 1e6}
 _PER_DAY = {"": 1, "ms": 86_400_000, "us": 86_400_000_000, "ns": 86_400_000_000_000}
 _DAY = (0.0, 86_399_999_999.0)
+_POLARS_NUMBERS: dict[nw.dtypes.DType, Any] = {nw.Float64(): pl.Float64, nw.Int64(): pl.Int64}
+_NOT_POLARS = (
+    ArithmeticError,
+    NotImplementedError,
+    TypeError,
+    ValueError,
+    pl.exceptions.PolarsError,
+    pl.exceptions.PanicException,
+)
 
 
 def describe(dtype: nw.dtypes.DType) -> Column:
@@ -67,6 +79,21 @@ def column_of(frame: nw.DataFrame[Any], name: str) -> nw.Series[Any]:
 def polars_of(series: nw.Series[Any]) -> pl.Series:
     """Return a column as Polars has it, by a plain name, which PyArrow's does not keep."""
     return series.to_polars().alias("column")
+
+
+def comparable(series: nw.Series[Any], attribute: str) -> pl.Series:
+    """Return a column as Polars has it; refuse one of which it cannot tell equal values."""
+    try:
+        column = polars_of(series)
+    except _NOT_POLARS:
+        column = pl.Series(dtype=pl.Object)
+    if column.dtype == pl.Object:
+        raise DataError(
+            "expected values of one type, found values of several types or Python objects; "
+            "convert the column, or leave it out",
+            attribute=attribute,
+        )
+    return column
 
 
 def numbers(series: nw.Series[Any]) -> Reals:
@@ -140,7 +167,7 @@ def category_values(series: nw.Series[Any]) -> tuple[pl.Series, Holds]:
     """Return a column of categories as Polars has it, and what it holds."""
     try:
         column = polars_of(series)
-    except (TypeError, ValueError, pl.exceptions.PolarsError):  # values of several types
+    except _NOT_POLARS:  # values of several types
         return pl.Series(series.to_list(), dtype=pl.Object), "other values"
     if column.dtype in (pl.Categorical, pl.Enum):
         column = column.cast(pl.String)
@@ -189,8 +216,9 @@ def listed_categories(series: nw.Series[Any]) -> set[str] | None:
     """Return the only categories a column's type has a place for; None if it takes any."""
     if isinstance(series.dtype, nw.Enum):
         return set(series.dtype.categories)
-    if series.dtype == nw.Categorical and series.implementation.is_pandas_like():
-        return set(series.to_native().cat.categories)
+    native = series.to_native()
+    if series.dtype == nw.Categorical and hasattr(native, "cat"):  # of pandas itself
+        return set(native.cat.categories)
     return None
 
 
@@ -207,6 +235,11 @@ def own_categories(series: nw.Series[Any], declared: Collection[Category] = ()) 
     native = series.to_native()
     if series.implementation is nw.Implementation.PYARROW:
         native = _own_dictionary(native)
+    elif not hasattr(native, "cat"):  # pandas with a column of PyArrow
+        import pandas as pd
+
+        dictionary = _own_dictionary(native.array.__arrow_array__())
+        native = pd.Series(pd.arrays.ArrowExtensionArray(dictionary), index=native.index)
     else:
         unused = [c for c in native.cat.categories if c not in {*declared, *native.dropna()}]
         native = native.cat.remove_categories(unused)
@@ -237,6 +270,12 @@ def _own_dictionary(column: UserColumn) -> UserColumn:
         ],
         type=kind,
     )
+
+
+def converted(series: nw.Series[Any], dtype: nw.dtypes.DType) -> nw.Series[Any]:
+    """Convert numbers; PyArrow itself refuses those beyond 2^53, and its message shows one."""
+    values = polars_of(series).cast(_POLARS_NUMBERS[dtype])
+    return column_like(series.head(0).cast(dtype), values).alias(series.name)
 
 
 def column_like(like: nw.Series[Any], values: pl.Series) -> nw.Series[Any]:

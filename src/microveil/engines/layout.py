@@ -95,7 +95,8 @@ def numbered(columns: Sequence[pl.Series]) -> Integers:
     """
     label = np.zeros(len(columns[0]), dtype=np.int64)
     for column in columns:
-        plain = column if column.dtype.is_integer() else column.cast(pl.String)
+        listed = column.dtype in (pl.Categorical, pl.Enum)  # which rank by their lists
+        plain = column.cast(pl.String) if listed else column
         ranks = plain.rank("dense").cast(pl.Int64)
         numbers = ranks.fill_null(ranks.max() + 1 if ranks.max() else 0).to_numpy()  # type: ignore[operator]
         label = label * (int(numbers.max()) + 1) + numbers

@@ -50,6 +50,7 @@ from microveil.engines.detail_rows import loss_row
 from microveil.engines.dtypes import (
     category_values,
     column_like,
+    comparable,
     each_text,
     is_present,
     listed_categories,
@@ -127,7 +128,7 @@ class LocalTable:
         )
 
     def _numbered(self, names: Sequence[str]) -> Integers | None:
-        columns = (polars_of(self.source.column(name)) for name in names)
+        columns = (comparable(self.source.column(name), name) for name in names)
         return numbered(list(columns)) if names else None
 
     def unit_facts(self, same: Sequence[str]) -> UnitFacts:

@@ -18,6 +18,7 @@ from microveil.engines.detail_rows import cluster_rows
 from microveil.engines.dtypes import (
     as_objects,
     column_of,
+    converted,
     describe_all,
     grouped,
     text_column,
@@ -94,22 +95,23 @@ class FrameColumns:
     def prepared(self, preparation: Preparation) -> "FrameColumns":
         """Convert and group columns, and leave out records that are not complete."""
         changed = [
-            self.frame[name].cast(TYPE_OF_KIND[kind]) for name, kind in preparation.kinds.items()
+            converted(self.frame[name], TYPE_OF_KIND[kind])
+            for name, kind in preparation.kinds.items()
         ]
         for name, groups in preparation.groups.items():
             column = self.frame[name]
             changed.append(text_column(grouped(column, groups), column).alias(name))
-        converted = replace(self, frame=self.frame.with_columns(*changed)) if changed else self
-        complete = complete_records(converted, preparation.complete)
+        prepared = replace(self, frame=self.frame.with_columns(*changed)) if changed else self
+        complete = complete_records(prepared, preparation.complete)
         if complete is None:
-            return converted
+            return prepared
         rows = nw.new_series("complete", complete, nw.Boolean, backend=self.frame.implementation)
-        left = _without_index(converted.frame.filter(rows))
+        left = _without_index(prepared.frame.filter(rows))
         codes = {
             name: of_records.filter(complete) for name, of_records in self.missing_codes.items()
         }
         return replace(
-            converted, frame=left, positions=self.positions[complete], missing_codes=codes
+            prepared, frame=left, positions=self.positions[complete], missing_codes=codes
         )
 
     def shelf(self) -> "MemoryShelf":

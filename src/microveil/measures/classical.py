@@ -14,7 +14,7 @@ from microveil.core.disclosure import (
     risk_threshold,
 )
 from microveil.core.suda import SpecialUniques, is_searchable, special_uniques
-from microveil.engines.dtypes import polars_of
+from microveil.engines.dtypes import comparable
 from microveil.engines.memory import open_table
 from microveil.errors import DataError
 from microveil.formats import load_table, source_of
@@ -155,14 +155,11 @@ def _read(
 
 
 def _column(series: nw.Series[pl.Series], name: str) -> pl.Series:
-    try:
-        column = polars_of(series)
-    except (TypeError, ValueError, pl.exceptions.PolarsError):
-        column = pl.Series(dtype=pl.Object)
-    if column.dtype == pl.Object or column.dtype.is_nested():
+    column = comparable(series, name)
+    if column.dtype.is_nested():
         raise DataError(
-            "expected text, numbers, true/false values, dates or times, found values of several "
-            "types or lists; convert the column",
+            "expected text, numbers, true/false values, dates or times, found lists; convert the "
+            "column",
             attribute=name,
         )
     return column

@@ -43,11 +43,11 @@ from microveil.release.guarantees import (
     level_2_bound,
     three_levels,
 )
-from microveil.release.notes import Note
+from microveil.release.notes import Many, Note
 from microveil.release.resolve import ResolvedPlan
 from microveil.shown import Shown
 
-_LARGEST = 100 * 10**6  # bytes: ten thousand attributes take a tenth of it
+_LARGEST = 20 * 10**6  # bytes: ten thousand attributes take half of it
 Randomness = Literal["operating system", "seeded"]
 RowOrder = Literal["random", "as in the original"]
 ExposureKind = Literal[
@@ -132,7 +132,7 @@ class MaskedAttribute(_Entry):
 class PooledGroup(_Entry):
     """Attributes whose masked values were pooled in joint clusters, formed by MDAV."""
 
-    attributes: tuple[str, ...]
+    attributes: Many[str]
     anonymity: Annotated[
         int, Field(description="every joint cluster has as many records, or units, or more")
     ]
@@ -173,7 +173,7 @@ class Exposure(_Entry):
 
     kind: ExposureKind
     attributes: Annotated[
-        tuple[str, ...], Field(description="that it is about; none: it is about the release")
+        Many[str], Field(description="that it is about; none: it is about the release")
     ] = ()
 
 
@@ -222,27 +222,25 @@ class Certificate(Shown, _Entry):
         Field(description="the column of units, whose epsilon it is; null: of persons"),
     ] = None
     within: Annotated[
-        tuple[str, ...], Field(description="strata, which clusters and joint clusters do not cross")
+        Many[str], Field(description="strata, which clusters and joint clusters do not cross")
     ] = ()
     missing: Missing
-    attributes: tuple[MaskedAttribute, ...]
-    groups: tuple[PooledGroup, ...]
-    derived: tuple[DerivedAttribute, ...]
-    kept: tuple[str, ...]
-    dropped: tuple[str, ...]
+    attributes: Many[MaskedAttribute]
+    groups: Many[PooledGroup]
+    derived: Many[DerivedAttribute]
+    kept: Many[str]
+    dropped: Many[str]
     pseudonyms: Annotated[
-        tuple[str, ...], Field(description="identifiers replaced by pseudonyms, made with a key")
+        Many[str], Field(description="identifiers replaced by pseudonyms, made with a key")
     ] = ()
     shifted: Annotated[
         dict[str, int],
         Field(description="dates moved by one secret number of days per person, and the most days"),
     ] = {}
-    rules: Annotated[
-        tuple[str, ...], Field(description="what masked values were changed to keep")
-    ] = ()
+    rules: Annotated[Many[str], Field(description="what masked values were changed to keep")] = ()
     levels: tuple[Level, Level, Level]
-    not_protected: tuple[Exposure, ...]
-    notes: tuple[Note, ...]
+    not_protected: Many[Exposure]
+    notes: Many[Note]
     row_order: RowOrder
     ledger: Annotated[
         LedgerState | None, Field(description="null: no ledger was kept, or the release is seeded")

@@ -13,10 +13,11 @@ import polars as pl
 from microveil.errors import FileError
 from microveil.formats import check_regular
 from microveil.plan.plan import Plan
+from microveil.release import detail_checks as checks
 from microveil.types import UserTable
 
 _TABLES = ("clusters.parquet", "losses.parquet", "rows.parquet", "joint.parquet")
-_RULES = "rules.parquet"
+_RULES, _TEXTS = "rules.parquet", ("about.json", "plan.toml")
 _UNREADABLE = (
     OSError, KeyError, TypeError, ValueError, EOFError, zipfile.BadZipFile, zlib.error,
     RuntimeError,  # that it is encrypted
@@ -93,22 +94,27 @@ class Detail:
         try:
             check_regular(Path(path))
             with zipfile.ZipFile(path) as archive:
-                clusters: UserTable
-                if scratch is None:
-                    clusters = pl.read_parquet(archive.read(_TABLES[0]))
-                else:
-                    clusters = pl.scan_parquet(archive.extract(_TABLES[0], scratch))
-                    clusters.collect_schema()
-                tables = (pl.read_parquet(archive.read(name)) for name in _TABLES[1:])
-                losses, rows, groups = tables
-                plan = Plan.from_toml(archive.read("plan.toml").decode())
-                protected_sha256 = json.loads(archive.read("about.json"))["protected_sha256"]
-                positions = rows["position"].to_numpy()
-                has_rules = _RULES in archive.namelist()
-                rules = pl.read_parquet(archive.read(_RULES)) if has_rules else None
+                return cls._from_archive(archive, scratch)
         except _UNREADABLE:
             raise FileError(
                 f"{path}: not a readable private detail; use the one written with the release"
             ) from None
-        joint = {group.name: group.to_numpy() for group in groups}
-        return cls(clusters, losses, positions, plan, protected_sha256, joint, rules)
+
+    @classmethod
+    def _from_archive(cls, archive: zipfile.ZipFile, scratch: Path | None) -> "Detail":
+        checks.check_entries(archive, _TEXTS)
+        plan = Plan.from_toml(archive.read("plan.toml").decode())
+        digest = checks.digest_of(archive.read("about.json"))
+        clusters: UserTable
+        if scratch is None:
+            clusters = checks.read_part(archive, _TABLES[0])
+        else:
+            clusters = checks.unpacked_part(archive, _TABLES[0], scratch)
+        losses, rows, joint = (checks.read_part(archive, name) for name in _TABLES[1:])
+        rules = checks.read_part(archive, _RULES) if _RULES in archive.namelist() else None
+        checks.check_clusters(clusters.lazy(), plan)
+        checks.check_losses(losses, plan)
+        checks.check_rows(rows, joint, plan)
+        checks.check_outcomes(rules, plan)
+        groups = {group.name: group.to_numpy() for group in joint}
+        return cls(clusters, losses, rows["position"].to_numpy(), plan, digest, groups, rules)

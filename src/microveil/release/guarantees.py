@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from microveil.core.accounting import reclustered_bound
 from microveil.core.attribute import AttributeSettings, CategorySettings
 from microveil.core.methods import GUARANTEES
-from microveil.release.notes import shares_clusters
+from microveil.release.notes import Many, shares_clusters
 from microveil.release.resolve import ResolvedPlan
 
 ConditionKind = Literal[
@@ -35,7 +35,7 @@ class Condition(BaseModel):
 
     kind: ConditionKind
     attributes: Annotated[
-        tuple[str, ...], Field(description="that it is about; none: it is about the release")
+        Many[str], Field(description="that it is about; none: it is about the release")
     ] = ()
 
 
@@ -48,7 +48,7 @@ class Level(BaseModel):
     name: Literal["fixed clusters", "re-clustered", "as released"]
     enforced: Annotated[bool, Field(description="whether epsilon was enforced at this level")]
     epsilon: Annotated[float | None, Field(description="bound on the loss; null: no bound")]
-    conditions: tuple[Condition, ...]
+    conditions: Many[Condition]
 
     def about(self, kind: ConditionKind) -> tuple[str, ...]:
         """Return the attributes that a condition is about; none if it is not made."""

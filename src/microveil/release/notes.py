@@ -4,9 +4,9 @@ Some are warned of when a plan meets its table; all of them are on the certifica
 """
 
 from collections.abc import Iterable, Sequence
-from typing import Annotated, Literal
+from typing import Annotated, Literal, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, FailFast, Field
 
 from microveil.core.attribute import AttributeSettings, CategorySettings, NumericSettings
 from microveil.core.choices import MethodName
@@ -19,6 +19,10 @@ NoteKind = Literal[
     "shared-clusters", "exact-categories", "exact-weights", "settings-from-data", "rules-kept",
     "clusters-from-data",
 ]  # fmt: skip
+
+Item = TypeVar("Item")
+Many = Annotated[tuple[Item, ...], FailFast()]
+"""Of a certificate: the first wrong item ends its reading; 6 MB of them took 12 GB of errors."""
 
 _VOID = "which voids the claim of differential privacy"
 _OBSERVED: dict[NoteKind, str] = {
@@ -60,7 +64,7 @@ class Note(BaseModel):
 
     kind: NoteKind
     attributes: Annotated[
-        tuple[str, ...], Field(description="that it is about; none: it is about the release")
+        Many[str], Field(description="that it is about; none: it is about the release")
     ] = ()
     method: Annotated[
         MethodName | None, Field(description="of these attributes, if the note depends on it")
@@ -69,7 +73,7 @@ class Note(BaseModel):
         int | None, Field(description="the most there are, if the note depends on it")
     ] = None
     settings: Annotated[
-        tuple[str, ...], Field(description="settings of the plan that were read from the data")
+        Many[str], Field(description="settings of the plan that were read from the data")
     ] = ()
 
 

@@ -9,7 +9,7 @@ from microveil.core.linear_rules import KeptRule
 from microveil.engines.base import OpenTable
 from microveil.release.resolve import ResolvedPlan
 
-_SCHEMA = {
+RULE_COLUMNS: dict[str, type[pl.DataType]] = {
     "rule": pl.String, "records": pl.Int64, "original": pl.Int64, "masked": pl.Int64,
     "released": pl.Int64, "moved": pl.Float64, "in_days": pl.Boolean,
 }  # fmt: skip
@@ -45,7 +45,7 @@ class RuleOutcome:
 
 def as_table(outcomes: Sequence[RuleOutcome]) -> pl.DataFrame:
     """Return outcomes as a table, as the private detail has them."""
-    return pl.DataFrame([asdict(outcome) for outcome in outcomes], schema=_SCHEMA)
+    return pl.DataFrame([asdict(outcome) for outcome in outcomes], schema=RULE_COLUMNS)
 
 
 def outcomes_of(

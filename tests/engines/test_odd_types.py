@@ -1,0 +1,90 @@
+"""Columns of unusual types: they work, or an error of our own names them and shows no value."""
+
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any
+
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+from microveil import DataError, Plan, evaluate, protect, verdict
+
+N = 40
+LETTERS = ["secret a", "secret b"] * (N // 2)
+ODD = {
+    "lists": pl.Series([[letter] for letter in LETTERS]),
+    "structs": pl.Series([{"a": letter} for letter in LETTERS]),
+    "lengths of time": pl.Series([timedelta(i % 2) for i in range(N)]),
+    "bytes": pl.Series([b"secret \xff%d" % (i % 2) for i in range(N)]),
+}
+TABLES: dict[str, Any] = {
+    name: pl.DataFrame({"s": column, "x": range(N)}) for name, column in ODD.items()
+}
+TABLES |= {f"{name} of PyArrow": table.to_arrow() for name, table in TABLES.items()}
+TABLES["sets"] = pl.DataFrame(
+    {"s": pl.Series([{letter} for letter in LETTERS], dtype=pl.Object), "x": range(N)}
+)
+OBJECTS: dict[str, list[Any]] = {
+    "mixed": [1, "secret"],
+    "dicts": [{"a": "secret"}, {"a": "b"}],
+    "lists": [["secret"], ["b"]],
+    "complex": [1j, 2j],
+}
+TABLES |= {
+    f"{name} of pandas": pd.DataFrame({"s": values * (N // 2), "x": range(N)})
+    for name, values in OBJECTS.items()
+}
+PLAN = Plan(epsilon=1.0, attributes={"s": "kept", "x": "confidential"})
+
+
+def works_or_names_it(work: Callable[[], object]) -> None:
+    """Whether it works or not: a message names the column, and shows nothing of it."""
+    try:
+        work()
+    except DataError as error:
+        message = str(error)
+    else:
+        message = "'s'"
+    assert "'s'" in message
+    assert "secret" not in message
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_strata_of_any_type(name: str) -> None:
+    works_or_names_it(lambda: protect(TABLES[name], PLAN.replace(within=["s"])))
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_kept_columns_of_any_type(name: str) -> None:
+    table = TABLES[name]
+    release = protect(table, PLAN)
+    works_or_names_it(lambda: verdict(table, release))
+    works_or_names_it(lambda: evaluate(table, release))
+
+
+def test_categories_that_pandas_has_in_a_dictionary_of_pyarrow() -> None:
+    letters = pa.array(["never released", "a", "b", None, "a"] * 8).dictionary_encode()
+    column = pd.Series(letters, dtype=pd.ArrowDtype(letters.type))
+    table = pd.DataFrame({"s": column, "x": range(N)})
+    table = table[table["s"] != "never released"].reset_index(drop=True)
+    kept = protect(table, PLAN).data["s"]
+    assert kept.dtype == column.dtype
+    assert sorted(kept.dropna()) == sorted(table["s"].dropna())
+    assert kept.array.__arrow_array__().chunk(0).dictionary.to_pylist() == ["a", "b"]
+    declared = {"role": "confidential", "kind": "nominal", "categories": ["a", "b"]}
+    masked = protect(table, PLAN.replace(attributes={"s": declared, "x": "confidential"})).data
+    assert masked["s"].dtype == column.dtype
+    assert set(masked["s"].dropna()) <= {"a", "b"}
+
+
+@pytest.mark.parametrize("dtype", ["int64[pyarrow]", "int64"])
+def test_integers_that_no_double_holds_are_masked_as_real_numbers(dtype: str) -> None:
+    frame = pd.DataFrame({"s": [0] * N, "x": [2**53 + 1 + 2 * i for i in range(N)]})
+    plan = PLAN.replace(
+        attributes={"s": "kept", "x": {"role": "confidential", "kind": "real", "resolution": 1.0}}
+    )
+    for table in (frame.astype({"x": dtype}), pa.Table.from_pandas(frame)):
+        released = protect(table, plan).data
+        assert len(released) == N
