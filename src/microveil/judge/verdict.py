@@ -159,15 +159,15 @@ def _judged(
         )
     if not seen.pair.attributes:
         raise DataError("no masked attribute varies, so nobody can be looked for")
-    figures = [*losses_of(seen), *_measured(seen, asked)]
+    found: list[Figure] = []
     for scenario in (EVERYTHING, *scenarios):
-        figures += _attacks(seen, scenario, asked)
+        found += _attacks(seen, scenario, asked)
     for attack in ATTACKS.values():
-        if attack.on_release and not attack.in_scenarios and passes(figures):
+        if attack.on_release and not attack.in_scenarios and passes(found):
             item = attack.on_release(seen, EVERYTHING, asked)
-            figures += [] if item is None else figures_in([item])
+            found += [] if item is None else figures_in([item])
     answers = list(question_items(seen, asked.seed))
-    figures += figures_in(answers)
+    figures = [*losses_of(seen), *_measured(seen, asked), *found, *figures_in(answers)]
     missing = tuple(item for item in answers if isinstance(item, NotComputed))
     change = next_step(seen, figures, scenarios, seed=asked.seed)
     names = seen.planned.names("pseudonym"), seen.planned.names("shifted")
