@@ -78,7 +78,7 @@ def test_relations_alone_pass_however_strong_they_are() -> None:
         found = own(judged(table(noise=noise), rules=[]))
         assert found.value < 0.05  # of some 900 people; the standard error is below 0.02
         assert found.facts["block"] == 3
-    assert float(str(found.facts["control"])) > 0.3  # relations bring values back, memory does not
+    assert float(str(found.facts["control"])) > 0.2  # relations bring values back, memory does not
     assert judged(table()).passed
 
 
