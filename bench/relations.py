@@ -4,9 +4,10 @@ Census and Wine Quality, firms with heavy-tailed amounts and a survey of mixed t
 recommended plans at ε = 1, mean of five runs: mean and largest change of an association (absolute
 correlation, correlation ratio, Cramér's V) against the original; signs of significant regression
 coefficients that stay; area under the curve of boosting trained on 70% of the records as released
-and tested on the others as they were; worst linkage, and how often own values meet in a row beside
-fresh draws of a model of other people. About twenty minutes. As in `python -m bench.relations wine`
-the first word of a name chooses a table; `speed` times exchange alone.
+and tested on the others as they were; nearest linkage, and how often own values meet in a row
+beside fresh draws of a model of other people (both of the first run alone). About twenty minutes.
+As in `python -m bench.relations wine` the first word of a name chooses a table; `speed` times
+exchange alone.
 """
 
 import sys

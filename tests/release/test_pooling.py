@@ -229,7 +229,8 @@ def test_someone_who_knows_several_groups_does_better_than_one_in_k() -> None:
         )
         for name, chosen in (("one", one), ("two", two))
     }
-    assert worst["two"] > 0.15 > 0.1 > worst["one"]
+    assert worst["one"] < 0.18  # on average 0.1 at most; the standard deviation is 0.015
+    assert worst["two"] > worst["one"] + 0.04
 
 
 @pytest.mark.parametrize("pooling", ["exchange", "average"])
