@@ -8,6 +8,7 @@ import pytest
 
 from bench.units import plan_for, visits
 from microveil import Plan, Release, Verdict, evaluate, protect, verdict
+from microveil.core.choices import Pooling
 from microveil.judge.grades import how_useful
 from microveil.show.verdicts import verdict_lines
 from microveil.show.words.grading import change_in_words, usefulness_card
@@ -82,10 +83,11 @@ def test_what_pooling_would_cost_is_told_by_relations_if_values_are_exchanged() 
     random = np.random.default_rng(2)
     people = pl.DataFrame({name: random.integers(0, 9_999, 300) for name in "abcd"})
     masked = dict.fromkeys(people.columns, "confidential")
-    for pooling, what in (
-        ("exchange", "the largest change of a correlation "),
-        ("average", "the average move of a number, in standard deviations, "),
-    ):
+    said: dict[Pooling, str] = {
+        "exchange": "the largest change of a correlation ",
+        "average": "the average move of a number, in standard deviations, ",
+    }
+    for pooling, what in said.items():
         plan = Plan(epsilon=1.0, anonymity=0, pooling=pooling, attributes=masked)
         change = verdict(people, protect(people, plan, seed=1), seed=1).change
         assert change is not None

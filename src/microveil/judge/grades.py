@@ -86,7 +86,7 @@ def how_useful(figures: Sequence[Figure]) -> Graded:
     cannot be compared. Quantiles then take the place of values.
     """
     moved = worst(figures, "utility.il1s")
-    by_rows = moved is not None and not moved.facts.get("exchanged")
+    by_rows = moved is not None and "exchanged" not in moved.facts
     left_out = "utility.quantiles" if by_rows else "utility.il1s"
     return _graded(figures, [measure for measure in _OF_USE if measure != left_out])
 

@@ -24,7 +24,7 @@ def move_figures(seen: Examined, asked: Asked) -> Items:
     if not pair.numeric:
         yield NotComputed(MOVES, "no_numbers")
         return
-    facts = {"exchanged": bool(seen.plan and seen.plan.exchanged)}
+    facts = {"exchanged": True} if seen.plan and seen.plan.exchanged else {}
     cells, moved = 0, 0.0
     for name, values, masked in pair.columns():
         if not deviation(values):

@@ -45,8 +45,9 @@ def how_far(figure: Figure) -> str:
 
 def _of_nobody(figure: Figure) -> str:
     """Say why the distance of a row from a record means little."""
-    exchanged = figure.facts.get("exchanged")
-    return "; this means little: values were exchanged, so rows belong to nobody" * bool(exchanged)
+    if "exchanged" not in figure.facts:
+        return ""
+    return "; this means little: values were exchanged, so rows belong to nobody"
 
 
 def _of_sample(figure: Figure) -> str:
