@@ -45,7 +45,9 @@ def test_every_page_opens_with_what_it_is_for(page: Path) -> None:
 
 
 def test_the_documentation_stays_short() -> None:
-    generated = {"cli.md", "settings.md", "measures.md", "attack-figures.md", "claims.md"}
+    generated = {
+        "cli.md", "settings.md", "measures.md", "attack-figures.md", "claims.md", "findings.md",
+    }  # fmt: skip
     pages = [page for page in DOCS.rglob("*.md") if page.name not in generated]
     words = sum(len(page.read_text(encoding="utf-8").split()) for page in pages)
     assert words + len((ROOT / "README.md").read_text(encoding="utf-8").split()) <= 30_000

@@ -70,9 +70,16 @@ EXPECTED_TO_FAIL: dict[str, tuple[dict[str, Any], str, set[str]]] = {
             "check_readonly_memmap_input",
             "check_regressor_multioutput",
             "check_regressors_no_decision_function",
+            "check_regressors_train",
         },
     ),
 }
+
+
+def pooled_too_few(estimator: ProtectedEstimator) -> dict[str, str]:
+    """Name the checks that fail since values of few, unrelated records are pooled."""
+    ridge = isinstance(estimator.estimator, Ridge)
+    return {"check_regressors_train": "ten unrelated attributes are pooled"} if ridge else {}
 
 
 @pytest.mark.filterwarnings("ignore::UserWarning")
@@ -101,7 +108,8 @@ def test_only_checks_that_are_documented_fail(why: str) -> None:
         ),
         ProtectedEstimator(DecisionTreeClassifier(random_state=0), epsilon=10.0),
         ProtectedEstimator(LogisticRegression(), random_state=0),
-    ]
+    ],
+    expected_failed_checks=pooled_too_few,
 )
 def test_scikit_learns_own_checks(
     estimator: ProtectedEstimator, check: Callable[[ProtectedEstimator], None]
