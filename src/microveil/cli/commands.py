@@ -208,6 +208,10 @@ def protect_command(
     keep_order: Annotated[
         bool, typer.Option("--keep-order", help="Keep the order of rows instead of shuffling them.")
     ] = False,
+    escape_formulas: Annotated[
+        bool,
+        typer.Option("--escape-formulas", help="In CSV, keep spreadsheets from running text."),
+    ] = False,
     known: KnownColumns = None,
     people: People = 1.0,
     no_verdict: Annotated[
@@ -249,7 +253,7 @@ def protect_command(
     _check_report(report, overwrite=overwrite, source=data.path)
     job = ProtectJob(
         data, output, engine=engine, master=master, detail=detail, keep_order=keep_order,
-        overwrite=overwrite, report=report,
+        overwrite=overwrite, escape_formulas=escape_formulas, report=report,
     )  # fmt: skip
     settings |= {"na": data.na} if data.na else {}
     settings |= {"dates": data.dates} if data.dates else {}

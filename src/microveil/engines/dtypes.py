@@ -216,9 +216,9 @@ def listed_categories(series: nw.Series[Any]) -> set[str] | None:
     """Return the only categories a column's type has a place for; None if it takes any."""
     if isinstance(series.dtype, nw.Enum):
         return set(series.dtype.categories)
-    native = series.to_native()
-    if series.dtype == nw.Categorical and hasattr(native, "cat"):  # of pandas itself
-        return set(native.cat.categories)
+    if series.dtype == nw.Categorical and series.implementation.is_pandas_like():
+        native = series.to_native()
+        return set(native.cat.categories) if hasattr(native, "cat") else None  # PyArrow's takes any
     return None
 
 
