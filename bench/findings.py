@@ -11,7 +11,7 @@ from typing import Any
 import polars as pl
 
 from bench.map import FINDINGS
-from microveil.attacks.attack_rows import CONTROLLED, INFORMED
+from microveil.attacks.attack_rows import INFORMED
 from microveil.lab.benchmark.map_points import by_attack, points_of_map
 from microveil.lab.benchmark.peers import ANONYMITIES
 from microveil.lab.paper.datasets import DATA_SETS
@@ -83,7 +83,7 @@ def pages() -> dict[Path, str]:
     names = results["data"].unique(maintain_order=True).to_list()
     budgets = sorted(results["epsilon"].drop_nulls().unique())
     head = HEAD.format(
-        attacks=len(CONTROLLED),
+        attacks=results["attack"].n_unique(),
         methods=_methods(results),
         epsilons=", ".join(f"{budget:g}" for budget in budgets),
     )

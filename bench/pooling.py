@@ -1,4 +1,4 @@
-"""Pooling: error and linkage, MDAV beside published figures, time and memory, cost of blocks."""
+"""Pooling: error and linkage, MDAV beside published figures, time and memory, what swaps gain."""
 
 import resource
 import time
@@ -16,10 +16,10 @@ from microveil.attacks.one_to_one import one_to_one_linkage
 from microveil.attacks.structure import structure_linkage
 from microveil.core.choices import Pooling
 from microveil.core.joint import cluster_points
-from microveil.core.mdav import joint_clusters, mdav, standardise
+from microveil.core.mdav import Effort, effort_for, joint_clusters, mdav, standardise
 from microveil.core.pooling import collect_clusters, exchange, holds_the_same
 from microveil.core.random_words import SystemWords
-from microveil.lab.paper.datasets import CENSUS, load_data_set
+from microveil.lab.paper.datasets import CENSUS, WINE, load_data_set
 from microveil.measures.distances import mean_sse
 from microveil.types import Integers, Reals
 
@@ -28,19 +28,19 @@ ATTRIBUTES, K = 10, 10
 MIB = 2**20
 
 
-def people(records: int) -> Reals:
+def people(records: int, attributes: int = ATTRIBUTES) -> Reals:
     """Skewed, correlated attributes, standardised; made one by one to save memory."""
     random = np.random.default_rng(1)
-    shared, points = random.normal(size=records), np.empty((records, ATTRIBUTES))
-    for a in range(ATTRIBUTES):
+    shared, points = random.normal(size=records), np.empty((records, attributes))
+    for a in range(attributes):
         own = random.normal(size=(records, 1))
         points[:, a] = standardise(np.exp(0.7 * (own + shared[:, np.newaxis])))[:, 0]
     return points
 
 
-def independent(records: int) -> Reals:
+def independent(records: int, attributes: int = ATTRIBUTES) -> Reals:
     """Attributes that have nothing to do with each other, the worst case for cuts."""
-    return standardise(np.random.default_rng(1).normal(size=(records, ATTRIBUTES)))
+    return standardise(np.random.default_rng(1).normal(size=(records, attributes)))
 
 
 def relative_error(points: Reals, label: Integers) -> float:
@@ -133,19 +133,38 @@ def time_and_memory() -> None:
             print(process.submit(measure, records).result())
 
 
-def cost_of_blocks(records: int = 200_000) -> None:
-    """Print what blocks add to the error and take from the time."""
-    for table in (people, independent):
-        points, plain = table(records), 0.0
-        for blocks in (1, 2, 4, 8, 16):
+EFFORTS = (
+    Effort(20_000, 20_000, near=0, passes=0),
+    Effort(5_000, 20_000, near=32, passes=12),
+    Effort(1_000, 20_000, near=16, passes=8),
+    Effort(500, 4_000, near=6, passes=3),
+)
+
+
+def closeness(records: int = 200_000) -> None:
+    """Print the squares within joint clusters, and the time, against MDAV over the whole table."""
+    tables = {
+        "Census": standardise(load_data_set(CENSUS).attributes.to_numpy()),
+        "Wine Quality": standardise(load_data_set(WINE).attributes.to_numpy()),
+    }
+    for make in (people, independent):
+        for attributes in (4, 10):
+            tables[f"{make.__name__}, {records:,} × {attributes}"] = make(records, attributes)
+    for name, points in tables.items():
+        start = time.process_time()
+        plain = relative_error(points, mdav(points, K))
+        print(f"{name}, k = {K}: MDAV has SSE/SST {plain:.3f}%, "
+              f"{time.process_time() - start:.1f} s of CPU")  # fmt: skip
+        default = effort_for(len(points), K)
+        for effort in dict.fromkeys((default, *EFFORTS)):
             start = time.process_time()
-            label, _ = joint_clusters(points, K, most=-(-records // blocks))
+            label, _ = joint_clusters(points, K, effort=effort)
             seconds = time.process_time() - start
-            error = relative_error(points, label)
-            plain = plain or error
             print(
-                f"{table.__name__}, {records:,} records in {blocks} block(s): SSE/SST {error:.3f}% "
-                f"({100 * (error / plain - 1):+.1f}%), {seconds:.1f} s of CPU"
+                f"  parts of {effort.part:,}, blocks of {effort.block:,}, {effort.near} near, "
+                f"{effort.passes} passes: {relative_error(points, label) / plain:.3f} of it, "
+                f"{seconds:.1f} s{' (default)' if effort == default else ''}",
+                flush=True,
             )
 
 
@@ -191,7 +210,7 @@ def error_and_linkage() -> None:
 def main() -> None:
     """Print all of it."""
     parts = (
-        published_error, error_and_linkage, against_numpy, time_and_memory, cost_of_blocks,
+        published_error, error_and_linkage, against_numpy, time_and_memory, closeness,
     )  # fmt: skip
     for part in parts:
         part()

@@ -64,7 +64,7 @@ def _measure(name: str, epsilon: float, python: str) -> list[dict[str, object]]:
     import numpy as np
 
     from microveil.attacks.attack_rows import ATTACKS
-    from microveil.attacks.subject import Subject
+    from microveil.attacks.subject import ReleasedRows, Subject
     from microveil.lab.benchmark import RECORDS
     from microveil.lab.benchmark.benchmark_data import open_data
 
@@ -74,15 +74,16 @@ def _measure(name: str, epsilon: float, python: str) -> list[dict[str, object]]:
     half = np.random.default_rng(SEED).permutation(len(people))[: len(people) // 2]
     uppers = [float(str(a.upper)) for a in data.plan.confidential.values()]
     ends = pl.DataFrame([[*uppers, 1.0]], schema=[*data.table.columns, CLASS], orient="row")
-    given = data.table.cast(pl.Float64).with_columns(pl.Series(CLASS, classes * 1.0))[half]
-    made = _in_other_environment(pl.concat([given, ends]), epsilon, python)
-    if made is None:
+    given = data.table.cast(pl.Float64).with_columns(pl.Series(CLASS, classes * 1.0))
+    outside = np.setdiff1d(np.arange(len(people)), half)
+    one, other = (_in_other_environment(pl.concat([given[each], ends]), epsilon, python)
+                  for each in (half, outside))  # fmt: skip
+    if one is None or other is None:
         print(f"{data.name}, ε = {epsilon:g}: failed, as said above")
         return []
-    rows = made.drop(CLASS).to_numpy()
-    subject = Subject(people, (), lambda *_: rows)
-    outside = np.setdiff1d(np.arange(len(people)), half)
-    learned = _learned(made, people[outside], classes[outside])
+    rows = [each.drop(CLASS).to_numpy() for each in (one, other)]
+    subject = Subject(people, (), lambda chosen, _: ReleasedRows(rows[int(chosen[0] in outside)]))
+    learned = _learned(one, people[outside], classes[outside])
     found = []
     for id_ in ("risk.inference", "risk.singling_out", "risk.linkability"):
         attack = ATTACKS[id_]

@@ -70,6 +70,7 @@ def check_release(table: pl.DataFrame, plan: Plan, release: Release, secrets: se
     _check_masked(plan, released)
     _check_rules(plan, release, released)
     _check_averages(plan, released)
+    _check_few(plan, release.detail.clusters)
     _check_certificate(release, len(released), secrets)
 
 
@@ -125,6 +126,15 @@ def _check_averages(plan: Plan, released: pl.DataFrame) -> None:
             raise Broken(
                 "anonymity", f"a class of {smallest} where {group.anonymity} were promised"
             )
+
+
+def _check_few(plan: Plan, clusters: pl.DataFrame) -> None:
+    for name in plan.confidential:
+        enough = plan.exact_from_of(name) * plan.persons_of(name)
+        bare = (pl.col("scale").fill_nan(None).fill_null(pl.col("sensitivity"))) == 0
+        few = bare & (pl.col("shared_by") < enough)
+        if clusters.filter(pl.col("attribute") == name).filter(few).height:
+            raise Broken("without noise", f"a value of fewer than {enough} persons")
 
 
 def _check_certificate(release: Release, records: int, secrets: set[str]) -> None:

@@ -74,6 +74,18 @@ def test_a_wrong_release_is_found(
     assert first_broken(tables.run, tmp_path) in kinds
 
 
+def test_noise_that_was_left_out_is_found(
+    plant: Callable[[Any, Any], None], tmp_path: Path
+) -> None:
+    def bare(release: Release) -> Release:
+        clusters = release.detail.clusters.with_columns(scale=0.0, shared_by=pl.lit(3, pl.Int64))
+        object.__setattr__(release.detail, "clusters", clusters)
+        return release
+
+    plant(tables, bare)
+    assert first_broken(tables.run, tmp_path) == "without noise"
+
+
 def test_a_value_that_a_file_changed_is_found(
     plant: Callable[[Any, Any], None], tmp_path: Path
 ) -> None:

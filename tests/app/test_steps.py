@@ -92,20 +92,17 @@ def test_values_are_coded_by_cells_and_roles_without_settings_chosen() -> None:
     assert weighted.sampling_weights == ("age",)
 
 
-def test_groups_and_what_goes_together_are_words() -> None:
+def test_groups_are_words() -> None:
     group = Group(attributes=["age", "wages"], anonymity=5, pooling="average")
-    together = [["education", "occupation"]]
-    plan = people_plan().replace(anonymity=10, groups=[group], together=together)
+    plan = people_plan().replace(anonymity=10, groups=[group])
     rows = rows_of(plan, SCHEMA)
     assert edited_plan(rows, plan, SCHEMA) == plan
     assert [row["attribute"] for row in rows if row["group"]] == ["age", "wages"]
     for row in rows:
-        row["together"] = None
         row["group"] = row["group"] or (
             " money " if row["attribute"] in ("other", "income") else None
         )
     changed = edited_plan(rows, plan, SCHEMA)
-    assert changed.together == ()
     assert [g.attributes for g in changed.groups] == [("age", "wages"), ("other",)]
     assert [g.anonymity for g in changed.groups] == [5, None]
     assert edited_plan(rows, plan, SCHEMA, anonymity=0).groups == ()

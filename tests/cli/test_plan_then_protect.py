@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 from bench.units import households, visits
-from microveil import Plan
+from microveil import Plan, protect, verdict
 from tests.conftest import Run
 from tests.plan.adult import adult
 
@@ -30,6 +30,18 @@ def test_census_passes(run: Run, paper_data: Path) -> None:
     assert plan.sampling_weights == ("AFNLWGT",)
     assert released["AFNLWGT"].min() > 0  # type: ignore[operator]
     assert "High" not in out
+
+
+@pytest.mark.filterwarnings("ignore::microveil.UsefulnessWarning")
+def test_the_next_step_leaves_a_masked_weight_the_sampling_weight() -> None:
+    table = adult(400).select("age", "fnlwgt", "capital-gain", "hours-per-week")
+    roles = dict.fromkeys(table.columns, "confidential") | {"fnlwgt": "sampling_weight"}
+    plan = Plan(epsilon=1, attributes=roles)
+    change = verdict(table, protect(table, plan, seed=1), seed=1).change
+    assert change is not None
+    assert change.plan is not None
+    assert change.kind == "mask kept"
+    assert change.plan.confidential["fnlwgt"].sampling_weight
 
 
 def test_adult_passes(run: Run) -> None:

@@ -1,3 +1,4 @@
+from collections.abc import Callable
 from random import Random
 
 import numpy as np
@@ -13,8 +14,13 @@ from microveil.core.isotonic import (
     across_ranges,
     expected_squares_of_noise,
     isotonic,
+    penalised_isotonic,
+    reflected,
     weights_of,
 )
+from microveil.types import Reals
+
+Regression = Callable[..., Reals]
 
 noisy = st.lists(st.tuples(st.floats(-100, 100), st.integers(1, 50)), min_size=1, max_size=40)
 Clusters = list[tuple[float, int]]
@@ -50,10 +56,66 @@ def test_expected_squares_of_noise_agree_with_numerical_integration() -> None:
         assert expected_squares_of_noise(np.array([scale]), ceiling)[0] == pytest.approx(expected)
 
 
-def test_values_beyond_the_domain_are_clamped_before_they_can_pull_others() -> None:
-    result = isotonic(np.array([0.0, 1e9, 4.0]), np.array([0.1, 50.0, 0.1]), 0.0, 10.0)
+def test_values_beyond_the_domain_are_reflected_before_they_can_pull_others() -> None:
+    result = isotonic(np.array([0.0, 1e9 + 7.0, 4.0]), np.array([0.1, 50.0, 0.1]), 0.0, 10.0)
     assert result[0] == 0
-    assert 4 <= result[1] == result[2] < 4.01
+    assert 4 <= result[1] == result[2] < 4.01  # 7 before it was pooled
+
+
+@pytest.mark.parametrize(
+    ("lower", "upper", "expected"),
+    [(0.0, 10.0, [4.0, 0.5, 8.0, 5.0]), (0.0, np.inf, [4.0, 0.5, 12.0, 25.0]),
+     (-np.inf, 10.0, [4.0, -0.5, 8.0, -5.0]), (-np.inf, np.inf, [4.0, -0.5, 12.0, 25.0])],
+)  # fmt: skip
+def test_values_are_reflected_at_either_end(
+    lower: float, upper: float, expected: list[float]
+) -> None:
+    assert reflected(np.array([4.0, -0.5, 12.0, 25.0]), lower, upper).tolist() == expected
+
+
+def test_what_is_beyond_all_doubles_is_clamped() -> None:
+    most = np.finfo(np.float64).max
+    assert reflected(np.array([np.inf, -np.inf, 1.0]), -most, most).tolist() == [most, -most, 1.0]
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 1000), st.integers(1, 4000)), min_size=2, max_size=30),
+    st.sampled_from([isotonic, penalised_isotonic]),
+    st.integers(1, 6),
+    st.integers(0, 2**32),
+)
+def test_no_published_value_is_a_function_of_scales_and_domain(
+    clusters: list[tuple[int, int]], regression: Regression, ranges: int, seed: int
+) -> None:
+    """Values that come again when all noise is drawn anew are the ends of the domain, no others.
+
+    The same centroids and scales are masked twice. Clamped before they were pooled, a first value
+    at the lower end became this end plus a deviation in half of all draws, and thus in a quarter of
+    all pairs of them; this is what told a private scale.
+    """
+    centroids, scales = (np.array(c, dtype=float) for c in zip(*clusters, strict=True))
+    centroids.sort()
+    random = np.random.default_rng(seed)
+    first, second = (
+        _regressed(centroids + random.laplace(scale=scales), scales, regression, ranges)
+        for _ in range(2)
+    )
+    again = np.intersect1d(first, second)
+    assert set(again.tolist()) <= {0.0, 1000.0}
+
+
+def _regressed(masked: Reals, scales: Reals, regression: Regression, ranges: int) -> Reals:
+    """Regress ranges of clusters by themselves, put them together, as Spark does, and publish."""
+    parts = np.array_split(np.arange(len(masked)), min(ranges, len(masked)))
+    owner = np.repeat(np.arange(len(parts)), [len(part) for part in parts])
+    fitted = []
+    for number, part in enumerate(parts):
+        kind = {"ends": (number == 0, number == len(parts) - 1)}
+        own = kind if regression is penalised_isotonic else {}
+        fitted.append(regression(masked[part], scales[part], 0.0, 1000.0, **own))
+    values = np.concatenate(fitted)
+    lowest, highest = across_ranges(owner, values, weights_of(scales, 0.0, 1000.0))
+    return np.clip(np.clip(values, lowest[owner], highest[owner]), 0.0, 1000.0)
 
 
 def test_a_release_is_in_rising_order_and_nearer_to_the_truth() -> None:

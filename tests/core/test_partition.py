@@ -19,6 +19,7 @@ from microveil.core.expected_squares import expected_squares
 from microveil.core.grid import grid_of_observed
 from microveil.core.isotonic import expected_squares_of_noise
 from microveil.core.kernels.cuts import cheapest_cuts
+from microveil.core.kernels.floors import noise_floors
 from microveil.core.mask import calibrate
 from microveil.core.partition import cut
 from microveil.engines.memory import memory_table
@@ -79,6 +80,7 @@ def test_noise_optimal_is_the_cheapest_of_all_partitions(
         cap=7,
         trim=trim,
         post=post,
+        exact_from=0,
     )
     ranked = case.grid.to_steps(np.sort(np.array(data, dtype=float)))
     every = list(compositions(len(data), 3, 7))
@@ -103,13 +105,14 @@ def test_least_squares_is_optimal_microaggregation(data: list[int], k: int) -> N
 
 
 @numba.njit(nogil=True)
-def one_by_one(
+def one_by_one(  # noqa: C901
     ranked: Integers,
     k: int,
     cap: int,
     pulled_in: bool,
     trim: float,
     ends: Reals,
+    floors: Integers,
     epsilon: float,
     ceiling: float,
     inner: float,
@@ -137,6 +140,8 @@ def one_by_one(
                 up = -x[first + 1] + (x[first + 2] - x[first + 1]) - x[end - 2]
                 down = (x[end - 2] - away) + (x[end - 2] - x[end - 3]) + (x[first + 1] - away)
                 reach = max(float(up), float(down))
+            if reach == 0 and len(floors):
+                reach = float(floors[first + size // 2]) * (size - 2 * t)
             centroid, scale = kept / (size - 2 * t), reach / (size - 2 * t) / epsilon
             cost = squares - 2 * centroid * total + size * centroid * centroid
             if scale > 0:
@@ -152,6 +157,11 @@ def one_by_one(
         sizes.append(end - start[end])
         end = start[end]
     return np.array(sizes[::-1])
+
+
+def floors_of(ranked: Integers, enough: int, rounding: int) -> Integers:
+    none = np.zeros(0, np.int64)
+    return noise_floors(ranked, none, enough, rounding) if enough else none
 
 
 @st.composite
@@ -177,6 +187,7 @@ def long_tables(draw: st.DrawFn) -> Integers:
     epsilon=st.sampled_from([1e-4, 0.01, 0.1, 1.0, np.inf]),
     half_width=st.sampled_from([0.1, 1.0, np.inf]),
     inner=st.sampled_from([0.3, 1.0]),
+    enough=st.sampled_from([0, 10, 70]),
 )
 @settings(max_examples=200)
 def test_small_clusters_first_finds_what_trying_every_size_finds(
@@ -188,12 +199,14 @@ def test_small_clusters_first_finds_what_trying_every_size_finds(
     epsilon: float,
     half_width: float,
     inner: float,
+    enough: int,
 ) -> None:
     if len(ranked) < k:
         return
     ends = np.array([ranked[0], ranked[-1]], dtype=np.float64)
     ceiling = half_width * max(1.0, ends[1] - ends[0])
-    case = k, max(cap, 2 * k - 1), pulled_in, trim * pulled_in, ends, epsilon, ceiling, inner
+    few = floors_of(ranked, enough, 3)
+    case = k, max(cap, 2 * k - 1), pulled_in, trim * pulled_in, ends, few, epsilon, ceiling, inner
     np.testing.assert_array_equal(cheapest_cuts(ranked, *case), one_by_one(ranked, *case))
 
 
@@ -211,7 +224,8 @@ def test_every_attribute_of_real_tables_is_cut_as_by_trying_every_size(
             (True, 0.1, np.inf, 0.3),
             (False, 0.0, ends[1] / 2, 0.3),
         ):
-            case = 3, 400, pulled_in, trim, ends, epsilon, ceiling, inner
+            few = floors_of(ranked, 10, 2**20)
+            case = 3, 400, pulled_in, trim, ends, few, epsilon, ceiling, inner
             np.testing.assert_array_equal(cheapest_cuts(ranked, *case), one_by_one(ranked, *case))
 
 

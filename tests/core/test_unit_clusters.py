@@ -21,6 +21,7 @@ from microveil.core.categories import (
     values_of_one,
 )
 from microveil.core.clusters import summarise
+from microveil.core.kernels.floors import noise_floors
 from microveil.core.kernels.unit_passes import cheapest_unit_cuts, cut_by_units
 from microveil.core.sensitivity import DomainSteps, cluster_reaches
 from microveil.core.unit_clusters import UnitSummary, members_of, summarise_units
@@ -209,7 +210,9 @@ def test_clusters_end_as_soon_as_enough_units_are_together(units: list[int], lea
 def test_chosen_clusters_have_enough_units(cases: list[tuple[int, int]], epsilon: float) -> None:
     values = np.array([value for value, _ in sorted(cases)])
     unit = np.array([unit for _, unit in sorted(cases)])
-    sizes = cheapest_unit_cuts(values, unit, 3, 5, 0.1, epsilon, np.inf, 0.3)
+    sizes = cheapest_unit_cuts(
+        values, unit, 3, 5, 0.1, noise_floors(values, unit, 4, 2), epsilon, np.inf, 0.3
+    )
     assert sizes.sum() == len(unit)
     if len(sizes) > 1:
         parts = np.split(unit, np.cumsum(sizes)[:-1])

@@ -64,10 +64,11 @@ def sdc(folder: Path) -> File:
         }
     )  # fmt: skip
     frame.write_csv(folder / "in.csv")
-    masked = dict.fromkeys(("age", "expend", "income", "savings"), pl.Int64)
+    masked: dict[str, Any] = dict.fromkeys(("age", "expend", "income", "savings"), pl.Int64)
+    masked["household_weights"] = pl.Float64  # fewer than ten households share one
     nominal = {"urbrur", "roof", "sex", "relat"}
     return File(folder / "in.csv", masked, nominal, {"ori_hid"},
-                {"sampling_weight", "household_weights"})  # fmt: skip
+                {"sampling_weight"})  # fmt: skip
 
 
 def census(folder: Path) -> File:
@@ -75,7 +76,7 @@ def census(folder: Path) -> File:
     frame = pl.DataFrame({"AFNLWGT": random.integers(30_000, 400_000, RECORDS)})
     frame = frame.with_columns(pl.Series(name, money()) for name in names)
     frame.write_csv(folder / "in.csv", separator=";")
-    return File(folder / "in.csv", dict.fromkeys(names, pl.Int64), kept={"AFNLWGT"})
+    return File(folder / "in.csv", dict.fromkeys(("AFNLWGT", *names), pl.Int64))
 
 
 def firms(folder: Path) -> File:
@@ -83,7 +84,7 @@ def firms(folder: Path) -> File:
     for number, sales in enumerate(money(900_000)):
         written = f"{sales + 1_000:,}".replace(",", ".")
         lines.append(
-            f"{31_007 + 13 * number};{number % 3 + 1};{number * 7 % 240};{written},50;"
+            f"{31_007 + 13 * number};{number % 3 + 1};{number * 7 % 140};{written},50;"
             f"{number * 11 % 97},5 %;{number % 28 + 1}.{number % 12 + 1}.{1980 + number % 30}"
         )
     (folder / "in.csv").write_text("\n".join(lines), encoding="windows-1252")

@@ -109,8 +109,8 @@ def _encoded(table: pl.DataFrame) -> Reals:
 
 
 def test_a_mixed_release_has_every_measure(release: Release, evaluation: Evaluation) -> None:
-    release = protect(PEOPLE, JOINT, seed=1)
-    joint = evaluate(PEOPLE, release, target="old", quasi_identifiers="old")
+    pooled = protect(PEOPLE, JOINT, seed=1)
+    joint = evaluate(PEOPLE, pooled, target="old", quasi_identifiers="old")
     of_units = {"utility.unit_consistency", "utility.stratum_totals", "risk.linkage_of_units"}
     with_control = {id_ for id_, row in MEASURES.items() if "control" in row.needs}
     of_exchange = {"linkage.informed", "linkage.own_values"}

@@ -112,6 +112,17 @@ def test_codes_of_companies_are_no_categories() -> None:
     assert role(table, "utility_code") == "identifier"
 
 
+@pytest.mark.parametrize("header", ["hhid", "customer_code", "x1"])
+def test_hashes_of_64_bits_and_broken_numbers_are_no_amounts(header: str) -> None:
+    random = np.random.default_rng(7)
+    table = companies(random.integers(2**62, 2**64 - 1, 200, dtype=np.uint64), random, header)
+    assert role(table, header) == "identifier"
+    if header != "x1":
+        gaps = table.with_columns(pl.when(pl.int_range(200) > 9).then(7.0).otherwise(float("nan")))
+        broken = table.with_columns(gaps["literal"].alias(header))
+        assert role(broken, header) == "identifier"
+
+
 def test_a_few_companies_are_enough() -> None:
     random = np.random.default_rng(1)
     assert role(companies(even(random, 12) + 10_000, random)) == "identifier"

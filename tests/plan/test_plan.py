@@ -119,7 +119,7 @@ ATTRIBUTES = {"age": "confidential", "name": "identifier"}
         ({"partition": "joint"}, None, "partition"),
         ({"anonymity": 1}, None, "anonymity"),
         ({"groups": [["age"]]}, None, "anonymity"),
-        ({"anonymity": 3, "together": [["age", "age"]]}, "age", "together"),
+        ({"anonymity": 3, "together": [["age", "age"]]}, None, "together"),
         ({"records_per_person": 2, "guarantee": "re-clustered"}, "age", "records_per_person"),
         ({"method": "DP"}, "age", "lower"),
         ({"anonymity": 5, "groups": [["name"]]}, "name", "groups"),

@@ -263,6 +263,24 @@ def test_what_agrees_by_chance_is_not_declared_per_unit(seed: int) -> None:
     assert "died" not in unit_of(one_by_one)[1]
 
 
+def test_a_key_that_is_missing_in_some_records_is_no_unit_and_the_plan_says_why() -> None:
+    table = visits("patient_no")
+    gaps = pl.when(pl.int_range(pl.len()) >= 7).then(pl.col("patient_no")).alias("patient_no")
+    text = propose_plan(table.with_columns(gaps), "t.csv")
+    assert Plan.from_toml(text).unit is None
+    assert "first fill it in where it is missing, in 7 records" in text
+
+
+def test_subjects_of_pupils_are_not_those_of_a_trial() -> None:
+    subjects = np.array([f"s{n:02}" for n in range(30)])
+    marks = Frame({
+        "subject": subjects[random.integers(0, 30, 450)], "mark": random.integers(1, 6, 450),
+        "hours": money(450, 30),
+    })  # fmt: skip
+    assert unit_of(marks)[0] is None
+    assert unit_of(visits("subject"))[0] == "subject"
+
+
 def test_every_type_of_column_is_looked_at_or_left_alone() -> None:
     table = visits("x1").with_columns(
         pl.col("x1").cast(pl.String).cast(pl.Categorical),
@@ -272,6 +290,14 @@ def test_every_type_of_column_is_looked_at_or_left_alone() -> None:
     )
     table = table.with_columns(pl.Series("object", [object()] * table.height, dtype=pl.Object))
     assert unit_of(table)[0] == "x1"
+
+
+@pytest.mark.parametrize("key", ["^x$", "*", "^.*$", "len", "column"])
+def test_columns_of_any_name_are_looked_at(key: str) -> None:
+    table = visits(key).rename({"born": "^b$", "sex": "*" if key != "*" else "len"})
+    weighted = table.with_columns(pl.lit(3.0).alias("weights"), pl.lit(2.5).alias("^w_weights$"))
+    assert unit_of(weighted)[0] == key
+    assert "^b$" in unit_of(weighted)[1]
 
 
 def test_units_of_a_large_table_are_compared_in_all_of_their_records() -> None:

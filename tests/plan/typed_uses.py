@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     Plan(epsilon=1.0, attributes={"age": {"role": "confidential", "lower": 0}})
     Plan(epsilon=1.0, attributes=dict.fromkeys(["a", "b"], "confidential"))
     Plan.published(epsilon=1.0, attributes=AGE, k=5).replace(epsilon=2.0, missing="keep")
-    Plan(epsilon=1.0, attributes=AGE, anonymity=5, together=[["a", "b"]])
+    Plan(epsilon=1.0, attributes=AGE, anonymity=5)
     PLAN.replace(attributes={**PLAN.attributes, "name": Identifier(), "region": Kept()})
     Confidential(lower=date(2000, 1, 1), upper=date(2025, 1, 1), time_step="day", budget_share=2)
     Plan(epsilon=1.0, trim=0.2, attributes={"age": Confidential(trim=0.1)})

@@ -130,7 +130,7 @@ PLANS: dict[str, Plan] = {
                     "job": Confidential(method="DP-UM", kind="nominal",
                                         categories=["nurse", "doctor", "smith", "baker"])},
     ),
-    "exchange": Plan.published(epsilon=3, anonymity=6, together=[["born", "seen"]], **DROP),
+    "exchange": Plan.published(epsilon=3, anonymity=6, **DROP),
     "groups": Plan.published(
         epsilon=3, anonymity=5, pooling="average",
         groups=[["age", "school", "job"],

@@ -79,7 +79,7 @@ def plan(**settings: Any) -> Plan:  # noqa: ANN401
 
 def before_and_after(chosen: Plan, data: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame, Any]:
     """Return masked values before and after pooling, with the joint clusters of the only group."""
-    alone = chosen.replace(anonymity=0, groups=(), together=())
+    alone = chosen.replace(anonymity=0, groups=())
     release = protect(data, chosen, seed=3, keep_order=True)
     (labels,) = release.detail.joint.values()
     return protect(data, alone, seed=3, keep_order=True).data, release.data, labels
@@ -142,15 +142,38 @@ def test_every_partition_and_post_processing_is_pooled(
     protect(table(), chosen, seed=1)  # which checks what came out
 
 
-def test_attributes_together_share_one_permutation() -> None:
-    data = table(missing=0)
-    chosen = plan(together=[["pay", "rent"]], attributes=ROLES)
-    masked, pooled, _ = before_and_after(chosen, data)
-    pairs = [frame.select("pay", "rent").sort("pay", "rent") for frame in (masked, pooled)]
-    assert_frame_equal(*pairs)
-    _, apart, _ = before_and_after(plan(), data)
-    assert not apart.select("pay", "rent").sort("pay", "rent").equals(pairs[0])
-    assert protect(data, chosen, seed=3).certificate.groups[0].together == (("pay", "rent"),)
+def test_relations_survive_and_own_pairs_do_not() -> None:
+    random = np.random.default_rng(2)
+    common = random.normal(size=2_000)
+    data = pl.DataFrame(
+        {
+            "region": np.where(common + random.normal(size=2_000) > 0, "N", "S"),
+            "sex": np.where(common + random.normal(size=2_000) > 0, "f", "m"),
+            "pay": (common + 0.5 * random.normal(size=2_000)) * 1e4 + 5e4,
+            "rent": (common + 0.5 * random.normal(size=2_000)) * 500 + 2_500,
+        }
+    )
+    domains = {"pay": (0, 1e5), "rent": (0, 5e3)}
+    roles: dict[str, Any] = {
+        "region": "kept",
+        "sex": ROLES["sex"],
+        **{n: Confidential(lower=a, upper=b) for n, (a, b) in domains.items()},
+    }
+    chosen = Plan(epsilon=50, k=3, anonymity=50, attributes=roles)
+    release = protect(data, chosen, seed=3)
+    assert release.certificate.groups[0].block == 5
+    masked = protect(data, chosen.replace(anonymity=0), seed=3).data
+
+    def related(frame: pl.DataFrame) -> list[float]:
+        north, female = frame["region"] == "N", frame["sex"] == "f"
+        pairs = [(frame["pay"], frame["rent"]), (frame["pay"], female), (frame["rent"], north),
+                 (female, north)]  # fmt: skip
+        return [float(np.corrcoef(a.cast(pl.Float64), b.cast(pl.Float64))[0, 1]) for a, b in pairs]
+
+    for before, after in zip(related(masked), related(release.data), strict=True):
+        assert after == pytest.approx(before, abs=0.05)
+    own = masked.join(release.data, on=["pay", "rent"], how="semi")
+    assert len(own) < 0.1 * len(masked)
 
 
 def test_groups_have_clusters_and_pooling_of_their_own() -> None:
@@ -206,7 +229,8 @@ def test_someone_who_knows_several_groups_does_better_than_one_in_k() -> None:
         )
         for name, chosen in (("one", one), ("two", two))
     }
-    assert worst["two"] > 0.15 > 0.1 > worst["one"]
+    assert worst["one"] < 0.18  # on average 0.1 at most; the standard deviation is 0.015
+    assert worst["two"] > worst["one"] + 0.04
 
 
 @pytest.mark.parametrize("pooling", ["exchange", "average"])
@@ -346,15 +370,7 @@ def test_l_diversity_and_t_closeness_are_measured() -> None:
         ({"groups": [[]]}, "a group must name attributes, got none"),
         ({"groups": [["pay"]], "anonymity": 0}, "set anonymity = 10, for example, or give each"),
         ({"groups": [Group(attributes=("pay",), anonymity=1)]}, "2 records or more"),
-        ({"together": [["pay"]]}, "together must name two attributes or more"),
-        ({"together": [["pay", "rent"], ["pay", "sex"]]}, "'pay': named twice in together"),
-        ({"together": [["pay", "rents"]]}, r"together: no attribute 'rents'; did you mean 'rent'"),
-        ({"together": [["pay", "rent"]], "anonymity": 0}, "must be in one group that is pooled"),
-        ({"together": [["pay", "sex"]], "groups": [["pay"]]}, "must be in one group"),
-        (
-            {"together": [["pay", "sex"]], "pooling": "average"},
-            "together needs pooling",
-        ),
+        ({"together": [["pay", "rent"]]}, "together is not a setting any more: .* remove it"),
         ({"pooling": "swap"}, "pooling must be 'exchange' or 'average'"),
     ],
 )
@@ -372,7 +388,8 @@ def test_more_anonymity_than_records_is_refused_before_any_work() -> None:
 
 
 def test_a_pool_that_went_wrong_is_not_released(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("microveil.engines.local.exchange", lambda *_: np.roll(np.arange(N), 1))
+    rolled = [(place, np.roll(np.arange(N), 1)) for place in range(len(POOLED))]
+    monkeypatch.setattr("microveil.engines.local.RelatedExchange.draw", lambda *_: rolled)
     with pytest.raises(DataError, match="left its joint cluster; nothing was released"):
         protect(table(), plan(), seed=1)
     monkeypatch.undo()

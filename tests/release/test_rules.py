@@ -25,7 +25,7 @@ from microveil import (
     verdict,
 )
 from microveil.cli.commands import app
-from microveil.plan.rules import parse, pooled_together
+from microveil.plan.rules import parse
 from microveil.show.verdicts import verdict_lines
 from microveil.show.words.rule_words import rule_statement
 
@@ -170,13 +170,6 @@ def test_every_released_record_keeps_the_rules(pooling: dict[str, Any]) -> None:
     notes = release.certificate.reading["Notes"]
     assert not any("7" in note for note in notes)
     assert any("post-processing" in note for note in notes)
-
-
-def test_columns_of_a_rule_are_exchanged_together() -> None:
-    pooled = plan(anonymity=5, together=[["other", "born"]])
-    assert pooled_together(pooled) == (("born", "seen", "part", "other", "total"),)
-    (group,) = protect(people(), plan(anonymity=5), seed=1).certificate.groups
-    assert group.together == (("born", "seen"), ("part", "other", "total"))
 
 
 def test_derived_attributes_keep_rules_by_construction() -> None:

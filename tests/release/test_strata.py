@@ -146,7 +146,7 @@ def test_strata_smaller_than_anonymity() -> None:
     ("within", "said"),
     [
         (["sides"], "within: no attribute 'sides'; did you mean 'side'"),
-        (["x"], "within 'x' must have role kept or identifier"),
+        (["x"], "within 'x' must have role kept, sampling_weight or identifier"),
         (["side", "side"], "within 'side' is named twice"),
     ],
 )

@@ -8,15 +8,16 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from microveil import Verdict
-from microveil.attacks.attack_rows import LINKAGE, LINKAGE_LIMITS, LOW_LINKAGE
+from microveil.attacks.attack_rows import LINKAGE, LINKAGE_LIMITS
 from microveil.compare.figures import Figure, Sample
-from microveil.judge.grades import graded_value, how_risky
+from microveil.judge.grades import how_risky
 from microveil.show.verdicts import verdict_lines
 from microveil.show.words.grading import passes_or_not, risk_card
 from microveil.show.words.numbers import percent
 
-COUNTS = re.compile(r"What counts is (?:more than )?([\d.e+-]+)%; the limit is ([\d.]+)%[.]")
-FOUND = re.compile(r"finds (at most )?(?:more than )?([\d.e+-]+)%")
+COUNTS = re.compile(
+    r"What counts is a gain of (?:more than )?([\d.e+-]+)% over chance; the limit is ([\d.]+)%[.]"
+)
 shares = st.one_of(
     st.floats(0, 1),
     st.sampled_from(LINKAGE_LIMITS).flatmap(
@@ -58,23 +59,20 @@ def test_what_counts_is_on_the_side_of_the_limit_that_the_grade_says(found: list
         ((number, limit),) = COUNTS.findall(text)
         assert (float(number) <= float(limit)) == (graded.grade == "good")
         assert ("does not pass" in text) == (graded.grade != "good")
-        if graded.grade == "good":
-            for at_most, share in FOUND.findall(text):
-                assert float(share) <= 100 * LOW_LINKAGE, (at_most, text)
 
 
 @given(shares, st.sampled_from(LINKAGE_LIMITS))
 def test_a_share_is_printed_on_its_side_of_a_limit(share: float, limit: float) -> None:
     figure = Figure("linkage.nearest", None, share)
-    shown = float(percent(graded_value(figure), LINKAGE_LIMITS).removeprefix("more than ")[:-1])
-    assert (shown > 100 * limit) == (graded_value(figure) > limit)
+    shown = float(percent(figure.counted).removeprefix("more than ")[:-1])
+    assert (shown > 100 * limit) == (figure.counted > limit)
 
 
 @pytest.mark.parametrize(
     ("figure", "expected"),
     [
         (Figure("linkage.nearest", None, 0.101, bound=0.1), "Low: passes. An attacker who knows"),
-        (Figure("linkage.nearest", None, 0.1004), "Medium: does not pass."),
+        (Figure("linkage.nearest", None, 0.102), "Medium: does not pass."),
     ],
 )
 def test_luck_and_rounding(figure: Figure, expected: str) -> None:
@@ -85,7 +83,7 @@ def test_luck_and_rounding(figure: Figure, expected: str) -> None:
     if figure.bound:
         assert "10.1%" not in risk
         assert "finds at most 10% on average, though by luck more this time" in risk
-        assert risk.endswith("What counts is 10%; the limit is 10%.")
+        assert risk.endswith("What counts is a gain of 9.91% over chance; the limit is 10%.")
     else:
-        assert "finds 10.04% of the rows" in risk
-        assert risk.endswith("What counts is 10.04%; the limit is 10%.")
+        assert "finds 10.2% of the rows" in risk
+        assert risk.endswith("What counts is a gain of 10.1% over chance; the limit is 10%.")

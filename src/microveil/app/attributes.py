@@ -29,7 +29,7 @@ RowCells = dict[str, Any]
 
 COLUMNS = (
     "attribute", "holds", "role", "kind", "lower", "upper", "bottom", "top", "round_to",
-    "categories", "budget_share", "method", "k", "group", "together", "expression", "from data",
+    "categories", "budget_share", "method", "k", "group", "expression", "from data",
 )  # fmt: skip
 
 _PLAIN: dict[str, type[Identifier | Kept | SamplingWeight | Pseudonym | Shifted]] = {
@@ -80,7 +80,6 @@ def _row(name: str, plan: Plan, dtype: pl.DataType) -> RowCells:
             "method": attribute.method,
             "k": None if attribute.k is None else str(attribute.k),
             "group": _number_of(name, [group.attributes for group in plan.groups]),
-            "together": _number_of(name, plan.together),
         }
     return row
 
@@ -117,7 +116,6 @@ def edited_plan(
         **settings,
         "attributes": attributes,
         "groups": _groups(rows, proposed) if pooled else (),
-        "together": tuple(_alike(rows, "together").values()) if pooled else (),
     }
     plan = proposed.replace(**changes)
     marks = [mark for mark in proposed.from_data if _stands(mark, plan, proposed)]

@@ -54,12 +54,6 @@ _CONFIG: Any = {
         help="Attributes with the same word are pooled in joint clusters of their own. Leave empty "
         "to pool with all others.",
     ),
-    "together": st.column_config.TextColumn(
-        "together",
-        width="small",
-        help="Attributes with the same word are exchanged together, so that their combinations "
-        "survive.",
-    ),
     "expression": st.column_config.TextColumn(
         "expression", help="For derived attributes, e.g. wages + other."
     ),

@@ -30,6 +30,7 @@ from microveil.show.words.certificate_words import level_heading, level_statemen
 from microveil.show.words.grading import (
     PUBLISH,
     RULES,
+    answers_to_questions,
     change_in_words,
     passes_or_not,
     risk_card,
@@ -98,6 +99,8 @@ def judge_step(outcome: Protected) -> Evaluation:
         with column.container(border=True, height="stretch"):
             st.subheader(card.question, anchor=False)
             st.html(graded(card.grade, card.answer, card.sentences))
+    answers = answers_to_questions(found.figures, found.not_computed)
+    st.html(items(f"{question}: {answer}" for question, answer in answers))
     st.caption(RULES)
     scenarios = scenario_rows(found.figures)
     if scenarios:

@@ -6,10 +6,12 @@ attack is one module, one row here and one test.
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Literal
 
-from microveil.attacks.inference import attribute_inference
+from microveil.attacks.inference import by_nearest_row
 from microveil.attacks.informed import informed_figure
 from microveil.attacks.intervals import interval_disclosure
+from microveil.attacks.joint_inference import by_joint_cluster
 from microveil.attacks.kept import kept_linkage_figure
 from microveil.attacks.linkability import linkability_by_parts
 from microveil.attacks.membership import membership_inference
@@ -19,7 +21,7 @@ from microveil.attacks.one_to_one import one_to_one_figure, one_to_one_linkage
 from microveil.attacks.own_values import own_values_figure
 from microveil.attacks.singling_out import singled_out
 from microveil.attacks.structure import structure_figure, structure_linkage
-from microveil.attacks.subject import Controlled, LinkageWithControl, Subject
+from microveil.attacks.subject import Controlled, LinkageWithControl, OverAttributes, Subject
 from microveil.attacks.whole_units import unit_linkage_figure
 from microveil.compare.asked import Asked
 from microveil.compare.examined import Examined
@@ -27,10 +29,20 @@ from microveil.compare.figures import Figure, GradeLimits, Measure, NotComputed
 from microveil.plan.scenarios import Scenario
 
 LOW_LINKAGE, MEDIUM_LINKAGE = LINKAGE_LIMITS = (0.1, 0.2)
-"""Risk is low, and a release passes, up to the first share of people linked; then medium."""
+"""Risk is low, and a release passes, up to the first gain over chance; then medium."""
+
+LOW_GAIN, MOST_GAIN = GAIN_LIMITS = (0.1, 0.5)
+"""Gains over a control: risk is low up to the first, and medium up to the second, where a release
+passes with a word on the attribute.
+
+One in ten is what linkage may reach as well. A crowd of ten people, whose values are known as a
+set, gives more away: of an attribute that is evenly split, a quarter of what nobody else could
+tell, and more where people of a crowd are alike. Past one half, more is given away than kept.
+"""
 
 OnRelease = Callable[[Examined, Scenario, Asked], Figure | NotComputed | None]
 WithControl = Callable[[Subject, int], Controlled | None]
+Question = Literal["Singling out", "Linkability", "Inference"]
 
 
 @dataclass(frozen=True)
@@ -47,11 +59,14 @@ class Attack(Measure):
         None where it has no control.
     in_scenarios
         Whether it is made in every scenario, and not once.
+    question
+        Which of the three questions of WP216 it answers on halves of the people; None if none.
     """
 
     on_release: OnRelease | None = None
     with_control: WithControl | None = None
     in_scenarios: bool = False
+    question: Question | None = None
 
 
 _GIOMI = (
@@ -59,6 +74,7 @@ _GIOMI = (
     'risk in synthetic data", PoPETs 2023(2)'
 )
 _LIMITS: GradeLimits = LINKAGE_LIMITS
+_GAINS: GradeLimits = GAIN_LIMITS
 
 ATTACKS = {
     row.id: row
@@ -124,20 +140,29 @@ ATTACKS = {
         Attack(
             "risk.inference", "attribute inference",
             "Guesses each attribute of a person from all others, by the nearest released row.",
-            "risk", "table", needs=("control",), paper=_GIOMI, with_control=attribute_inference,
+            "risk", "attribute", needs=("paired", "plan"), limits=_GAINS, paper=_GIOMI,
+            with_control=OverAttributes(by_nearest_row), question="Inference",
+        ),
+        Attack(
+            "risk.joint_inference", "inference by joint cluster",
+            "Guesses each attribute of a person from all others: the likeliest value among those "
+            "of the joint cluster that the others lead to.",
+            "risk", "attribute", needs=("paired", "plan"), limits=_GAINS,
+            with_control=OverAttributes(by_joint_cluster), question="Inference",
         ),
         Attack(
             "risk.singling_out", "singling out",
             "Finds conditions that one person alone meets, by conditions that one row meets.",
-            "risk", "table", needs=("control",),
+            "risk", "table", needs=("paired", "plan"), limits=_GAINS,
             paper=f'{_GIOMI}; after Cohen and Nissim (2020), "Towards formalizing the GDPR\'s '
             'notion of singling out", PNAS 117(15)',
-            with_control=singled_out,
+            with_control=singled_out, question="Singling out",
         ),
         Attack(
             "risk.linkability", "linkability",
             "Links what two sources know of a person: both lead to the same released row.",
-            "risk", "table", needs=("control",), paper=_GIOMI, with_control=linkability_by_parts,
+            "risk", "table", needs=("paired", "plan"), limits=_GAINS, paper=_GIOMI,
+            with_control=linkability_by_parts, question="Linkability",
         ),
         Attack(
             "risk.membership", "membership inference",
@@ -169,5 +194,11 @@ CONTROLLED = tuple(row for row in ATTACKS.values() if row.with_control)
 INFORMED = ATTACKS["risk.neighbour"].label
 """The attack of someone who knows every record but one; all others know people's values."""
 
-GRADED = tuple(row.id for row in ATTACKS.values() if row.limits is not None)
-"""The attacks that decide whether a release passes."""
+QUESTIONS = tuple(row for row in ATTACKS.values() if row.question)
+"""The attacks on halves of the people, with the other half as control."""
+
+GAINS = tuple(row.id for row in QUESTIONS)
+"""Their ids."""
+
+GRADED = tuple(row.id for row in ATTACKS.values() if row.limits and not row.question)
+"""The attacks that look for people's rows: each of them alone can keep a release from passing."""

@@ -1,42 +1,87 @@
 """Attribute inference: guess one attribute of a person from all others."""
 
+from collections.abc import Callable
+
 import numpy as np
 
-from microveil.attacks.subject import Controlled, Scene, Subject, drawn_groups, nearest_to
-from microveil.types import Reals
+from microveil.attacks.subject import Controlled, PeopleTried, Scene, Subject
+from microveil.types import Integers, Reals
 
 CLOSE = 0.05
 """In standard deviations: a number guessed so well is disclosed."""
 
+Guesses = Callable[[Scene, Reals], Reals]
+"""How likely the guess of every secret of some records is right: records × secrets."""
 
-def attribute_inference(subject: Subject, seed: int) -> Controlled | None:
-    """Guess each attribute from all others, by the nearest released row.
+
+def by_nearest_row(subject: Subject, seed: int) -> dict[int, Controlled]:
+    """Guess each attribute from all others, by the nearest released row; return one for each.
 
     A number is guessed if it is within 0.05 standard deviations, a category if it is the same.
-    Giomi and others (2022). None with a single attribute.
+    Giomi and others (2022). Empty with a single attribute.
     """
-    scene = subject.half(seed)
-    attributes = range(scene.rows.shape[1])
-    if len(attributes) < 2:
-        return None
-    people, outside = drawn_groups(scene, seed)
-    guessed = [[_inferred(scene, group, a) for a in attributes] for group in (people, outside)]
-    rate, control = (float(np.mean(shares)) for shares in guessed)
-    return Controlled(rate, control, len(people), len(outside))
+    return inferred(subject, seed, _nearest)
 
 
-def _inferred(scene: Scene, group: Reals, secret: int) -> float:
-    others = [a for a in range(group.shape[1]) if a != secret]
-    near = nearest_to(scene.space.place(group, others), scene.space.place(scene.rows, others))
-    values = group[:, secret, np.newaxis]
-    away = np.abs(scene.rows[:, secret] - values)
-    reach = 0.0 if secret in scene.nominal else CLOSE * _deviation(scene.people[:, secret])
-    right = away <= reach
-    known = ~np.isnan(values[:, 0])
-    chances = (near & right).sum(axis=1) / near.sum(axis=1)
-    return float(chances[known].mean()) if known.any() else 0.0
+def inferred(subject: Subject, seed: int, guesses: Guesses) -> dict[int, Controlled]:
+    """Guess the secrets of people in a release and of the others, in both halves.
+
+    A person counts once in each of the two groups, whatever the number of records.
+    """
+    scenes = subject.halves(seed)
+    secrets = scenes[0].secrets
+    if scenes[0].rows.shape[1] < 2:
+        return {}
+    tried = [[_right(scene, group, guesses) for group in scene.groups] for scene in scenes]
+    owners = [np.concatenate([scene.groups[of].owner for scene in scenes]) for of in (0, 1)]
+    found = {}
+    for at, secret in enumerate(secrets):
+        shares = [
+            share_of_people(np.concatenate([each[of][:, at] for each in tried]), owners[of])
+            for of in (0, 1)
+        ]
+        if shares[0][1] and shares[1][1]:
+            found[secret] = Controlled(shares[0][0], shares[1][0], shares[0][1], shares[1][1])
+    return found
 
 
-def _deviation(values: Reals) -> float:
+def _right(scene: Scene, group: PeopleTried, guesses: Guesses) -> Reals:
+    right = guesses(scene, group.values)
+    return np.where(np.isnan(group.values[:, scene.secrets]), np.nan, right)
+
+
+def share_of_people(right: Reals, owner: Integers) -> tuple[float, int]:
+    """Return the mean over people of what is right of theirs, and how many people that are.
+
+    Examples
+    --------
+    >>> share_of_people(np.array([1.0, 0.0, 1.0, np.nan]), np.array([7, 7, 8, 9]))
+    (0.75, 2)
+    """
+    known = ~np.isnan(right)
+    if not known.any():
+        return 0.0, 0
+    _, whose = np.unique(owner[known], return_inverse=True)
+    each = np.bincount(whose, right[known]) / np.bincount(whose)
+    return float(each.mean()), len(each)
+
+
+def reach_of(scene: Scene, secret: int) -> float:
+    """Return how far from the truth a guess may be."""
+    values = scene.people[:, secret]
     present = values[~np.isnan(values)]
-    return float(present.std()) if len(present) else 0.0
+    return 0.0 if secret in scene.nominal or not len(present) else CLOSE * float(present.std())
+
+
+def _nearest(scene: Scene, values: Reals) -> Reals:
+    return np.column_stack([_by_others(scene, values, secret) for secret in scene.secrets])
+
+
+def _by_others(scene: Scene, values: Reals, secret: int) -> Reals:
+    others = [a for a in range(values.shape[1]) if a != secret]
+    near = scene.nearest(values, others)
+    people, rows = np.nonzero(near)
+    away = np.abs(scene.rows[rows, secret] - values[people, secret])
+    right = np.bincount(people, away <= reach_of(scene, secret), minlength=len(values))
+    chances: Reals = right / near.sum(axis=1)
+    return chances

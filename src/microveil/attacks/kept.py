@@ -15,7 +15,7 @@ def kept_linkage_figure(seen: Examined, _: Scenario, asked: Asked) -> Figure | N
         return None
     both = Scenario(known=(*seen.pair.attributes, *names))
     linked = link_to_nearest(seen, both, asked.most_attacked, asked.seed)
-    facts = {"chance": linked.chance}
+    facts = {"chance": linked.chance, "luck": linked.luck}
     return Figure(
         "risk.linkage_with_kept", ", ".join(names), linked.share, facts, sample_of(linked)
     )

@@ -43,6 +43,24 @@ class Linked:
         """The share of people found by picking rows at random."""
         return 1 / self.records
 
+    @property
+    def luck(self) -> float:
+        """The share that picking rows at random finds, or less, in 99 of 100 releases."""
+        return luck(self.chance, self.attacked)
+
+
+def luck(chance: float, tried: int) -> float:
+    """Return the share of guesses that are right, or fewer, in 99 of 100 trials.
+
+    Examples
+    --------
+    >>> luck(1 / 9, 9) * 9, luck(1 / 1_000, 1_000) * 1_000
+    (4.0, 4.0)
+    """
+    from scipy.stats import binom
+
+    return float(binom.ppf(0.99, tried, min(1.0, chance)) / tried)
+
 
 def linked_share(id_: str, share: float, attacked: int, known: int, records: int) -> Linked:
     """Return a share of people found, with its interval where these are a sample."""
@@ -74,7 +92,12 @@ def linkage_figure(linked: Linked, scenario: Scenario, proved: int | None) -> Fi
         linked.id,
         None if scenario == Scenario() else scenario.label,
         linked.share,
-        {"chance": linked.chance, "known": scenario.known, "people": scenario.people},
+        {
+            "chance": linked.chance,
+            "luck": linked.luck,
+            "known": scenario.known,
+            "people": scenario.people,
+        },
         sample_of(linked),
         None if proved is None else 1 / proved,
     )

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from microveil.attacks.subject import Controlled, Scene, Subject, seed_of_shadow
+from microveil.attacks.subject import Controlled, Coordinates, Subject, seed_of_shadow
 from microveil.types import Booleans, Reals
 
 SPLITS = 8
@@ -42,8 +42,8 @@ def _shadows(subject: Subject, seed: int) -> tuple[Booleans, Reals]:
     for number in range(2 * SPLITS):
         order = np.random.default_rng([seed, number // 2]).permutation(people)
         chosen = np.sort(order[: people // 2] if number % 2 else order[people // 2 :])
-        rows = subject.release(chosen, seed_of_shadow(seed, number))
-        space = Scene(rows, rows, rows, subject.nominal).space
+        rows = subject.release(chosen, seed_of_shadow(seed, number)).rows
+        space = Coordinates(rows, subject.nominal)
         every = range(rows.shape[1])
         away, _ = KDTree(space.place(rows, every)).query(space.place(subject.people, every))
         inside[number, chosen] = True

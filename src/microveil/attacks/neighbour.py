@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from microveil.attacks.subject import Controlled, Scene, Subject, seed_of_shadow
+from microveil.attacks.subject import Controlled, Coordinates, Subject, seed_of_shadow
 from microveil.types import Booleans, Integers, Reals
 
 LEARNED, TRIED = 20, 30
@@ -34,7 +34,10 @@ def neighbour_reconstruction(subject: Subject, seed: int) -> Controlled:
     there[known.person] = known.like
     runs = range(LEARNED + TRIED)
     ours, theirs = (
-        [known.look(subject.release(chosen, seed_of_shadow(seed, 2 * run + table))) for run in runs]
+        [
+            known.look(subject.release(chosen, seed_of_shadow(seed, 2 * run + table)).rows)
+            for run in runs
+        ]
         for table, chosen in enumerate((known.here, there))
     )
     ratio = _likelihood_ratio(ours[:LEARNED], theirs[:LEARNED])
@@ -58,7 +61,7 @@ class _Known:
     @classmethod
     def of(cls, subject: Subject) -> "_Known":
         people = subject.people
-        space = Scene(people, people, people, subject.nominal).space
+        space = Coordinates(people, subject.nominal)
         places = space.place(people, range(people.shape[1]))
         away = np.sum((places - places.mean(axis=0)) ** 2, axis=1)
         here, person = np.arange(len(people)), int(np.argmax(away))

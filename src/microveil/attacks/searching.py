@@ -54,11 +54,11 @@ def victims_of(seen: Examined, scenario: Scenario = EVERYTHING, most: int | None
     """Choose whom to look for among those drawn, and code what is known of them."""
     plan = seen.planned
     names = seen.pair.attributes if scenario.known is None else scenario.known
-    kinds = {name: _kind(plan, name) for name in names}
+    kinds = {name: kind_known(plan, name) for name in names}
     number = seen.drawn if most is None else min(most, seen.drawn)
     few = np.linspace(0, seen.drawn, number, endpoint=False).astype(int)
     people, own = (
-        _coded(table[few, list(names)], kinds, plan) for table in (seen.people, seen.rows)
+        coded(table[few, list(names)], kinds, plan) for table in (seen.people, seen.rows)
     )
     known = max(number, round(scenario.people * seen.records))
     return Victims(kinds, people, own, known, plan.missing == "keep")
@@ -83,13 +83,14 @@ class _Coded:
         return self.search.start()
 
     def see(self, state: Any, part: UserTable, first: int) -> Any:  # noqa: ANN401
-        return self.search.see(state, _coded(open_table(part), self.kinds, self.plan), first)
+        return self.search.see(state, coded(open_table(part), self.kinds, self.plan), first)
 
     def merge(self, one: Any, other: Any) -> Any:  # noqa: ANN401
         return self.search.merge(one, other)
 
 
-def _kind(plan: Plan, name: str) -> KnownAs:
+def kind_known(plan: Plan, name: str) -> KnownAs:
+    """Return as what an attribute is compared."""
     if name in plan.confidential:
         attribute = plan.confidential[name]
         if not attribute.is_category:
@@ -98,7 +99,7 @@ def _kind(plan: Plan, name: str) -> KnownAs:
     return "number" if name in plan.derived else "exact"
 
 
-def _coded(table: nw.DataFrame[Any], kinds: dict[str, KnownAs], plan: Plan) -> Reals:
+def coded(table: nw.DataFrame[Any], kinds: dict[str, KnownAs], plan: Plan) -> Reals:
     """Return what attacks compare: numbers, places in an order, or what tells values apart."""
     return np.column_stack([_codes(table, name, kind, plan) for name, kind in kinds.items()])
 

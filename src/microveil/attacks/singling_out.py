@@ -18,24 +18,36 @@ def singled_out(subject: Subject, seed: int) -> Controlled:
     A condition is about some attributes of a row at random: as high as there or higher if the value
     is in the upper half, else as low or lower; of a category, the same. One that no other row
     meets, unless it is equal, is tried on the people in the release and, as a control, on as many
-    outside it; where none is found in 20 tries, the attempt has failed. Giomi and others (2022),
-    after Cohen and Nissim (2020), "Towards formalizing the GDPR's notion of singling out", PNAS
-    117(15).
+    outside it; where none is found in 20 tries, the attempt has failed. Both halves are released.
+    Giomi and others (2022), after Cohen and Nissim (2020), "Towards formalizing the GDPR's notion
+    of singling out", PNAS 117(15).
     """
-    scene, random = subject.half(seed), np.random.default_rng(seed)
-    groups = scene.people, scene.outside[: len(scene.people)]
-    found = np.zeros(2)
+    random = np.random.default_rng(seed)
+    scenes = subject.halves(seed)
+    rate, control = np.mean([_found(scene, random) for scene in scenes], axis=0)
+    tried = min(2 * _ATTEMPTS, len(np.unique(subject.owner)))  # about one row they are one
+    return Controlled(float(rate), float(control), tried, tried)
+
+
+def _found(scene: Scene, random: np.random.Generator) -> Reals:
+    """Return in how many of the attempts one person in the release, or outside, was found."""
+    found, middle = np.zeros(2), np.nanmedian(scene.rows, axis=0)
     for _ in range(_ATTEMPTS):
-        meets = _condition(scene, random)
+        meets = _condition(scene, middle, random)
         if meets is not None:
-            found += [np.count_nonzero(meets(group)) == 1 for group in groups]
-    rate, control = found / _ATTEMPTS
-    return Controlled(float(rate), float(control), _ATTEMPTS, _ATTEMPTS)
+            found += [_one_person(meets(group.values), group.owner) for group in scene.groups]
+    return found / _ATTEMPTS
 
 
-def _condition(scene: Scene, random: np.random.Generator) -> Callable[[Reals], Booleans] | None:
+def _one_person(met: Booleans, owner: Integers) -> bool:
+    whose = owner[met]
+    return len(whose) > 0 and bool((whose == whose[0]).all())
+
+
+def _condition(
+    scene: Scene, middle: Reals, random: np.random.Generator
+) -> Callable[[Reals], Booleans] | None:
     """Look for a condition that one released row alone meets."""
-    middle = np.nanmedian(scene.rows, axis=0)
     for _ in range(_TRIES):
         row = scene.rows[random.integers(len(scene.rows))]
         width = random.integers(1, min(_MOST_IN_A_CONDITION, len(row)) + 1)

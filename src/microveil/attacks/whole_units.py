@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
+from microveil.attacks.linked import luck
 from microveil.compare.asked import Asked
 from microveil.compare.encoding import encoded
 from microveil.compare.examined import Examined
@@ -65,7 +66,10 @@ def unit_linkage_figure(seen: Examined, _: Scenario, asked: Asked) -> Figure | N
     linked = link_units(seen.of_units(_MOST_RECORDS, np.random.default_rng(asked.seed)).pair)
     if linked is None:
         return None
-    facts: dict[str, Fact] = {"chance": linked.chance, "units": linked.units, "by": linked.by}
+    facts: dict[str, Fact] = {
+        "chance": linked.chance, "luck": luck(linked.chance, linked.units),
+        "units": linked.units, "by": linked.by,
+    }  # fmt: skip
     return Figure("risk.linkage_of_units", None, linked.share, facts)
 
 

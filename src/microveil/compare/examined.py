@@ -149,14 +149,20 @@ class Examined:
 
     def trial(self, plan: Plan, records: int, random: np.random.Generator) -> "Examined | None":
         """Protect some of the records by a plan; None if that cannot be done with so few."""
-        frame = self.people
-        number = min(records, len(frame))
-        rows = (
-            np.sort(random.choice(len(frame), number, replace=False))
-            if plan.unit is None
-            else rows_of_units(column_of(frame, plan.unit), number, random)
-        )
-        table = frame[rows, :].to_native()
+        return self.protected_anew(plan, self.drawn_again(plan, records, random), random)
+
+    def drawn_again(self, plan: Plan, records: int, random: np.random.Generator) -> Integers:
+        """Draw some of the records that are looked at, of whole units; return their places."""
+        number = min(records, len(self.people))
+        if plan.unit is not None:
+            return rows_of_units(column_of(self.people, plan.unit), number, random)
+        return np.sort(random.choice(len(self.people), number, replace=False))
+
+    def protected_anew(
+        self, plan: Plan, rows: Integers, random: np.random.Generator
+    ) -> "Examined | None":
+        """Protect the records at these places by a plan; None if they are too few for it."""
+        table = self.people[rows, :].to_native()
         whole = LoadedTable(table, TableMeta(inferred=self.beside.inferred))
         seed = int(random.integers(2**32))
         for tried in (plan, plan.replace(within=())):  # of so few records strata may be too small

@@ -126,6 +126,22 @@ class Figure:
         high = self.value if self.sample is None or self.sample.high is None else self.sample.high
         return high if self.bound is None else min(high, self.bound)
 
+    @property
+    def counted(self) -> float:
+        """What grades go by, to three digits, as it is written: of attacks the gain over chance.
+
+        Of people found that is (rate − chance)/(1 − chance), and 0 where guessing finds as many in
+        one of a hundred releases. A gain over a control is 0 where its interval has 0.
+        """
+        if "control" in self.facts and self.sample is not None:
+            return rounded(self.value if self.sample.low else 0.0)
+        chance, luck = self.facts.get("chance"), self.facts.get("luck")
+        if not isinstance(chance, float):
+            return rounded(abs(self.at_most))
+        if isinstance(luck, float) and self.value <= luck:
+            return 0.0
+        return rounded(max(0.0, (self.at_most - chance) / (1 - chance))) if chance < 1 else 0.0
+
 
 @dataclass(frozen=True)
 class NotComputed:
@@ -153,6 +169,11 @@ class NotComputed:
         return (not self.measures or measure in self.measures) and (
             self.attribute in (None, attribute)
         )
+
+
+def rounded(value: float) -> float:
+    """Round to the digits that people read, so that what they read and the rule agree."""
+    return float(f"{value:.3g}")
 
 
 Items = Iterator[Figure | NotComputed]

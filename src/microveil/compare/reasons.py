@@ -46,6 +46,10 @@ _REASONS = {
     "drawn_from_joint_clusters": "records drawn from a large table are not whole joint clusters",
     "class_not_tested": "no test record is of this class",
     "too_few_to_protect_anew": "the plan does not fit the few records it would be tried on",
+    "too_few_people": "halves of so few people say nothing",
+    "half_cannot_be_protected": "the plan cannot be run on half of the people",
+    "known_anyway": "it is guessed without the release for more than 90% of people, so that hardly "
+    "anything is left to gain",
     "depends_on_number_of_records": "it depends on the number of records, so that of drawn ones "
     "would differ",
 }

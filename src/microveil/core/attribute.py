@@ -1,5 +1,6 @@
 """Everything that is resolved about a confidential attribute before clusters are formed."""
 
+import math
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Literal, TypedDict
@@ -17,6 +18,12 @@ TimeStep = Literal["day", "hour", "minute", "second", "microsecond"]
 DomainSource = Literal["declared", "data", "none"]
 GridSource = Literal["declared", "data", "default"]
 
+CROWD = 10
+"""Persons who must have a value that goes out without noise, where a plan does not say."""
+
+MOSTLY = 0.5
+"""Chance above which noise leaves a value as it was too often."""
+
 
 @dataclass(frozen=True)
 class _Settings:
@@ -24,7 +31,8 @@ class _Settings:
 
     `records` counts its values: one for each record, or where it is `per_unit` for each unit.
     `persons` is the most values of one person that ε is divided by. Where it is `by_unit`, clusters
-    have k different units, and the noise of each covers all values of any of them.
+    have k different units, and the noise of each covers all values of any of them. `exact_from` is
+    how many persons, or units, must have a value that goes out without noise.
     """
 
     name: str
@@ -42,7 +50,22 @@ class _Settings:
     persons: int
     per_unit: bool
     by_unit: bool
+    exact_from: int
     domain_source: DomainSource
+
+    @property
+    def enough(self) -> int:
+        """How many values are those of `exact_from` persons, however they share them out.
+
+        No claim of differential privacy survives scales that depend on it, nor needs them to: its
+        methods publish nothing without noise.
+        """
+        return self.exact_from * self.persons if self.method.promise.fixes_scales else 0
+
+    @property
+    def counted_to(self) -> int:
+        """Up to how many values of those who share one are counted for the private detail."""
+        return max(self.enough, CROWD * self.persons)
 
     @property
     def clusters(self) -> int:
@@ -79,6 +102,15 @@ class NumericSettings(_Settings):
     grid_source: GridSource
     type_from_data: bool
     trim: float
+
+    @property
+    def rounding_steps(self) -> int:
+        """How far published values next to each other are apart, in grid steps."""
+        if self.kind == "integer":
+            step = self.quantum
+        else:
+            step = 0.0 if self.decimals is None else 10.0**-self.decimals
+        return max(1, math.ceil(step / self.grid.step))
 
     @property
     def domain_steps(self) -> DomainSteps:
@@ -138,3 +170,4 @@ class CommonSettings(TypedDict):
     persons: int
     per_unit: bool
     by_unit: bool
+    exact_from: int

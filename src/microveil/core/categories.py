@@ -16,11 +16,13 @@ from microveil.types import Integers, Reals
 class CategorySummary:
     """All the mathematics sees of categories: how many records of each there are in a cluster.
 
+    `persons` counts, for each category, the persons or units of all clusters who have it.
     `members` says whose they are, where one unit may have several.
     """
 
     size: Integers
     counts: Integers
+    persons: Integers
     members: Members | None = None
 
     def __len__(self) -> int:
@@ -53,8 +55,10 @@ def summarise_categories(
     """
     cells = np.repeat(np.arange(len(size)), size) * categories + codes
     counts = np.bincount(cells, minlength=len(size) * categories)
+    owned = codes if unit is None else np.unique(np.column_stack([codes, unit]), axis=0)[:, 0]
+    persons = np.bincount(owned, minlength=categories)
     members = None if unit is None else members_of(size, unit)
-    return CategorySummary(size, counts.reshape(len(size), categories), members)
+    return CategorySummary(size, counts.reshape(len(size), categories), persons, members)
 
 
 def summarise_ranked(counts: Integers, size: Integers, start: Integers) -> CategorySummary:
@@ -71,7 +75,7 @@ def summarise_ranked(counts: Integers, size: Integers, start: Integers) -> Categ
     ends = np.cumsum(counts)
     reached = np.clip(ends, start[:, np.newaxis], (start + size)[:, np.newaxis])
     before = np.clip(ends - counts, start[:, np.newaxis], (start + size)[:, np.newaxis])
-    return CategorySummary(size, reached - before)
+    return CategorySummary(size, reached - before, counts)
 
 
 def leaders(scores: Integers) -> Integers:
@@ -101,12 +105,16 @@ def is_stable(scores: Integers, records: int | Integers = 1) -> NDArray[np.bool_
 
 
 def released_as_is(summary: CategorySummary, settings: CategorySettings) -> NDArray[np.bool_]:
-    """Which clusters publish their leader without noise: under iDP those that are stable."""
+    """Which clusters publish their leader without noise.
+
+    Under iDP those that are stable, if enough persons have it.
+    """
     if not settings.method.promise.publishes_agreement:
         return np.zeros(len(summary), dtype=np.bool_)
     members, scores = summary.members, summary.scores(settings.kind)
     most = settings.persons if members is None else members.largest(members.own, len(summary))
-    return is_stable(scores, most)
+    crowd = summary.persons[leaders(scores)] >= settings.enough
+    return is_stable(scores, most) & crowd
 
 
 def values_of_one(

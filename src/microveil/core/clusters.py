@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from microveil.core.sharing import sharing_of
 from microveil.types import Integers
 
 LARGEST_TOTAL = 2**62
@@ -18,6 +19,10 @@ class ClusterSummary:
 
     ``total`` is the sum modulo 2^64. It is only ever used as a difference from a multiple of the
     cluster's own values, which fits 64 bits although the sum itself may not.
+
+    `persons` says how many have the value in the middle of a cluster, which is that of all where
+    they agree, and `nearest` how far the nearest other value of the attribute is from it; 0 if
+    there is none.
     """
 
     size: Integers
@@ -28,6 +33,8 @@ class ClusterSummary:
     largest: Integers
     second_largest: Integers
     third_largest: Integers
+    persons: Integers
+    nearest: Integers
 
     def __len__(self) -> int:
         return len(self.size)
@@ -136,10 +143,13 @@ def left_out(size: Integers, trim: float) -> Integers:
     return np.minimum((trim * size).astype(np.int64), (size - 1) // 2)
 
 
-def summarise(ranked: Integers, size: Integers, trim: float = 0.0) -> ClusterSummary:
+def summarise(
+    ranked: Integers, size: Integers, trim: float = 0.0, among: Integers | None = None
+) -> ClusterSummary:
     """Summarise consecutive clusters of the given sizes in ascending values.
 
-    A share to trim gives a `TrimmedSummary`.
+    A share to trim gives a `TrimmedSummary`. Of some clusters, `among` has the values of the whole
+    attribute, or as many around these as there may be persons to count.
 
     Examples
     --------
@@ -149,6 +159,7 @@ def summarise(ranked: Integers, size: Integers, trim: float = 0.0) -> ClusterSum
     """
     end = np.cumsum(size)
     start = end - size
+    sharing = sharing_of(ranked[start + size // 2], ranked if among is None else among)
     summary = ClusterSummary(
         size=size,
         total=np.add.reduceat(ranked, start),
@@ -158,6 +169,8 @@ def summarise(ranked: Integers, size: Integers, trim: float = 0.0) -> ClusterSum
         largest=ranked[end - 1],
         second_largest=ranked[np.maximum(end - 2, start)],
         third_largest=ranked[np.maximum(end - 3, start)],
+        persons=sharing.persons,
+        nearest=sharing.nearest,
     )
     return _trimmed(summary, ranked, start, end, left_out(size, trim)) if trim else summary
 
@@ -179,4 +192,5 @@ def _trimmed(
 
 def singletons(steps: Integers) -> ClusterSummary:
     """Summarise every record as a cluster of its own, in record order."""
-    return ClusterSummary(np.ones_like(steps), *[steps] * 7)
+    alone = np.ones_like(steps)
+    return ClusterSummary(*[alone, *[steps] * 7, alone, np.zeros_like(steps)])

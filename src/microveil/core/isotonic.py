@@ -11,23 +11,46 @@ _LARGEST_SQUARED = 2.0**500
 def isotonic(masked: Reals, scales: Reals, lower: float = -np.inf, upper: float = np.inf) -> Reals:
     """Put masked centroids back in rising order, as the true ones are.
 
-    Masked values are first clamped to [lower, upper]; then weighted least squares, with weights
-    one over the noise's expected square, which clamping keeps below a bound: 1/(2b²) for a scale b
-    that is small against the domain. Centroids without noise keep their values. One pass over the
-    clusters.
+    Masked values beyond an end of [lower, upper] are first reflected there; then weighted least
+    squares, with weights one over the noise's expected square, which the domain keeps below a
+    bound: 1/(2b²) for a scale b that is small against it. Centroids without noise keep their
+    values. One pass over the clusters.
+
+    They are not clamped: every value beyond an end would become that end, and a mean of ends, or an
+    end moved by a standard deviation, tells noise scales, which are private. What reflection leaves
+    follows the noise as finely as the noise was drawn.
 
     Guarantee
     ---------
     A function of masked values, noise scales and the declared domain. Level 1 and level 2 hold the
-    scales as part of the mechanism, so nothing is spent at either.
+    scales as part of the mechanism, so nothing is spent at either. No value of the result that was
+    masked by noise is a function of scales and domain alone.
 
     Examples
     --------
     >>> isotonic(np.array([1.0, 5.0, 3.0, 9.0]), np.array([1.0, 1.0, 1.0, 1.0]))
     array([1., 4., 4., 9.])
     """
-    clamped = np.clip(masked, lower, upper)
-    return _pooled(clamped, weights_of(scales, lower, upper))
+    return _pooled(reflected(masked, lower, upper), weights_of(scales, lower, upper))
+
+
+def reflected(values: Reals, lower: float, upper: float) -> Reals:
+    """Reflect values beyond either end of a domain, as often as it takes, until they lie within.
+
+    Examples
+    --------
+    >>> reflected(np.array([-1.0, 4.0, 11.0, 27.0]), 0.0, 10.0)
+    array([1., 4., 9., 7.])
+    """
+    inside = (values >= lower) & (values <= upper)
+    with np.errstate(over="ignore", invalid="ignore"):
+        if np.isfinite(lower) and np.isfinite(upper):
+            beyond = np.mod(values - lower, 2 * (upper - lower))
+            within = lower + np.minimum(beyond, 2 * (upper - lower) - beyond)
+        else:
+            within = 2 * np.where(values < lower, lower, upper) - values
+    within = np.where(np.isfinite(within), within, np.clip(values, lower, upper))
+    return np.where(inside, values, within)
 
 
 def weights_of(scales: Reals, lower: float = -np.inf, upper: float = np.inf) -> Reals:
@@ -86,8 +109,9 @@ def penalised_isotonic(
     nothing holds the first from below and the last from above: isotonic regression spikes at its
     ends, and the outermost clusters have the most noise. Raising the first value and lowering the
     last before the regression is the same as adding to its squares a penalty that grows with the
-    last value of the result and falls with the first. `ends` says whether the first and the last
-    are those of the attribute, and not of a range of its clusters.
+    last value of the result and falls with the first. What then lies beyond the domain is clamped
+    where values are published. `ends` says whether the first and the last are those of the
+    attribute, and not of a range of its clusters.
 
     Guarantee
     ---------
@@ -101,11 +125,11 @@ def penalised_isotonic(
     size = _size_of(scales)
     squares = expected_squares_of_noise(scales / size, (upper / size - lower / size) / 2)
     deviations = np.sqrt(squares) * size
-    drawn_in = np.clip(masked, lower, upper)
+    drawn_in = reflected(masked, lower, upper)
     first, last = ends
     drawn_in[:first] += deviations[:first]
     drawn_in[len(drawn_in) - last :] -= deviations[len(drawn_in) - last :]
-    return isotonic(drawn_in, scales, lower, upper)
+    return _pooled(drawn_in, weights_of(scales, lower, upper))
 
 
 def _size_of(numbers: Reals) -> float:

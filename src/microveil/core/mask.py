@@ -177,9 +177,9 @@ def calibrate(
             attribute=settings.name,
         )
     if isinstance(summary, UnitSummary):
-        scales = summary.scales(settings.epsilon)
+        own = summary.scales(settings.epsilon)
     else:
-        scales = noise_scales(
+        own = noise_scales(
             settings.method,
             summary,
             settings.domain_steps,
@@ -187,6 +187,7 @@ def calibrate(
             settings.guarantee,
             totals,
         )
+    scales = least_scales(own, summary, settings)
     if scales.max() > LARGEST_SCALE:
         raise DataError(
             "epsilon is too small for its noise grid; raise epsilon, or declare a narrower domain "
@@ -195,6 +196,30 @@ def calibrate(
             setting="epsilon",
         )
     return scales
+
+
+def least_scales(scales: Integers, summary: ClusterSummary, settings: NumericSettings) -> Integers:
+    """Raise scales so that no value goes out without noise that too few persons have.
+
+    Where no record, or no unit, moves a centroid, it is a value that the cluster agrees on. If
+    fewer than `exact_from` persons have it, the scale is at least that of a value which becomes its
+    nearest neighbour, or the next one that can be published, whichever is further; not divided by
+    the number of records, which would leave the value where it is. Of other clusters of fewer than
+    twice `exact_from` persons it is at least that of the next value that can be published.
+
+    Guarantee
+    ---------
+    Scales only rise. A centroid that moves by d loses d/t at a scale of t, and less at a larger
+    one; one that does not move loses nothing at any scale. So the sums over clusters that levels 1
+    and 2 bound, of records and of units, only fall.
+    """
+    rounding = settings.rounding_steps
+    apart = np.where(scales > 0, rounding, np.maximum(summary.nearest, rounding))
+    least = np.minimum(np.ceil((apart + 1.0) / settings.epsilon_per_record), 2.0**62 + 2.0**61)
+    units = summary.members.sizes if isinstance(summary, UnitSummary) else summary.size
+    alone = (scales == 0) | (units < 2 * settings.enough)
+    few = alone & (summary.persons < settings.enough)
+    return np.where(few, np.maximum(scales, least.astype(np.int64)), scales)
 
 
 def publish_centroids(
@@ -261,7 +286,25 @@ def _describe_numbers(
         "centroid": grid.to_values(method.centroid(summary, 0)),
         "sensitivity": grid.to_widths(reach / summary.averaged),
         "scale": grid.to_widths(scales),
+        "shared_by": np.minimum(summary.persons, settings.counted_to),
+        "unmoved": _unmoved(summary, settings, scales),
     }
+
+
+def _unmoved(summary: ClusterSummary, settings: NumericSettings, scales: Integers) -> Reals:
+    """Return the chance that a centroid is published as it would be without noise, about.
+
+    Noise that is less than half the distance to the next value is rounded away, and at an end of
+    the domain half of all noise is. What isotonic regression does to it is left out.
+    """
+    unscaled = np.divide(
+        settings.rounding_steps / 2, scales, out=np.full(len(scales), np.inf), where=scales > 0
+    )
+    rounded = -np.expm1(-unscaled)
+    values = settings.grid.to_values(settings.method.centroid(summary, 0))
+    at_end = (values <= settings.published_lower) | (values >= settings.published_upper)
+    unmoved: Reals = np.where(at_end, (1 + rounded) / 2, rounded)
+    return unmoved
 
 
 def _numeric_losses(summary: ClusterSummary, settings: NumericSettings, scales: Integers) -> Losses:
@@ -284,11 +327,13 @@ def _mask_categories(
     ordered = np.sort(scores, axis=1)
     labels = np.array([str(category) for category in settings.categories], dtype=object)
     spent = category_losses(summary, as_is, settings)
+    shared_by = np.minimum(summary.persons[leaders(scores)], settings.counted_to)
     return Masked(
         representatives(summary, as_is, settings, words),
         {
             "records": summary.size,
             "sensitivity": np.where(as_is, 0.0, 1.0),
+            "shared_by": shared_by,
             "category": labels[leaders(scores)],
             "lead": ordered[:, -1] - ordered[:, -2],
         },

@@ -1,10 +1,12 @@
 """Joint clusters: multivariate microaggregation by maximum distance to the average vector (MDAV).
 
 All attributes of a record share one cluster of k or more, so what is published of the cluster is
-the same for at least k records.
+the same for at least k records. MDAV runs in parts of the table; then records of near clusters
+change places while that lowers the squares within.
 """
 
 from concurrent.futures import ThreadPoolExecutor
+from typing import NamedTuple
 
 import numpy as np
 
@@ -13,18 +15,49 @@ from microveil.machine import available_cores
 from microveil.types import Integers, Reals
 
 
-def block_size(attributes: int) -> int:
-    """Return how many records MDAV runs over at once, at most.
+class Effort(NamedTuple):
+    """How much is done for joint clusters that lie close.
 
-    Its time grows with their square, while smaller blocks add to the squares within clusters, more
-    so with many attributes; what they add and what they save is measured in bench/pooling.py.
+    Attributes
+    ----------
+    part
+        Records that MDAV runs over at once, at most. Its time grows with their square.
+    block
+        Records among which places are changed, at most.
+    near, passes
+        How many of the nearest clusters each one swaps records with, and how often at most.
+    """
+
+    part: int
+    block: int
+    near: int
+    passes: int
+
+
+_LARGE, _VERY_LARGE = 20_000, 400_000
+
+
+def effort_for(records: int, k: int) -> Effort:
+    """Return what pays for so many records: the more there are, the less time each may take.
+
+    What it gains and costs is measured in bench/pooling.py. Large k leaves fewer clusters in a
+    block, and more records to compare between two of them.
 
     Examples
     --------
-    >>> block_size(4), block_size(10), block_size(40)
-    (10000, 20000, 32000)
+    >>> effort_for(5_000, 10)
+    Effort(part=5000, block=20000, near=32, passes=30)
+    >>> effort_for(10_000_000, 10)
+    Effort(part=500, block=4000, near=6, passes=3)
     """
-    return min(max(2_000 * attributes, 10_000), 32_000)
+    scale = max(1.0, k / 10)
+    if records <= _LARGE:
+        part, block, near, passes = 5_000, _LARGE, 32, 30
+    elif records <= _VERY_LARGE:
+        part, block, near, passes = 5_000, _LARGE, 32, 12
+    else:
+        part, block, near, passes = 500, 4_000, 6, 3
+    return Effort(int(part * scale), int(block * scale), max(6, int(near / scale)), passes)
 
 
 def standardise(columns: Reals | Integers) -> Reals:
@@ -125,24 +158,24 @@ def joint_clusters(
     points: Reals,
     k: int,
     order: Integers | None = None,
-    most: int | None = None,
+    effort: Effort | None = None,
     *,
     strata: Integers | None = None,
 ) -> tuple[Integers, int]:
-    """Partition records by MDAV, past `most` records within blocks of at most that many.
+    """Partition records by MDAV within parts of the table, and swap records in blocks of parts.
 
     With `strata`, the stratum of every record, no block and no cluster has records of two of them.
 
-    By default `most` follows from the number of attributes, as `block_size` says.
+    By default the effort follows from the number of records, as `effort_for` says.
 
-    Ties go to the record that comes first in the given order, or else in the table. Blocks never
-    have fewer than k records: `most` counts as 2k if it is less. Beside the points, a few whole
-    numbers per record are held in memory.
+    Ties go to the record that comes first in the given order, or else in the table. Parts never
+    have fewer than k records: a part of less than 2k counts as 2k. Beside the points, a few whole
+    numbers per record are held in memory, and the points of the blocks that are worked on.
 
     Returns
     -------
     tuple[Integers, int]
-        The cluster of every record, numbered from 0, and the number of blocks. In each block one
+        The cluster of every record, numbered from 0, and the number of parts. In each part one
         cluster has k to 2k − 1 records and all others have k.
 
     Raises
@@ -157,15 +190,50 @@ def joint_clusters(
     """
     _check(points, k)
     order = np.arange(len(points)) if order is None else order
-    most = max(block_size(points.shape[1]) if most is None else most, 2 * k)
-    blocks = [b for part in by_stratum(order, strata) for b in cut_blocks(points, part, most)]
+    effort = effort_for(len(points), k) if effort is None else effort
+    most = max(effort.block, effort.part, 2 * k)
+    blocks = [b for stratum in by_stratum(order, strata) for b in cut_blocks(points, stratum, most)]
     with ThreadPoolExecutor(available_cores()) as threads:
-        partitions = threads.map(lambda records: mdav(points[records], k), blocks)
-        label, clusters = np.empty(len(points), dtype=np.int64), 0
-        for records, partition in zip(blocks, partitions, strict=True):
+        partitions = threads.map(lambda block: _clusters_of(points[block], k, effort), blocks)
+        label, clusters, parts = np.empty(len(points), dtype=np.int64), 0, 0
+        for records, (partition, count) in zip(blocks, partitions, strict=True):
             label[records] = partition + clusters
             clusters += int(partition.max()) + 1
-    return label, len(blocks)
+            parts += count
+    return label, parts
+
+
+def _clusters_of(points: Reals, k: int, effort: Effort) -> tuple[Integers, int]:
+    """Partition the records of a block; return their clusters, and the number of parts."""
+    parts = cut_blocks(points, np.arange(len(points)), max(effort.part, 2 * k))
+    label, clusters = np.empty(len(points), dtype=np.int64), 0
+    for records in parts:
+        label[records] = mdav(points[records], k) + clusters
+        clusters = int(label[records].max()) + 1
+    return swapped(points, label, effort.near, effort.passes), len(parts)
+
+
+def swapped(points: Reals, label: Integers, near: int, passes: int) -> Integers:
+    """Let records of near clusters change places while that lowers the squares within.
+
+    Clusters keep their sizes.
+
+    Examples
+    --------
+    >>> points = np.array([[0.0], [9.0], [1.0], [7.0], [2.0], [8.0]])
+    >>> swapped(points, np.array([0, 0, 0, 1, 1, 1]), near=1, passes=2)
+    array([0, 1, 0, 1, 0, 1])
+    """
+    size = np.bincount(label)
+    if len(size) < 2 or not passes:
+        return label
+    from microveil.core.kernels import swaps as kernels
+
+    member = np.argsort(label, kind="stable")
+    kernels.swap_records(np.ascontiguousarray(points[member]), member, size, near, passes)
+    better = np.empty_like(label)
+    better[member] = np.repeat(np.arange(len(size)), size)
+    return better
 
 
 def by_stratum(order: Integers, strata: Integers | None) -> list[Integers]:

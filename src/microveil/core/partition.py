@@ -49,6 +49,7 @@ def cut(ranked: Integers, settings: AttributeSettings, unit: Integers | None = N
         with_noise and method.pulls_in,
         settings.trim if with_noise else 0.0,
         np.array(domain, dtype=np.float64),
+        _floors(ranked, settings, np.zeros(0, np.int64)),
         settings.epsilon_per_record if with_noise else np.inf,
         half_width,
         1.0 if settings.post == "none" else INNER_NOISE,
@@ -68,7 +69,17 @@ def _cut_units(ranked: Integers, settings: AttributeSettings, unit: Integers) ->
         least,
         settings.cap if with_noise else 2 * least - 1,
         settings.trim,
+        _floors(ranked, settings, unit),
         settings.epsilon if with_noise else np.inf,
         (settings.upper - settings.lower) / 2 / settings.grid.step,
         1.0 if settings.post == "none" else INNER_NOISE,
     )
+
+
+def _floors(ranked: Integers, settings: NumericSettings, unit: Integers) -> Integers:
+    """Return how far noise must reach about values that few have; empty if it need not."""
+    from microveil.core.kernels.floors import noise_floors
+
+    if settings.partition != "noise-optimal" or settings.enough < 2:
+        return np.zeros(0, np.int64)
+    return noise_floors(ranked, unit, settings.enough, settings.rounding_steps)

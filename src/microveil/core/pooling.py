@@ -20,24 +20,39 @@ from microveil.types import Integers, Reals
 Present = NDArray[np.bool_]
 
 
+def block_of(anonymity: int) -> int:
+    """Return of how many ranks a block is: two values of a person meet by one chance in as many.
+
+    Examples
+    --------
+    >>> [block_of(k) for k in (3, 10, 25, 50, 100, 1000)]
+    [1, 3, 5, 5, 10, 10]
+    """
+    return max(1, min(10, anonymity // 3, max(5, anonymity // 10)))
+
+
 @dataclass(frozen=True)
 class Pool:
     """A group of attributes whose masked values are pooled in the same joint clusters.
 
-    `anonymity` is the least number of records, or of units, in a joint cluster. `blocks` are the
-    attributes that are exchanged together; an attribute that is exchanged by itself is a block of
-    one.
+    `anonymity` is the least number of records, or of units, in a joint cluster. `kept` are columns
+    published as they are, whose relations to the attributes exchange keeps.
     """
 
     attributes: tuple[AttributeSettings, ...]
     anonymity: int
     pooling: Pooling
-    blocks: tuple[tuple[AttributeSettings, ...], ...]
+    kept: tuple[str, ...] = ()
 
     @cached_property
     def names(self) -> tuple[str, ...]:
         """Names of the attributes."""
         return tuple(attribute.name for attribute in self.attributes)
+
+    @property
+    def block(self) -> int:
+        """Of how many ranks a block is."""
+        return block_of(self.anonymity)
 
     @property
     def levels(self) -> tuple[tuple[AttributeSettings, ...], ...]:
@@ -100,8 +115,8 @@ def exchange(clusters: JointClusters, source: WordSource) -> Integers:
     """Draw for every record the record of its joint cluster whose masked values it is given.
 
     Within each cluster this is a permutation, each as likely as any other and independent of those
-    of other clusters: Fisher and Yates's shuffle, its draws made exactly, by rejection. Attributes
-    that must stay together share one call; all others need one of their own.
+    of other clusters: Fisher and Yates's shuffle, its draws made exactly, by rejection. Every
+    attribute needs a call of its own.
 
     Guarantee
     ---------

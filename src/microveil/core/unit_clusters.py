@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from microveil.core.clusters import ClusterSummary, rounded_mean, summarise
+from microveil.core.sharing import sharing_of
 from microveil.types import Integers, Reals
 
 Amount = TypeVar("Amount", np.int64, np.float64)
@@ -30,6 +31,11 @@ class Members:
     unit: Integers
     own: Integers
 
+    @property
+    def sizes(self) -> Integers:
+        """How many units each cluster has."""
+        return np.bincount(self.cluster)
+
     def largest(self, values: NDArray[Amount], clusters: int) -> NDArray[Amount]:
         """Return the largest value of any unit of each cluster; none is below 0."""
         found = np.zeros(clusters, dtype=values.dtype)
@@ -46,9 +52,10 @@ class UnitSummary(ClusterSummary):
     """Clusters whose values are clamped at the (t + 1)-th unit from each end.
 
     L is the (t + 1)-th smallest of the units' minima, U the (t + 1)-th largest of their maxima, and
-    `clamped_total` the sum of all values clamped to [L, U], modulo 2^64. `left_out` is t: how many
-    units at each end do not set the bounds. `up` and `down` say how far each member can move that
-    sum, whatever all its values become.
+    `clamped_total` the sum of all values clamped to [L, U], modulo 2^64. `persons` counts the units
+    that have the clamped mean, which is the value of all where no unit moves it. `left_out` is t:
+    how many units at each end do not set the bounds. `up` and `down` say how far each member can
+    move that sum, whatever all its values become.
 
     Guarantee
     ---------
@@ -142,10 +149,12 @@ def summarise_units(
 
     plain = summarise(ranked, sizes)
     left_out, totals, cluster, owner, own, up, down = unit_moves(ranked, unit, sizes, trim)
+    clamped = totals + sizes * plain.smallest
+    sharing = sharing_of(rounded_mean(clamped, sizes, plain.smallest), ranked, unit)
     return UnitSummary(
-        **vars(plain),
+        **{**vars(plain), **sharing._asdict()},
         left_out=left_out,
-        clamped_total=totals + sizes * plain.smallest,
+        clamped_total=clamped,
         members=Members(cluster, owner, own),
         up=up,
         down=down,

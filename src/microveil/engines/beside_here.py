@@ -10,6 +10,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from microveil.core.attribute import MOSTLY
 from microveil.engines.beside import ClassSizes, Fold, Indistinct
 from microveil.engines.classes import classes_of_units, quasi_identifier_classes
 from microveil.engines.dtypes import column_of, comparable, polars_of
@@ -138,12 +139,15 @@ class BesideHere:
 
 
 def counted(clusters: pl.LazyFrame) -> pl.DataFrame:
-    """Put clusters together that are about as wide, and released with or without noise alike."""
+    """Put clusters together that are about as wide, shared by as many, and alike in their noise."""
     width = (pl.col("largest") - pl.col("smallest")).alias("largest")
     about = (width.log() / _WIDTHS_ALIKE).round().alias("about")
     size = pl.coalesce("scale", "sensitivity").sign().alias("scale")
-    rows = clusters.select("attribute", "records", pl.col("cluster") * 0, width, about, size)
-    found = rows.group_by("attribute", "cluster", "about", "scale").agg(
+    stays = (pl.col("unmoved") > MOSTLY).cast(pl.Float64)
+    rows = clusters.select(
+        "attribute", "records", pl.col("cluster") * 0, width, about, size, "shared_by", stays
+    )
+    found = rows.group_by("attribute", "cluster", "about", "scale", "shared_by", "unmoved").agg(
         pl.col("records").sum(), pl.col("largest").mean()
     )
     nothing = pl.when(pl.col("largest").is_not_null()).then(0.0)

@@ -20,6 +20,8 @@ CLUSTER_COLUMNS: dict[str, type[pl.DataType]] = {
     "centroid": pl.Float64,
     "sensitivity": pl.Float64,
     "scale": pl.Float64,
+    "shared_by": pl.Int64,
+    "unmoved": pl.Float64,
     "category": pl.String,
     "lead": pl.Int64,
 }

@@ -10,7 +10,11 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from microveil.core.relation_model import RowValues, numbers_in_rows
+from microveil.engines.dtypes import numbers_with_gaps, polars_of
 from microveil.types import Integers
+
+_FEW = 20
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,6 +68,21 @@ class Layout:
         differs = np.zeros(len(self.first), dtype=np.bool_)
         differs[self.unit[~same]] = True
         return differs
+
+
+def kept_values(column: nw.Series[Any]) -> RowValues:
+    """Return what a kept column has: numbers, or categories, as whole numbers of few values are.
+
+    Examples
+    --------
+    >>> kept_values(nw.from_native(pl.Series([3, 1, None, 3]), series_only=True)).states
+    array([1, 0, 2, 1])
+    """
+    dtype = column.dtype
+    number = dtype.is_numeric() or dtype.is_temporal()
+    if number and not (dtype.is_integer() and column.n_unique() <= _FEW):
+        return numbers_in_rows(numbers_with_gaps(column))
+    return RowValues(None, numbered([polars_of(column)]))
 
 
 def numbered(columns: Sequence[pl.Series]) -> Integers:

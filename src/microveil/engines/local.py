@@ -1,7 +1,7 @@
 """A table on this machine, in memory or in files, and the engine that masks it."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import pairwise
 from typing import Any, Self, TypeVar
 
@@ -29,10 +29,11 @@ from microveil.core.pooling import (
     average,
     average_categories,
     collect_clusters,
-    exchange,
     holds_the_same,
 )
 from microveil.core.random_words import SeededWords, WordSource, open_words, random_order
+from microveil.core.related_exchange import ReadRows, RelatedExchange
+from microveil.core.relation_model import RowValues, numbers_in_rows
 from microveil.engines.base import (
     CategoryFacts,
     Column,
@@ -60,7 +61,7 @@ from microveil.engines.dtypes import (
     shifted,
     text_column,
 )
-from microveil.engines.layout import Layout, numbered
+from microveil.engines.layout import Layout, kept_values, numbered
 from microveil.engines.refusals import (
     leaves_the_calendar,
     no_finite_result,
@@ -475,25 +476,82 @@ class LocalEngine:
         words = open_words(seed, f"pooling {', '.join(pool.names)}")
         if pool.pooling == "average":
             return Pooled(parts, self._average(pool, clusters, words), joint)
-        for block in pool.blocks:
-            self._exchange(block, clusters[block[0].per_unit], words)
-        return Pooled(parts, None, joint)
+        self._exchange(pool, clusters, words)
+        return Pooled(parts, None, joint, related=True)
 
     def _read_masked(self, attribute: AttributeSettings) -> tuple[NDArray[Any], Booleans]:
         present = self._table.present(attribute.name)
         return self._masked_values(attribute)[present], present
 
-    def _exchange(
-        self, block: Sequence[AttributeSettings], clusters: JointClusters, words: WordSource
-    ) -> None:
-        giver = self._giver_of_records(block[0].name, exchange(clusters, words))
-        for attribute in block:
-            before = self._released_bits(attribute.name)
-            given = self._released(attribute.name)[giver]
-            self._shelf.put(attribute.name, nw.maybe_reset_index(given))
-            self._give_codes(attribute.name, giver)
-            if not holds_the_same(before, self._released_bits(attribute.name), clusters):
-                raise pooled_wrongly([attribute.name], "a masked value left its joint cluster")
+    def _exchange(self, pool: Pool, clusters: dict[bool, JointClusters], words: WordSource) -> None:
+        """Exchange values of units, then those of records, by models fitted before either."""
+        fitted = [self._fitted(pool, level, clusters[level[0].per_unit], words)
+                  for level in pool.levels]  # fmt: skip
+        for level, related in zip(pool.levels, fitted, strict=True):
+            kept, exchanged = self._readers(pool, level)
+            for place, giver in related.draw(kept, exchanged, words):
+                self._give(level[place].name, giver, related.clusters)
+
+    def _fitted(
+        self, pool: Pool, level: Sequence[AttributeSettings], clusters: JointClusters,
+        words: WordSource,
+    ) -> RelatedExchange:  # fmt: skip
+        layout, (kept, exchanged) = self._table.layout, self._readers(pool, level)
+        persons = None if level[0].per_unit else layout.unit
+        strata = layout.strata_of(level[0].name)
+        return RelatedExchange.fit(
+            clusters, kept, exchanged, pool.block, words, strata=strata, persons=persons
+        )
+
+    def _readers(
+        self, pool: Pool, level: Sequence[AttributeSettings]
+    ) -> tuple[list[ReadRows], list[ReadRows]]:
+        """Return what reads the columns that stay in the rows of a level, and its attributes."""
+        layout, kept = self._table.layout, list(pool.kept)
+        rows = layout.counting(level[0].name)
+        if rows is not None:  # a unit has a kept value if all of its records have it
+            kept = [n for n in kept if not layout.differs(polars_of(self._released(n))).any()]
+        columns = [partial(self._kept_values, name, rows) for name in kept]
+        above = [a for a in pool.attributes if a.per_unit and not level[0].per_unit]
+        values = [partial(self._row_values, a, None) for a in above]
+        return [*columns, *values], [partial(self._row_values, a, rows) for a in level]
+
+    def _row_values(self, attribute: AttributeSettings, rows: Integers | None) -> RowValues:
+        """Return what an attribute has in all rows now, or in some."""
+        column = self._released(attribute.name)
+        column = column if rows is None else column[rows]
+        if isinstance(attribute, NumericSettings):
+            return numbers_in_rows(numbers_with_gaps(column), self._why_missing(attribute, rows))
+        codes, why = np.full(len(column), np.nan), self._why_missing(attribute, rows)
+        codes[is_present(column)] = codes_of(column, attribute.categories)
+        if attribute.kind == "ordinal":
+            return numbers_in_rows(codes, why)
+        last = len(attribute.categories) + why
+        return RowValues(None, np.where(np.isnan(codes), last, codes).astype(np.int64))
+
+    def _why_missing(self, attribute: AttributeSettings, rows: Integers | None) -> Integers | int:
+        """Return numbers of the missing codes of all rows, or of some; 0 where there are none."""
+        codes = self._shelf.missing_codes.get(attribute.name)
+        if codes is None:
+            return 0
+        return numbered([codes if rows is None else codes.gather(rows)])
+
+    def _kept_values(self, name: str, rows: Integers | None) -> RowValues:
+        """Return what a kept column has in all rows, or in some."""
+        column = self._released(name)
+        column = column if rows is None else column[rows]
+        return kept_values(column)
+
+    def _give(self, attribute: str, giver: Integers, clusters: JointClusters) -> None:
+        """Give every record, or unit, the value of another of its joint cluster."""
+        before, codes = self._released_bits(attribute), self._shelf.missing_codes.get(attribute)
+        giver = self._giver_of_records(attribute, giver)
+        given = self._released(attribute)[giver]
+        self._shelf.put(attribute, nw.maybe_reset_index(given))
+        if codes is not None:
+            self._shelf.missing_codes[attribute] = codes.gather(giver)
+        if not holds_the_same(before, self._released_bits(attribute), clusters):
+            raise pooled_wrongly([attribute], "a masked value left its joint cluster")
 
     def _average(self, pool: Pool, by_level: dict[bool, JointClusters], words: WordSource) -> int:
         for attribute in pool.attributes:

@@ -2,15 +2,18 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from microveil.core.attribute import AttributeSettings, CategorySettings
+from microveil.core.clusters import ClusterSummary
 from microveil.core.mask import Description, Masked, mask_clusters, summary_of
 from microveil.core.partition import cut
 from microveil.core.random_words import WordSource, draw_all
+from microveil.core.sharing import sharing_of
 from microveil.types import Integers
 
 Order = NDArray[Any]
@@ -64,10 +67,12 @@ def mask_strata(
     Every stratum is masked as a table of its own, with as many records as it has. One record that
     changes and keeps its stratum touches what is published of that one only, so the guarantee of
     `mask_clusters` is that of all of them: nothing is added up over strata. Units that are masked
-    by unit are in one stratum each.
+    by unit are in one stratum each. Who has a value is counted in the stratum; where all values of
+    one are the same, the nearest other is that of all strata.
     """
     order, ranked = ranking
     del ranking  # so that nobody holds what is not needed any more
+    everywhere = cache(partial(np.unique, ranked))
     strata, published = [], []
     for part in parts:
         own, whose = replace(attribute, records=part.stop - part.start), None
@@ -78,11 +83,15 @@ def mask_strata(
             shuffle_equal(order[part], ranked[part], ties)
             whose = unit[order[part]]
             sizes = cut(ranked[part], own, whose)
-        masked = mask_clusters(summary_of(ranked[part], sizes, own, whose), own, words)
+        summary = summary_of(ranked[part], sizes, own, whose)
+        if isinstance(summary, ClusterSummary) and ranked[part][0] == ranked[part][-1]:
+            nearest = sharing_of(summary.smallest, everywhere()).nearest
+            summary = replace(summary, nearest=nearest)
+        masked = mask_clusters(summary, own, words)
         strata.append(MaskedStrata.of(masked, own))
         published.append((masked.values, sizes))
         del masked
-    del ranked  # a column's worth of memory, before there is one more
+    del ranked, everywhere  # a column's worth of memory, before there is one more
     categories = isinstance(attribute, CategorySettings)
     values: NDArray[Any] = np.empty(len(order), dtype=np.int64 if categories else np.float64)
     for part, (masks, sizes) in zip(parts, published, strict=True):

@@ -9,6 +9,7 @@ import numpy as np
 
 from microveil.attacks.attack_rows import ATTACKS
 from microveil.attacks.known import EVERYTHING, scenarios_of
+from microveil.attacks.questions import question_items
 from microveil.compare.asked import Asked, Scale
 from microveil.compare.examined import Examined, examine
 from microveil.compare.figures import Figure, Items, Need, NotComputed, Sample, figures_in
@@ -254,6 +255,8 @@ def attack_items(
             item = attack.on_release(seen, scenario, asked)
             if item is not None:
                 yield item
+    if "paired" not in lacking and "plan" not in lacking:
+        yield from question_items(seen, asked.seed)
 
 
 def in_order(figures: Sequence[Figure]) -> tuple[Figure, ...]:

@@ -6,23 +6,22 @@ figures. `microveil.show.words` says the rule.
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
 
-from microveil.attacks.attack_rows import ATTACKS, GRADED
+from microveil.attacks.attack_rows import ATTACKS, GAINS, GRADED, Question
 from microveil.compare.figures import Figure
 from microveil.judge.registry import MEASURES
 
 Grade = Literal["good", "fair", "poor", "unknown"]
 
-_ROUNDING = 1 + 1e-9
 _ORDER: list[Grade] = ["unknown", "good", "fair", "poor"]
 _OF_USE = (
     "utility.il1s", "utility.quantiles", "utility.pearson", "utility.total_variation",
     "utility.cramers_v",
 )  # fmt: skip
 _OF_RISK = (
-    *GRADED, "risk.unique_combinations", "risk.unique_records", "risk.unique_kept",
-    "risk.narrow_clusters", "risk.clusters_without_noise",
+    *GRADED, *GAINS, "risk.unique_combinations", "risk.unique_records", "risk.unique_kept",
+    "risk.narrow_clusters", "risk.clusters_without_noise", "risk.exact_values",
 )  # fmt: skip
 
 
@@ -37,13 +36,25 @@ class Graded:
 def worst(figures: Iterable[Figure], measure: str) -> Figure | None:
     """Return the figure of a measure that a steward should see first."""
     found = [figure for figure in figures if figure.measure == measure]
-    return max(found, key=lambda f: MEASURES[measure].badness(f.at_most), default=None)
+    return max(found, key=_place, default=None)
+
+
+def _place(figure: Figure) -> tuple[float, float]:
+    badness = MEASURES[figure.measure].badness
+    counted = figure.counted if figure.measure in ATTACKS else figure.at_most
+    return badness(counted), badness(figure.value)
 
 
 def worst_linkage(figures: Iterable[Figure]) -> Figure | None:
     """Return the most successful of the attacks that are graded, in all scenarios."""
     found = [figure for figure in figures if figure.measure in GRADED]
-    return max(found, key=lambda f: f.at_most, default=None)
+    return max(found, key=_place, default=None)
+
+
+def worst_answer(figures: Iterable[Figure], question: Question) -> Figure | None:
+    """Return what the most successful attacker of a question gained, and of which attribute."""
+    found = [f for f in figures if f.measure in GAINS and ATTACKS[f.measure].question == question]
+    return max(found, key=_place, default=None)
 
 
 def worst_loss(figures: Sequence[Figure]) -> Figure | None:
@@ -58,8 +69,14 @@ def kept_point_to_people(figures: Sequence[Figure]) -> Figure | None:
 
 
 def passes(figures: Sequence[Figure]) -> bool:
-    """Whether a release passes: its risk is low."""
-    return how_risky(figures).grade == "good"
+    """Whether a release passes: its risk is low, but that gains over a control may be fair."""
+    found = how_risky(figures)
+    return found.grade != "unknown" and all(map(_may_pass, found.figures))
+
+
+def _may_pass(figure: Figure) -> bool:
+    grade = grade_of(figure)
+    return grade in ("good", "unknown") or (grade == "fair" and figure.measure in GAINS)
 
 
 def how_useful(figures: Sequence[Figure]) -> Graded:
@@ -74,7 +91,9 @@ def how_useful(figures: Sequence[Figure]) -> Graded:
 def how_risky(figures: Sequence[Figure]) -> Graded:
     """Grade who can be found; without attacks it is not known."""
     linked = worst_linkage(figures)
-    told = [f for f in figures if f.measure not in GRADED or f is linked]
+    answers = [worst_answer(figures, question) for question in get_args(Question)]
+    told = [f for f in figures if f.measure not in (*GRADED, *GAINS) or f is linked]
+    told += [answer for answer in answers if answer is not None and grade_of(answer) != "good"]
     if linked is not None and grade_of(linked) == "good":
         told = [figure for figure in told if figure.measure != "risk.unique_combinations"]
     found = _graded(told, _OF_RISK)
@@ -87,19 +106,8 @@ def grade_of(figure: Figure) -> Grade:
     if limits is None:
         return "unknown"
     good, fair = limits
-    value = graded_value(figure)
+    value = figure.counted
     return "good" if value <= good else "fair" if value <= fair else "poor"
-
-
-def graded_value(figure: Figure) -> float:
-    """Return what is compared with the limits of a figure's measure."""
-    return as_compared(abs(figure.at_most), figure.measure)
-
-
-def as_compared(value: float, measure: str) -> float:
-    """Take what is hardly above a limit, because floating-point numbers round, for the limit."""
-    limits = MEASURES[measure].limits or ()
-    return next((limit for limit in limits if limit < value <= limit * _ROUNDING), value)
 
 
 def _graded(figures: Sequence[Figure], measures: Sequence[str]) -> Graded:
@@ -111,7 +119,7 @@ def _graded(figures: Sequence[Figure], measures: Sequence[str]) -> Graded:
 def _badness(figure: Figure) -> tuple[int, float]:
     """Tell which figures come first: those of the worst grade, and the furthest beyond it."""
     _, fair = MEASURES[figure.measure].limits or (1.0, 1.0)
-    return _ORDER.index(grade_of(figure)), graded_value(figure) / fair
+    return _ORDER.index(grade_of(figure)), figure.counted / fair
 
 
 def _tells(figure: Figure) -> bool:

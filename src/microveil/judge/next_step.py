@@ -7,10 +7,11 @@ from typing import Any, Literal
 
 import numpy as np
 
-from microveil.attacks.attack_rows import LINKAGE, LOW_LINKAGE
+from microveil.attacks.attack_rows import GAINS, LINKAGE, LOW_LINKAGE
 from microveil.attacks.known import EVERYTHING
 from microveil.attacks.nearest import link_to_nearest
 from microveil.attacks.one_to_one import link_one_to_one
+from microveil.attacks.questions import question_items
 from microveil.attacks.whole_units import link_units
 from microveil.compare.asked import Asked
 from microveil.compare.examined import Examined
@@ -51,8 +52,8 @@ def next_step(
     if linked is not None and grade_of(linked) != "good":
         if linked.measure == "risk.linkage_of_units":
             return _with_units_pooled(seen, linked, random)
-        if linked.measure == "linkage.own_values":
-            return _without_blocks(seen, linked)
+        if linked.measure == "linkage.own_values" and seen.planned.rules:
+            return _without_rules(seen, linked)
         if linked.measure not in LINKAGE and seen.planned.kept:
             return _with_kept_masked(seen, linked, random)
         named = {scenario.label: scenario for scenario in scenarios}
@@ -60,6 +61,9 @@ def next_step(
         return _against_linkage(seen, linked, scenario, random)
     if kept is not None and kept.value > _MANY_UNIQUE:
         return _against_kept(seen)
+    told = max((f for f in figures if f.measure in GAINS), key=lambda f: f.counted, default=None)
+    if told is not None and grade_of(told) == "poor":
+        return _against_inference(seen, told, random)
     deciding = worst_loss(figures)
     if deciding is not None and grade_of(deciding) == "poor":
         return _for_use(seen, deciding, random)
@@ -152,13 +156,12 @@ def _with_kept_masked(seen: Examined, linked: Figure, random: np.random.Generato
     )
 
 
-def _without_blocks(seen: Examined, linked: Figure) -> Change | None:
-    """Exchange every attribute by itself."""
+def _without_rules(seen: Examined, linked: Figure) -> Change | None:
+    """Leave released values where exchange put them."""
     plan = seen.planned
-    setting = "together" if plan.together else "rules"
-    after = _replaced(plan, **{setting: ()})
+    after = _replaced(plan, rules=())
     return Change(
-        "settings", (setting,), linked.measure, linked.value, 0.0, plan=after, earlier=plan
+        "settings", ("rules",), linked.measure, linked.value, 0.0, plan=after, earlier=plan
     )
 
 
@@ -176,6 +179,23 @@ def _with_units_pooled(
         return None
     return Change(
         "pool", (), linked.measure, linked.value, found.share, number, plan=after, earlier=plan
+    )
+
+
+def _against_inference(seen: Examined, told: Figure, random: np.random.Generator) -> Change | None:
+    """Pool masked values in larger joint clusters."""
+    plan = seen.planned
+    whole = plan.anonymity >= ENOUGH and not plan.groups
+    number = 5 * plan.anonymity if whole else ENOUGH
+    after = _replaced(plan, anonymity=number, groups=())
+    if after is None:
+        return Change("explore")
+    found = figures_in(question_items(seen, int(random.integers(2**32)), after))
+    gains = [figure.value for figure in found if figure.measure == told.measure]
+    if not gains or max(gains) > _WORTHWHILE * told.value:
+        return Change("explore")
+    return Change(
+        "pool", (), told.measure, told.value, max(gains), number, plan=after, earlier=plan
     )
 
 

@@ -7,14 +7,15 @@ import numpy as np
 
 from microveil.attacks.attack_rows import ATTACKS
 from microveil.attacks.known import EVERYTHING, scenarios_of
+from microveil.attacks.questions import question_items
 from microveil.compare.asked import Asked
 from microveil.compare.examined import Examined, examine
-from microveil.compare.figures import Figure, figures_in
+from microveil.compare.figures import Figure, NotComputed, figures_in
 from microveil.errors import DataError, RiskError
 from microveil.judge.change import Change
 from microveil.judge.grades import Graded, grade_of, how_risky, how_useful, passes, worst_linkage
 from microveil.judge.next_step import losses_of, next_step
-from microveil.measures.cluster_widths import without_noise_figures
+from microveil.measures.cluster_widths import crowd_figures, without_noise_figures
 from microveil.measures.consistency import stratum_figures, unit_figures
 from microveil.measures.uniqueness import kept_figures
 from microveil.plan.scenarios import Scenario
@@ -42,6 +43,8 @@ class Verdict(Shown):
         What was measured, as `evaluate` would.
     change
         The one change that would help most; None if nothing needs one.
+    not_computed
+        Which of the three questions have no answer, and why.
     linked_by
         Pseudonyms, which link the records of a person.
     shifted
@@ -57,11 +60,12 @@ class Verdict(Shown):
     linked_by: tuple[str, ...] = ()
     shifted: tuple[str, ...] = ()
     rules: tuple[RuleOutcome, ...] = ()
+    not_computed: tuple[NotComputed, ...] = ()
 
     @property
     def passed(self) -> bool:
-        """Whether the release passes: its risk is low."""
-        return self.risk.grade == "good"
+        """Whether the release passes: nobody's row is found, and no attribute given away."""
+        return passes(self.figures)
 
     def raise_unless_passed(self) -> None:
         """Stop a program that would hand over a release that does not pass.
@@ -155,23 +159,26 @@ def _judged(
         )
     if not seen.pair.attributes:
         raise DataError("no masked attribute varies, so nobody can be looked for")
-    figures = [*losses_of(seen), *_measured(seen, asked)]
+    found: list[Figure] = []
     for scenario in (EVERYTHING, *scenarios):
-        figures += _attacks(seen, scenario, asked)
+        found += _attacks(seen, scenario, asked)
     for attack in ATTACKS.values():
-        if attack.on_release and not attack.in_scenarios and passes(figures):
+        if attack.on_release and not attack.in_scenarios and passes(found):
             item = attack.on_release(seen, EVERYTHING, asked)
-            figures += [] if item is None else figures_in([item])
+            found += [] if item is None else figures_in([item])
+    answers = list(question_items(seen, asked.seed))
+    figures = [*losses_of(seen), *_measured(seen, asked), *found, *figures_in(answers)]
+    missing = tuple(item for item in answers if isinstance(item, NotComputed))
     change = next_step(seen, figures, scenarios, seed=asked.seed)
     names = seen.planned.names("pseudonym"), seen.planned.names("shifted")
-    return Verdict(seen.records, seen.drawn, tuple(figures), change, *names, release.rules)
+    return Verdict(seen.records, seen.drawn, tuple(figures), change, *names, release.rules, missing)
 
 
 def _measured(seen: Examined, asked: Asked) -> Iterator[Figure]:
     """Measure what belongs together, what is kept, and what carries no noise."""
     families = [unit_figures, stratum_figures, kept_figures]
     if seen.pair.clusters is not None:
-        families.append(without_noise_figures)
+        families += [without_noise_figures, crowd_figures]
     for compute in families:
         yield from figures_in(compute(seen, asked))
 

@@ -1,11 +1,14 @@
 """Clusters: how wide they are, and how many publish their values without noise."""
 
+import numpy as np
 import polars as pl
 
 from microveil.compare.asked import Asked
 from microveil.compare.examined import Examined
 from microveil.compare.figures import Figure, Items, NotComputed
+from microveil.compare.paired_columns import MISSING
 from microveil.compare.pairing import Pair, deviation, present
+from microveil.core.attribute import CROWD
 from microveil.measures import disclosure_risk
 
 _WIDTHS = ("risk.width_median", "risk.width_90", "risk.width_largest", "risk.narrow_clusters")
@@ -18,6 +21,26 @@ def cluster_figures(seen: Examined, asked: Asked) -> Items:
     if clusters is not None:
         yield from _width_figures(seen.pair, clusters)
         yield from without_noise_figures(seen, asked)
+
+
+def crowd_figures(seen: Examined, _: Asked) -> Items:
+    """Count what few persons have, and noise does not hide."""
+    plan, pair = seen.planned, seen.pair
+    enough = {
+        name: (plan.exact_from_of(name) or CROWD) * plan.persons_of(name)
+        for name in pair.attributes
+    }
+    found = disclosure_risk.too_few_share(pair.clusters, enough)  # type: ignore[arg-type]
+    for name, (exact, unmoved) in found.items():
+        facts = {"enough": enough[name]}
+        yield Figure("risk.exact_values", name, exact, facts)
+        yield Figure("risk.values_unmoved", name, unmoved, facts)
+    for attribute in pair.categorical:
+        codes = attribute.original[attribute.original != MISSING]
+        having = np.bincount(codes)[codes] * seen.records / seen.drawn
+        rare = float(np.mean(having < enough[attribute.name])) if len(codes) else 0.0
+        facts = {"enough": enough[attribute.name]}
+        yield Figure("risk.rare_categories", attribute.name, rare, facts)
 
 
 def without_noise_figures(seen: Examined, _: Asked) -> Items:

@@ -8,6 +8,7 @@ import polars as pl
 
 from microveil.compare.asked import NARROW
 from microveil.compare.estimates import standard_deviations
+from microveil.core.attribute import MOSTLY
 from microveil.measures.distances import check_records, ranks
 from microveil.types import Integers, Reals
 
@@ -160,6 +161,45 @@ def without_noise(
     shares = formed.agg(records.filter(as_is).sum() / records.sum()).collect()
     found = dict(shares.iter_rows())
     return {name: found[name] for name in attributes if name in found}
+
+
+def too_few_share(
+    clusters: pl.DataFrame | pl.LazyFrame, enough: Mapping[str, int]
+) -> dict[str, tuple[int, float]]:
+    """Count the values that go out without noise, and fewer than enough persons have.
+
+    And the share of values which few persons have, and which noise leaves as they were in more than
+    half of all releases, by rounding or at an end of the domain. Of attributes that form clusters.
+
+    Parameters
+    ----------
+    clusters
+        The table of clusters in a `Detail`.
+    enough
+        For each attribute how many must have a value that goes out without noise.
+
+    Examples
+    --------
+    >>> clusters = pl.DataFrame({"attribute": ["born"] * 3, "cluster": [0, 1, 2],
+    ...                          "records": [3, 30, 7], "sensitivity": [0.0, 0.0, 0.1],
+    ...                          "scale": [0.0, 0.0, 0.5], "shared_by": [3, 10, 7],
+    ...                          "unmoved": [1.0, 1.0, 0.6]})
+    >>> too_few_share(clusters, {"born": 10})
+    {'born': (3, 0.175)}
+    """
+    wanted = pl.DataFrame({"attribute": [*enough], "enough": [*enough.values()]})
+    records, as_is = pl.col("records"), pl.coalesce("scale", "sensitivity") == 0
+    few = pl.col("shared_by") < pl.col("enough")
+    stay = ~as_is & few & (pl.col("unmoved") > MOSTLY)
+    if "shared_by" not in clusters.lazy().collect_schema():  # written by an earlier version
+        return {}
+    formed = clusters.lazy().drop_nulls("cluster").join(wanted.lazy(), "attribute")
+    found = formed.group_by("attribute").agg(
+        records.filter(as_is & few).sum().alias("exact"),
+        (records.filter(stay).sum() / records.sum()).alias("unmoved"),
+    )
+    rows = {name: (exact, unmoved) for name, exact, unmoved in found.collect().iter_rows()}
+    return {name: rows[name] for name in enough if name in rows}
 
 
 def distinct_values(codes: Integers, label: Integers) -> Integers:

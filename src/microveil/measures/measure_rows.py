@@ -13,7 +13,7 @@ from microveil.compare.examined import Examined
 from microveil.compare.figures import Items, Measure, Need, low_is_bad
 from microveil.measures.category_shares import share_figures, unchanged_figures
 from microveil.measures.closeness import closeness_figures
-from microveil.measures.cluster_widths import cluster_figures
+from microveil.measures.cluster_widths import cluster_figures, crowd_figures
 from microveil.measures.consistency import stratum_figures, unit_figures
 from microveil.measures.joint_classes import pooling_figures
 from microveil.measures.learning import learning_figures
@@ -292,6 +292,25 @@ FAMILIES = (
             "Share of masked values that carry no noise at any ε.", "risk", "attribute",
         ),
         needs=("detail",),
+    ),
+    _family(
+        crowd_figures,
+        Measure(
+            "risk.exact_values", "values without noise that few have",
+            "Masked values that carry no noise, and that fewer than `exact_from` persons have.",
+            "risk", "attribute", limits=(0.0, 0.5),
+        ),
+        Measure(
+            "risk.values_unmoved", "values that noise seldom moves",
+            "Share of values that few persons have, and that noise leaves as they were in more "
+            "than half of all releases.", "risk", "attribute",
+        ),
+        Measure(
+            "risk.rare_categories", "records of rare categories",
+            "Share of records whose category fewer than `exact_from` persons have: merge them.",
+            "risk", "attribute",
+        ),
+        needs=("plan", "detail"),
     ),
     _family(
         learning_figures,

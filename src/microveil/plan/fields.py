@@ -72,6 +72,12 @@ class PlanFields(PlanPart, PlanSettings):
     """All that a plan says, and what follows from it."""
 
     prefix: ClassVar[str] = "plan: "
+    gone: ClassVar[Mapping[str, str]] = {
+        "together": "together is not a setting any more: values that moved together gave people "
+        "away, and exchange now keeps relations between all attributes of a group; remove it. For "
+        'an attribute that is computed from others write role = "derived" and an expression, for '
+        'values that must be in order a rule, such as rules = ["birth <= death"]',
+    }
 
     groups: Annotated[Given[Groups, Sequence[Group | Names]], Setting(
         help="Lists of attributes that have joint clusters of their own",
@@ -118,6 +124,14 @@ class PlanFields(PlanPart, PlanSettings):
         if self.confidential[attribute].per_unit or self.is_by_unit(attribute):
             return 1
         return self.records_per_person
+
+    def exact_from_of(self, attribute: str) -> int:
+        """Return how many persons must have a value of an attribute that goes out without noise.
+
+        Never more than those among whom its values change places.
+        """
+        pools = [group for group in self.pooled_groups if attribute in group.attributes]
+        return min([self.exact_from, *(group.anonymity or 0 for group in pools)])
 
     def names(self, role: str) -> tuple[str, ...]:
         """Names of the attributes of one role, in plan order."""

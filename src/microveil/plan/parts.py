@@ -4,7 +4,7 @@ import difflib
 import inspect
 import re
 import textwrap
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -26,6 +26,7 @@ class PlanPart(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
     prefix: ClassVar[str] = ""
+    gone: ClassVar[Mapping[str, str]] = {}
 
     def __init__(self, **settings: object) -> None:
         try:
@@ -113,6 +114,8 @@ def _in_words(model: type[PlanPart], problem: "ErrorDetails", setting: str | Non
     if problem["type"] == "value_error":
         return str(problem["ctx"]["error"])
     if problem["type"] == "extra_forbidden":
+        if setting is not None and setting in model.gone:
+            return model.gone[setting]
         return f"unknown key {setting!r}{did_you_mean(str(setting), model.model_fields)}"
     if problem["type"] == "missing":
         return f"{setting} is missing; add it"

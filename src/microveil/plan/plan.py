@@ -113,7 +113,8 @@ class Plan(Shown, PlanFields):
     def published(cls, **settings: Any) -> "Plan":  # noqa: ANN401 - any setting
         """Make a plan that does what the paper does: clusters of k, and nothing after masking.
 
-        Its releases are not pooled, and so can be linked at any ε.
+        Its releases are not pooled, and so can be linked at any ε. What all records of a cluster
+        agree on goes out without noise, however few they are.
         """
         return cls(**{**PUBLISHED, **settings})
 
@@ -263,6 +264,8 @@ def _to_toml(attribute: AttributeRole) -> dict[str, object]:
     settings = {"role": attribute.role, **attribute.model_dump(exclude_defaults=True)}
     if "taxonomy" in settings:
         settings["taxonomy"] = inline(settings["taxonomy"])
+    if "merge" in settings:
+        settings["merge"] = inline({name: list(group) for name, group in settings["merge"].items()})
     for coded, end in (("top", "upper"), ("bottom", "lower")):
         if coded in settings:
             del settings[end]

@@ -27,6 +27,7 @@ _MOST_PARTS_OF_EXPRESSION = 500  # Polars takes minutes for some thousands, or e
 _MOST_DAYS = 36_500
 Bound = float | datetime | date | time
 _Categories = tuple[StrictBool | StrictInt | StrictStr, ...] | None
+_Merged = Mapping[str, tuple[StrictBool | StrictInt | StrictStr, ...]]
 
 
 def check_trim(trim: float | None) -> None:
@@ -68,6 +69,12 @@ class Confidential(PlanPart):
         help="Level of the taxonomy to whose groups categories are recoded before they are masked",
         more="1 is the level of the largest groups. The names of groups are text.",
     )] = None  # fmt: skip
+    merge: Annotated[Given[_Merged | None, Mapping[str, Sequence[Category]] | None], Setting(
+        help="Groups of categories that are recoded to one before they are masked, such as rare "
+        "ones to \"other\"",
+        more="The name of each group, which is text, and the categories it stands for. With a "
+        "taxonomy, `level` does so.",
+    )] = UNSET  # fmt: skip
     top: Annotated[Bound | None, Setting(
         help="Upper end of the domain, to which larger values are moved before they are masked",
         more="It replaces upper; values above upper are refused instead.",
@@ -134,8 +141,11 @@ class Confidential(PlanPart):
     def declared_categories(self) -> tuple[Category, ...]:
         """The categories in the order in which they are clustered; empty if not declared.
 
-        They are those that `level` makes of them.
+        They are those that `level` or `merge` makes of them.
         """
+        if self.merge:
+            texts = (str(category) for category in self._own_categories)
+            return tuple(dict.fromkeys(self.recoded.get(text, text) for text in texts))
         return tuple(dict.fromkeys(self.recoded.values())) or self._own_categories
 
     @property
@@ -147,7 +157,9 @@ class Confidential(PlanPart):
 
     @property
     def recoded(self) -> dict[str, str]:
-        """What becomes of each category, as text, before it is masked; empty without a level."""
+        """What becomes of categories, as text, before they are masked; of others nothing."""
+        if self.merge:
+            return {str(one): name for name, merged in self.merge.items() for one in merged}
         if self.taxonomy is None or self.level is None:
             return {}
         groups = groups_at(self.taxonomy, self.level)
@@ -180,6 +192,16 @@ class Confidential(PlanPart):
     def _read_taxonomy(cls, taxonomy: object) -> object:
         return read_taxonomy(taxonomy) if isinstance(taxonomy, str | Path) else taxonomy
 
+    @field_validator("merge", mode="before")
+    @classmethod
+    def _read_merge(cls, merge: object) -> object:
+        if not isinstance(merge, Mapping):
+            return merge
+        return {
+            name: tuple(group) if isinstance(group, list) else group
+            for name, group in merge.items()
+        }
+
     @field_validator("lower", "upper", "top", "bottom", mode="before")
     @classmethod
     def _read_moment(cls, bound: object) -> object:
@@ -201,6 +223,7 @@ class Confidential(PlanPart):
             self._check_clusters,
             self._check_kind,
             self._check_categories,
+            self._check_merge,
             self._check_sampling_weight,
         ):
             with problems:
@@ -274,7 +297,7 @@ class Confidential(PlanPart):
     def _check_kind(self) -> None:
         """Refuse settings of numbers for categories, and of categories for numbers."""
         if not self.is_category:
-            for name in ("categories", "taxonomy", "level"):
+            for name in ("categories", "taxonomy", "level", "merge"):
                 if getattr(self, name) is not None:
                     raise PlanError(
                         f'{name} needs kind = "nominal" or "ordinal"; set kind', setting="kind"
@@ -319,6 +342,18 @@ class Confidential(PlanPart):
             raise PlanError(
                 "level must be 1 or more and needs a taxonomy; declare a taxonomy, or remove level",
                 setting="level",
+            )
+
+    def _check_merge(self) -> None:
+        if not self.merge:
+            return
+        merged = [category for group in self.merge.values() for category in group]
+        unknown = set(merged) - set(self.categories or ())
+        if self.taxonomy is not None or unknown or len(set(merged)) < len(merged):
+            raise PlanError(
+                "merge lists some of the declared categories, each in one group, and needs no "
+                "taxonomy; declare categories, list each once, or use level with a taxonomy",
+                setting="merge",
             )
 
     def _check_sampling_weight(self) -> None:

@@ -7,14 +7,13 @@ spaces stand in double quotes, dates such as '2020-01-31' in single ones. Nothin
 
 import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import date
 
 from microveil.core.linear_rules import Sign
 from microveil.errors import PlanError, Problems
 from microveil.plan.fields import PlanFields
-from microveil.plan.groups import Group
 from microveil.plan.parts import did_you_mean
 
 _TOKEN = re.compile(
@@ -280,25 +279,3 @@ def with_derived_computed(plan: PlanFields, rule: Comparison) -> Comparison:
 def movable_in(plan: PlanFields, rule: Comparison) -> list[str]:
     """Return the columns of a rule whose values may be changed: masked ones."""
     return [name for name in rule.names if name in plan.confidential]
-
-
-def pooled_together(plan: PlanFields) -> tuple[tuple[str, ...], ...]:
-    """Return which attributes are exchanged together: as planned, and those that share a rule.
-
-    Only attributes of one group can be.
-    """
-    blocks = [set(names) for names in plan.together]
-    for rule in map(parse, plan.rules):
-        names = movable_in(plan, with_derived_computed(plan, rule))
-        blocks += [set(names) & set(group.attributes) for group in _exchanged(plan)]
-    merged: list[set[str]] = []
-    for block in blocks:
-        apart = [other for other in merged if not other & block]
-        joined = block.union(*(other for other in merged if other & block))
-        merged = [*apart, joined]
-    order = list(plan.confidential)
-    return tuple(tuple(sorted(block, key=order.index)) for block in merged if len(block) > 1)
-
-
-def _exchanged(plan: PlanFields) -> Iterator[Group]:
-    return (group for group in plan.pooled_groups if group.pooling == "exchange")

@@ -89,8 +89,7 @@ def recommended_people_plan(epsilon: float = 1.0) -> Plan:
     """Make the plan that `microveil demo` uses for the sample; nothing is kept as it is."""
     region = Confidential(kind="nominal", categories=REGIONS, method="DP-UM", k=50)
     roles = {**_ROLES, "region": region}
-    together = [["education", "occupation"]]
-    return Plan(epsilon=epsilon, missing="keep", together=together, attributes=roles)
+    return Plan(epsilon=epsilon, missing="keep", attributes=roles)
 
 
 _ROLES: AttributesGiven = {

@@ -286,23 +286,27 @@ class PlanSettings:
         choices={"0": "off"},
         steps=(0, 2, 3, 5, 10, 15, 20, 25, 50, 100),
     )] = 10  # fmt: skip
+    exact_from: Annotated[int, Setting(
+        help="Minimum number of persons, or units, who have a value that goes out without noise",
+        more="iDP publishes the mean of records that agree as it is. If fewer persons have it, it "
+        "gets noise that reaches the nearest other value, and a category is drawn. Of attributes "
+        "that are pooled it is never more than the anonymity of their group. 0 turns it off, as in "
+        "the paper.",
+        flag=True,
+    )] = 10  # fmt: skip
     pooling: Annotated[Pooling, Setting(
         help="How masked values are pooled in joint clusters",
-        more="With ``\"exchange\"`` they change places at random within a joint cluster, each "
-        "attribute by itself. With ``\"average\"`` they become their mean, or for categories their "
-        "median or mode.",
+        more="With ``\"exchange\"`` the values of each attribute change places within a joint "
+        "cluster, and relations between attributes are kept. With ``\"average\"`` they become "
+        "their mean, or for categories their median or mode.",
         flag=True,
         label="Pooling of masked values in joint clusters",
         choices={
-            "exchange": "exchange: change places at random",
+            "exchange": "exchange: change places, relations kept",
             "average": "average: all alike",
         },
         needs="anonymity",
     )] = "exchange"  # fmt: skip
-    together: Annotated[Given[tuple[tuple[str, ...], ...], Sequence[Names]], Setting(
-        help="Lists of attributes that are exchanged together, so that their combinations survive",
-        more="Birth and death, for example. The attributes of a list must be in the same group.",
-    )] = EMPTY  # fmt: skip
     records_per_person: Annotated[int, Setting(
         help="Maximum number of records of one person, or of one unit, known without the data",
         more="The budget of each record is epsilon divided by it.",
@@ -380,5 +384,5 @@ RECOMMENDED: Any = FOLLOWING | {
 }
 """What a plan does by default for iDP methods with fixed clusters."""
 
-PUBLISHED: Any = FIXED | {"trim": 0.0, "post": "none", "anonymity": 0}
+PUBLISHED: Any = FIXED | {"trim": 0.0, "post": "none", "anonymity": 0, "exact_from": 0}
 """What the paper does."""

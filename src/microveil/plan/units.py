@@ -12,7 +12,7 @@ _STRATA = ("kept", "sampling_weight", "identifier")
 def check_units_and_strata(plan: PlanFields) -> None:
     """Refuse units and strata that cannot be used, with everything that is wrong."""
     problems = Problems()
-    for check in (_check_unit, _check_within, _check_together):
+    for check in (_check_unit, _check_within):
         with problems:
             check(plan)
     for name in plan.confidential:
@@ -60,18 +60,6 @@ def _check_named(plan: PlanFields, name: str, setting: str) -> None:
     if name not in plan.attributes:
         close = did_you_mean(name, plan.attributes)
         raise PlanError(f"{setting}: no attribute {name!r}{close}", setting=setting)
-
-
-def _check_together(plan: PlanFields) -> None:
-    """Refuse to exchange values of units together with values of records."""
-    for names in plan.together:
-        levels = {plan.confidential[name].per_unit for name in names if name in plan.confidential}
-        if len(levels) > 1:
-            raise PlanError(
-                "together cannot mix attributes with per_unit = true and others, got "
-                f"{', '.join(names)}; make a list of each kind",
-                setting="together",
-            )
 
 
 def _check_attribute(plan: PlanFields, name: str) -> None:

@@ -18,7 +18,7 @@ _MOST_RECORDS = 1_000_000_000_000
 def check_settings(plan: PlanFields) -> None:
     """Refuse a plan that is wrong in itself, with everything that is wrong."""
     problems = Problems()
-    for setting in ("k", "cap", "anonymity", "records_per_person"):
+    for setting in ("k", "cap", "anonymity", "exact_from", "records_per_person"):
         with problems:
             _check_records(getattr(plan, setting), setting)
     with problems:
@@ -26,11 +26,11 @@ def check_settings(plan: PlanFields) -> None:
     for check in (
         _check_epsilon,
         _check_cap,
+        _check_exact_from,
         _check_records_per_person,
         _check_some_confidential,
         _check_plans_k,
         _check_groups,
-        _check_together,
         _check_shifted,
         _check_sampling_weights,
     ):
@@ -64,6 +64,15 @@ def _check_cap(plan: PlanFields) -> None:
         raise PlanError(
             f"cap must be 2k - 1 or more, got {plan.cap} for k = {smallest}; raise cap or lower k",
             setting="cap",
+        )
+
+
+def _check_exact_from(plan: PlanFields) -> None:
+    if plan.exact_from < 0:
+        raise PlanError(
+            f"exact_from must be 0 or more, got {plan.exact_from}; 10 is the default, 0 turns it "
+            "off",
+            setting="exact_from",
         )
 
 
@@ -120,31 +129,6 @@ def _check_anonymity(anonymity: int, setting: str) -> None:
             f"anonymity must be 2 records or more, or 0 for no pooling, got {anonymity}",
             setting=setting,
         )
-
-
-def _check_together(plan: PlanFields) -> None:
-    _check_names(plan, "together", plan.together)
-    group_of = {name: group for group in plan.pooled_groups for name in group.attributes}
-    for names in plan.together:
-        if len(names) < 2:
-            raise PlanError(
-                f"together must name two attributes or more in each list, got {len(names)}; "
-                "remove the list",
-                setting="together",
-            )
-        groups = [group_of.get(name) for name in names]
-        if groups[0] is None or any(group != groups[0] for group in groups):
-            raise PlanError(
-                f"attributes exchanged together must be in one group that is pooled, got "
-                f"{', '.join(names)}; set anonymity, or change groups",
-                setting="together",
-            )
-        if groups[0].pooling == "average":
-            raise PlanError(
-                f'together needs pooling = "exchange", got "average" for {", ".join(names)}; '
-                "change pooling, or remove together",
-                setting="together",
-            )
 
 
 def _check_names(plan: PlanFields, setting: str, lists: Iterable[Iterable[str]]) -> None:

@@ -54,8 +54,8 @@ ExposureKind = Literal[
     "record-count", "kept-values", "strata-of-clusters", "records-of-units", "records-of-persons",
     "intervals-of-dates", "missing-values", "missing-per-joint-cluster", "records-left-out",
     "shared-values", "values-of-joint-clusters", "exact-values", "exact-values-but-trimmed",
-    "exact-categories", "labels", "missing-codes", "missing-codes-moved", "missing-codes-averaged",
-    "row-order",
+    "exact-categories", "values-by-chance", "labels", "missing-codes", "missing-codes-moved",
+    "missing-codes-averaged", "row-order",
 ]  # fmt: skip
 
 
@@ -114,6 +114,13 @@ class MaskedAttribute(_Entry):
             "noise"
         ),
     ]
+    exact_from: Annotated[
+        int | None,
+        Field(
+            description="persons, or units, who have a value that goes out without noise, at "
+            "least; 0: any number; null: none goes out without noise"
+        ),
+    ] = None
     level_1_bound: Annotated[
         float | None, Field(description="data-free bound with fixed clusters; null: no bound")
     ]
@@ -133,7 +140,20 @@ class PooledGroup(_Entry):
         bool, Field(description="whether joint clusters are of units, and not of records")
     ] = False
     pooling: Pooling
-    together: Annotated[Many[Many[str]], Field(description="attributes exchanged together")]
+    block: Annotated[
+        int | None,
+        Field(
+            description="two masked values of one person come into one row with a chance of at "
+            "most one in as many; null: averaged"
+        ),
+    ]
+    related: Annotated[
+        bool,
+        Field(
+            description="whether exchange keeps relations, by models of the masked table or of "
+            "parts of it that are large enough"
+        ),
+    ] = False
     distances: Annotated[
         Literal["original values", "masked values"],
         Field(description="between what joint clusters were formed"),
@@ -337,7 +357,8 @@ def _group(pool: Pool, pooled: Pooled, plan: Plan) -> PooledGroup:
         anonymity=pool.anonymity,
         of_units=plan.unit is not None,
         pooling=pool.pooling,
-        together=tuple(tuple(a.name for a in block) for block in pool.blocks if len(block) > 1),
+        block=pool.block if pool.pooling == "exchange" else None,
+        related=pooled.related,
         distances="masked values" if pool.follows_masked_values else "original values",
         parts=pooled.parts,
         smallest_class=pooled.smallest_class,
@@ -364,6 +385,7 @@ def _entry(settings: AttributeSettings, plan: Plan) -> MaskedAttribute:
         "level": declared.level,
         "domain": settings.domain_source,
         "exact_values": can_be_without_noise(settings),
+        "exact_from": settings.exact_from if can_be_without_noise(settings) else None,
         "level_1_bound": level_1_bound(settings),
         "level_2_bound": level_2_bound(settings),
     }
@@ -407,6 +429,7 @@ def _not_protected(resolved: ResolvedPlan) -> tuple[Exposure, ...]:
         "exact-values": [m.name for m in exact if not m.trim],
         "exact-values-but-trimmed": [m.name for m in exact if m.trim],
         "exact-categories": [m.name for m in resolved.categorical if can_be_without_noise(m)],
+        "values-by-chance": [m.name for m in exact if m.exact_from > 1],
     }
     found = (Exposure(kind=kind, attributes=tuple(names)) for kind, names in shown.items())
     return (Exposure(kind="record-count"), *(one for one in found if one.attributes))

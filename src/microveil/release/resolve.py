@@ -19,7 +19,7 @@ from microveil.errors import DataError, Problems, few
 from microveil.plan.groups import Group
 from microveil.plan.parts import did_you_mean
 from microveil.plan.plan import Plan
-from microveil.plan.rules import parse, pooled_together
+from microveil.plan.rules import parse
 from microveil.release.notes import Note, notes_of_plan, warn_of
 from microveil.release.resolve_categories import resolve_categories
 from microveil.release.resolve_numbers import (
@@ -186,13 +186,11 @@ def _shares(plan: Plan) -> dict[str, float]:
 
 
 def _pool(plan: Plan, group: Group, by_name: Mapping[str, AttributeSettings]) -> Pool:
-    together = {name: names for names in pooled_together(plan) for name in names}
-    blocks = dict.fromkeys(together.get(name, (name,)) for name in group.attributes)
     return Pool(
         attributes=tuple(by_name[name] for name in group.attributes),
         anonymity=group.anonymity or 0,
         pooling=group.pooling or plan.pooling,
-        blocks=tuple(tuple(by_name[name] for name in names) for names in blocks),
+        kept=tuple(name for name in plan.kept if name not in plan.within),
     )
 
 
@@ -264,6 +262,7 @@ def _resolve_attribute(
         "persons": plan.persons_of(name),
         "per_unit": plan.confidential[name].per_unit,
         "by_unit": plan.is_by_unit(name),
+        "exact_from": plan.exact_from_of(name),
     }
     if facts is None:
         return resolve_categories(plan, name, common, table)

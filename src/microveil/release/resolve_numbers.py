@@ -122,6 +122,8 @@ def resolve_numbers(
         _check_values(name, attribute, kind, facts, records)
     with problems:
         check_missing(plan, name, nulls=facts.nulls, records=facts.counted, k=common["k"])
+    with problems:
+        _check_varies(plan, name, method, facts, table)
     problems.raise_found()
     domain_source: DomainSource = "declared" if known_domain else "none"
     if method.needs_domain and domain_source == "none":
@@ -230,6 +232,22 @@ def _check_values(
             'kind = "real" or correct the data',
             attribute=name,
             setting="kind",
+        )
+
+
+def _check_varies(plan: Plan, name: str, method: Method, facts: Facts, table: OpenTable) -> None:
+    """Refuse a value that all share and few have: nothing says how far its noise must reach."""
+    enough = plan.exact_from_of(name) * plan.persons_of(name)
+    if facts.smallest < facts.largest or plan.guarantee not in method.without_noise or enough < 2:
+        return
+    persons = int(table.stratum_sizes(name, units=True).sum())
+    if persons < enough:
+        raise DataError(
+            f"all of its values are the same, and {persons} have it, fewer than exact_from = "
+            f"{enough}: no other value says how much noise it needs; make its role kept if it is "
+            "no secret, or identifier to drop it",
+            attribute=name,
+            setting="role",
         )
 
 

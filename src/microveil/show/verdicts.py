@@ -11,7 +11,9 @@ from microveil.judge.verdict import Verdict
 from microveil.show.screens import ResultScreen
 from microveil.show.words.grading import (
     PASS_RULE,
+    answers_to_questions,
     change_in_words,
+    decided_by,
     risk_answer,
     usefulness_card,
     what_counts,
@@ -53,8 +55,10 @@ def _laid_out(verdict: Verdict) -> RenderableType:
 def verdict_lines(verdict: Verdict) -> Iterator[tuple[str, str]]:
     """Say everything in a few lines, each with what it is about."""
     passes = "passes" if verdict.passed else "does not pass"
-    decided = read_aloud(verdict.risk.figures[0])
-    yield "Risk", f"{risk_answer(verdict.risk)}: {passes}. {decided} {what_counts(verdict.risk)}"
+    answer = f"{risk_answer(verdict.risk)}{decided_by(verdict.risk)}"
+    found = read_aloud(verdict.risk.figures[0])
+    yield "Risk", f"{answer}: {passes}. {found} {what_counts(verdict.risk)}"
+    yield from answers_to_questions(verdict.figures, verdict.not_computed)
     alone = kept_point_to_people(verdict.figures)
     if alone is not None:
         yield "Kept", read_aloud(alone)
@@ -78,7 +82,11 @@ def verdict_lines(verdict: Verdict) -> Iterator[tuple[str, str]]:
 
 
 def _without_noise(verdict: Verdict) -> Iterator[tuple[str, str]]:
-    """Say how many masked values are exact."""
+    """Say how many masked values carry no noise, and whether few people have them."""
+    for measure in ("risk.exact_values", "risk.values_unmoved", "risk.rare_categories"):
+        found = worst(verdict.figures, measure)
+        if found is not None and found.value:
+            yield "Few people", f"{found.attribute}: {read_aloud(found)}."
     shares = [f for f in verdict.figures if f.measure == "risk.clusters_without_noise"]
     if any(figure.value for figure in shares):
         most = max(shares, key=lambda figure: figure.value)

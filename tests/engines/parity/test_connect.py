@@ -176,3 +176,23 @@ def test_a_server_that_does_not_answer_is_not_waited_for(
     assert code == 1
     assert "sc://127.0.0.1:1: no Spark Connect server answers" in err
     assert "secret" not in err
+
+
+def test_households_of_a_client_are_masked_and_judged(connected: SparkSession) -> None:
+    number = np.arange(RECORDS) // 2
+    table = TABLE.with_columns(home=pl.Series(number), town=pl.Series(number % 2), rent=10 * number)
+    roles = {
+        "x": DOMAIN, "y": DOMAIN, "who": "identifier", "home": "identifier", "town": "kept",
+        "rent": Confidential(lower=0, upper=2000, per_unit=True),
+    }  # fmt: skip
+    plan = Plan.published(
+        epsilon=3, k=4, unit="home", within=["town"], anonymity=8, attributes=roles
+    )
+    frame = connected.createDataFrame(table.to_arrow()).repartition(3)
+    release: Any = protect(frame, plan)
+    ours, theirs = release.certificate, run_in_memory(table, plan).certificate
+    assert ours.attributes == theirs.attributes
+    assert ours.groups == theirs.groups
+    (informed,) = [f for f in verdict(frame, release).figures if f.measure == "linkage.informed"]
+    assert informed.facts["units"] == 200
+    assert informed.value <= 1 / 8

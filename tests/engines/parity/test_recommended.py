@@ -99,7 +99,7 @@ def test_exchanged_values_stay_in_joint_clusters_of_many_blocks(
 ) -> None:
     """At an ε so large that masked values are those of individual clusters."""
     monkeypatch.setattr(line, "VALUES_PER_TASK", 1100)
-    plan = pooled("exchange", together=[["x", "y"]])
+    plan = pooled("exchange")
     release: Any = protect(spark.createDataFrame(POOLED.to_arrow()).repartition(3), plan)
     data = pl.DataFrame(release.data.toArrow()).sort("who")
     (joint,) = release.detail.joint.values()

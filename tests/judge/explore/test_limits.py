@@ -179,14 +179,6 @@ def test_attributes_without_pooling_are_no_anonymity() -> None:
     assert nothing.plan is None
 
 
-def test_attributes_that_stay_together_are_exchanged_only() -> None:
-    together = explored(PLAN.replace(anonymity=10, together=(("a", "b"),)), max_linkage=1.0,
-                        min_anonymity=10)  # fmt: skip
-    assert set(together.to_frame()["pooling"].drop_nulls()) == {"exchange"}
-    assert together.plan is not None
-    assert together.plan.together == (("a", "b"),)
-
-
 def test_heavy_tails_are_trimmed_also_where_clusters_must_not_follow_the_data() -> None:
     heavy = pl.DataFrame({"a": _RANDOM.lognormal(3, 2, RECORDS).round(2)})
     plan = Plan.published(epsilon=1.0, guarantee="re-clustered", attributes={"a": "confidential"})

@@ -347,7 +347,7 @@ def reused(
         words = source.words(200)
         for cluster in range(run, run + clusters):
             one = slice(cluster, cluster + 1)
-            part = CategorySummary(summary.size[one], summary.counts[one])
+            part = CategorySummary(summary.size[one], summary.counts[one], summary.persons)
             chosen[one] = mask_counts(part, as_is[one], settings, Same(words))
     return chosen
 

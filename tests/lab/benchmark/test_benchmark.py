@@ -53,7 +53,7 @@ def test_rows_stay_with_their_people_and_categories_have_the_same_codes() -> Non
     original = next(c for c in list_candidates(data, [1.0]) if c.name == "original")
     subject = subject_of(data, original)
     chosen = np.array([7, 3, 3])
-    assert np.array_equal(subject.release(chosen, 1), subject.people[chosen], equal_nan=True)
+    assert np.array_equal(subject.release(chosen, 1).rows, subject.people[chosen], equal_nan=True)
     names = data.table.columns
     assert [names[a] for a in subject.nominal] == ["region", "occupation"]
 

@@ -112,7 +112,9 @@ def test_it_says_what_was_done_and_found(
     for words in (
         "How useful is it?", "How risky is it?", "What does ε cover?", "What was done",
         "What the guarantee covers, and what it does not", "Every attribute before and after",
-        "Correlations", "Width of clusters", "Learning", "Not computed", "How to repeat it",
+        "Correlations", "Gains over the control", "a condition that fits one row fits one person",
+        "Width of clusters",
+        "Learning", "Not computed", "How to repeat it",
         "NOT FOR PUBLICATION", "income = wages + other", "--seed 1", "[attributes.wages]",
     ):  # fmt: skip
         assert words in text
@@ -126,7 +128,7 @@ def test_it_says_what_was_done_and_found(
 
 def test_every_chart_has_a_text_alternative_and_few_points(sample: str) -> None:
     charts = charts_of(sample)
-    assert len(charts) == 9 + 3 + 3
+    assert len(charts) == 9 + 3 + 4
     for chart in charts:
         assert len(str(chart["description"])) > 20
         datasets = chart["datasets"]
@@ -191,7 +193,7 @@ def test_a_browser_draws_every_chart_and_runs_no_name(driver: Any, tmp_path: Pat
     drawn = Page(browse(driver, page, tmp_path))
     tags = [tag for tag, _ in drawn.elements]
     assert ("body", {"data-charts": "drawn"}) in drawn.elements
-    assert tags.count("svg") == len(charts_of(page)) == 11 + 3 + 2
+    assert tags.count("svg") == len(charts_of(page)) == 11 + 3 + 3
     assert tags.count("script") == 2
     assert not set(tags) & {"img", "b", "iframe"}
     assert not any(name.startswith("on") for _, given in drawn.elements for name in given)
@@ -240,11 +242,13 @@ def test_it_says_whether_the_release_passes_and_what_to_change() -> None:
     roles = {"age": "confidential", "wages": "confidential", "region": "identifier"}
     publish = "Publish the protected file and its certificate together"
     for anonymity, passed in ((0, False), (10, True)):
-        plan = Plan.published(epsilon=1.0, k=5, anonymity=anonymity, attributes=roles)
+        plan = Plan.published(
+            epsilon=1.0, k=5, anonymity=anonymity, exact_from=10, attributes=roles
+        )
         text = Page(report(table, protect(table, plan))).text
         assert ("The release passes." in text) == (publish in text) == passed
         assert ("To change: add anonymity = 10: linkage" in text) != passed
-        assert "if no attack finds more than 10% of the people it looks for" in text
+        assert "if no attack that looks for people gains more than 10% over chance" in text
     assert publish not in Page(report(table, protect(table, plan, seed=1, keep_order=True))).text
 
 
@@ -307,7 +311,7 @@ def test_pooled_groups_are_named_with_their_anonymity() -> None:
         attributes={"age": "confidential", "children": "confidential"},
     )
     text = Page(report(table, protect(table, plan, seed=1))).text
-    assert "Masked values of age, children were exchanged at random" in text
+    assert "Masked values of age, children were exchanged within" in text
     assert "picks a person's row with probability at most 1/10" in text
 
 
@@ -375,6 +379,7 @@ def test_evaluate_reads_and_pairs_both_files_once(
     monkeypatch.setattr(
         "microveil.show.report.report_words.next_step_after", lambda _: None
     )  # other plans
+    monkeypatch.setattr("microveil.judge.evaluation.question_items", lambda *_: ())  # halves
     assert run("evaluate people.csv safe.csv --report report.html")[0] == 0
     assert [source.name for source in read] == ["safe.csv", "people.csv"]
     assert paired == list(people_plan().confidential)

@@ -69,12 +69,19 @@ def _trim(low, high, outer, inner, kept, reach):  # type: ignore[no-untyped-def]
 
 
 @_inlined
+def _raise(floor, averaged, reach):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
+    """Let noise about values that too few have reach others, as `mask.least_scales` does."""
+    for j in range(len(reach)):
+        reach[j] = float(floor[j]) * averaged if reach[j] == 0 else reach[j]
+
+
+@_inlined
 def _take(ranked, end, size, settings, sums, totals, kept, reach):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
     """Extend clusters to so many records; return of how many values their centroids are means.
 
     `kept` are the sums of these, and `totals` those of the largest so many records.
     """
-    k, pulled_in, trim, ends = settings[:4]
+    k, pulled_in, trim, ends, floors = settings[:5]
     low, top = ranked[end - size :], ranked[end - 1 :]
     _extend(low, top, sums[0], sums[1])
     if trim:
@@ -89,13 +96,15 @@ def _take(ranked, end, size, settings, sums, totals, kept, reach):  # type: igno
         _pull_in(low, ranked[end - 3 :], sums[0], kept, reach)
     else:
         _take_means(low, top, ends, sums[0], kept, reach)
+    if len(floors):
+        _raise(floors[end - size + size // 2 :], size - 2 * cut, reach)
     return size - 2 * cut
 
 
 @_inlined
 def _cost(size, averaged, settings, sums, kept, reach, cost):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
     """Add up squares about centroids and, as often as they count, expected squares of the noise."""
-    (total, squares), (epsilon, ceiling, inner) = sums, settings[4:]
+    (total, squares), (epsilon, ceiling, inner) = sums, settings[5:]
     times = size * inner
     scale, widest = reach, 0.0  # in its place
     for j in range(len(cost)):
@@ -125,7 +134,7 @@ def _noise(scale, ceiling):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN
 @_inlined
 def _count_ends(size, first, last, settings, scale, cost):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
     """Count the noise of the first and the last cluster of all in full."""
-    ceiling, inner = settings[5:]
+    ceiling, inner = settings[6:]
     rest = size * (1 - inner)
     if rest and first and scale[0] > 0:
         cost[0] += rest * _noise(scale[0], ceiling)
@@ -137,7 +146,7 @@ def _count_ends(size, first, last, settings, scale, cost):  # type: ignore[no-un
 @_inlined
 def _may_pay(size, averaged, settings, sums, kept, reach, before, least):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
     """Whether a cluster may cost less in all than what was found: a bound without divisions."""
-    (total, squares), (epsilon, ceiling, inner) = sums, settings[4:]
+    (total, squares), (epsilon, ceiling, inner) = sums, settings[5:]
     part, rate, times = 1 / averaged, 1 / averaged / epsilon, size * inner
     far, cut_off, pays = ceiling * averaged * epsilon / 41, times * ceiling * ceiling, 0
     for j in range(len(before)):
@@ -209,6 +218,7 @@ def cheapest_cuts(
     pulled_in: bool,
     trim: float,
     ends: Reals,
+    floors: Integers,
     epsilon: float,
     ceiling: float,
     inner: float,
@@ -219,18 +229,20 @@ def cheapest_cuts(
     expected square of its noise, cut off at `ceiling`; without noise if ε is infinite. The noise of
     all clusters but the first and the last counts for `inner` of that, a share. Sums run from the
     last record of a cluster, so that they stay small and lose no digits. Of sizes that cost the
-    same, the smallest is chosen, from the last cluster to the first.
+    same, the smallest is chosen, from the last cluster to the first. `floors` are those of
+    `noise_floors`; empty if there are none.
 
     Small clusters are tried first, and larger ones only where a bound says that they may pay.
     """
-    n, settings = len(ranked), (k, pulled_in, trim, ends, epsilon, ceiling, inner)
+    n, settings = len(ranked), (k, pulled_in, trim, ends, floors, epsilon, ceiling, inner)
     least, sizes = np.full(n + 1, np.inf), np.zeros(n + 1, np.int64)
     least[0] = 0.0
     near, kept, reach = np.empty((ENDS, ENDS)), np.empty(ENDS), np.empty(ENDS)
     totals = np.empty((min(cap, n) + 1 if trim else 0, ENDS))
     for end in range(k, n + 1, ENDS):
         beyond = min(end + ENDS, n + 1)
-        if pulled_in and end >= cap and ranked[end - cap] == ranked[beyond - 2]:
+        alike = pulled_in and end >= cap and ranked[end - cap] == ranked[beyond - 2]
+        if alike and not (len(floors) and floors[end - cap]):
             _choose_among_equals(k, cap, end, beyond, least, sizes)
             continue
         count = beyond - end

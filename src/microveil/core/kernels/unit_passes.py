@@ -35,6 +35,7 @@ def cheapest_unit_cuts(
     least: int,
     cap: int,
     trim: float,
+    floors: Integers,
     epsilon: float,
     ceiling: float,
     inner: float,
@@ -44,7 +45,8 @@ def cheapest_unit_cuts(
     An error is that of the clamped mean, and of noise as if every unit had one value: this is what
     the choice goes by, not what noise is calibrated to, and close to what it comes out as. Noise is
     cut off at `ceiling`; without any if ε is infinite, and means are then plain ones. The noise of
-    all clusters but the first and the last counts for `inner` of that, a share.
+    all clusters but the first and the last counts for `inner` of that, a share. `floors` are those
+    of `noise_floors`; empty if there are none.
     """
     n = len(ranked)
     away = (ranked - ranked[0]).astype(np.float64)
@@ -78,7 +80,8 @@ def cheapest_unit_cuts(
                 t = clamped_units(together, trim)
                 own, kept = away[start:end], sums[end - t] - sums[start + t]
                 share = 1.0 if start == 0 or end == n else inner
-                cost += _error(own, kept, total, squares, t, epsilon, ceiling, share)
+                floor = float(floors[start + size // 2]) if len(floors) else 0.0
+                cost += _error(own, kept, total, squares, t, floor, epsilon, ceiling, share)
             if cost < lowest[end]:
                 lowest[end], sizes[end] = cost, size
     if not sizes[n]:
@@ -93,6 +96,7 @@ def _error(
     total: float,
     squares: float,
     t: int,
+    floor: float,
     epsilon: float,
     ceiling: float,
     share: float,
@@ -100,7 +104,7 @@ def _error(
     """Return squares about the clamped mean plus those of noise, of which a share counts.
 
     `kept` is the sum of values that are not clamped; `total` and `squares` are those of all
-    distances from the last one.
+    distances from the last one. Where values agree noise reaches as far as `floor`.
     """
     size = len(values)
     low, high = values[t], values[size - 1 - t]
@@ -108,7 +112,8 @@ def _error(
     centroid = (t * (low + high) + kept) / size - values[size - 1]
     up = t * (values[t + 1] - low + above - high) + above - low
     down = t * (high - values[size - 2 - t] + low - below) + high - below
-    noise = _cut_off_noise(max(up, down) / size / epsilon, ceiling)
+    reach = max(up, down) / size
+    noise = _cut_off_noise((reach if reach > 0 else floor) / epsilon, ceiling)
     within: float = squares - 2 * centroid * total + size * centroid * centroid
     return within + share * size * noise
 

@@ -15,6 +15,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own custom
 from pyspark.sql.types import NumericType
 
+from microveil.core.attribute import MOSTLY
 from microveil.engines.beside import ClassSizes, Fold, Indistinct
 from microveil.engines.spark.arrow import Batches, gathered
 from microveil.engines.spark.tasks import map_batches
@@ -192,9 +193,11 @@ class BesideOnSpark:
         rows = self.described.select(
             "attribute", "records", (F.col("cluster") * 0).alias("cluster"), width.alias("largest"),
             F.round(F.log(width) / _WIDTHS_ALIKE).alias("about"),
-            F.sign(F.coalesce("scale", "sensitivity")).alias("scale"),
+            F.sign(F.coalesce("scale", "sensitivity")).alias("scale"), "shared_by",
+            (F.col("unmoved") > MOSTLY).cast("double").alias("unmoved"),
         )  # fmt: skip
-        found = rows.groupBy("attribute", "cluster", "about", "scale").agg(
+        alike = ("attribute", "cluster", "about", "scale", "shared_by", "unmoved")
+        found = rows.groupBy(*alike).agg(
             F.sum("records").alias("records"), F.avg("largest").alias("largest")
         )
         counted = _here(found.drop("about"))

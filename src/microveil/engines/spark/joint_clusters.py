@@ -170,14 +170,12 @@ def _exchanged(
     records: pa.RecordBatch, pool: Pool, clusters: JointClusters, words: WordSource
 ) -> dict[str, Reals]:
     pooled = {}
-    for block in pool.blocks:
-        giver = exchange(clusters, words)
-        for attribute in block:
-            name = f"m{pool.names.index(attribute.name)}"
-            before = _with_nan(records, name)
-            pooled[name] = before[giver]
-            if not holds_the_same(before, pooled[name], clusters):
-                raise pooled_wrongly([attribute.name], "a masked value left its joint cluster")
+    for number, attribute in enumerate(pool.attributes):
+        name, giver = f"m{number}", exchange(clusters, words)
+        before = _with_nan(records, name)
+        pooled[name] = before[giver]
+        if not holds_the_same(before, pooled[name], clusters):
+            raise pooled_wrongly([attribute.name], "a masked value left its joint cluster")
     return pooled
 
 

@@ -1,8 +1,8 @@
 """The engine for Spark: rank → cut → mask on the workers, then join by key.
 
 Per attribute one shuffle by value, of (value, key), and one back by key, of (key, masked value);
-whole records are moved once. The driver sees counts and totals, never clusters, and of records a
-sample where they are pooled.
+whole records are moved once. The driver sees counts and totals, never clusters, the values at the
+ends of ranges, and of records a sample where they are pooled.
 """
 
 import math
@@ -85,13 +85,12 @@ class SparkEngine:
 
         Blocks are neighbours by a tree of cuts that the driver finds on a sample of records, or
         whole strata, or tables of units. Joint clusters are formed, and permutations drawn, by the
-        one task that has a block, in files that are written once.
+        one task that has a block, in files that are written once. Attributes of blocks of
+        neighbours are exchanged independently of each other.
         """
         name, self._pools = f"pool{self._pools}", self._pools + 1
-        if self._staged.is_whole(pool.attributes, pooled=True):
-            pooled = self._pool_strata(pool, seed, name)
-        else:
-            pooled = self._pool_blocks(pool, seed, name)
+        whole = self._staged.is_whole(pool.attributes, pooled=True)
+        pooled = (self._pool_strata if whole else self._pool_blocks)(pool, seed, name)
         self._scratch.delete(f"{name}/gathered")
         parts, smallest = self._take_pooled(pooled, pool)
         numbers = self._staged.table.select("key", F.col("id").alias("record"))
@@ -101,7 +100,8 @@ class SparkEngine:
             ).drop("key")
             for at, level in enumerate(pool.levels)
         }
-        return Pooled(parts, smallest, joint)
+        related = whole and pool.pooling == "exchange"
+        return Pooled(parts, smallest, joint, related=related)
 
     def _pool_blocks(self, pool: Pool, seed: int | None, name: str) -> DataFrame:
         """Pool within blocks of neighbours."""
@@ -322,7 +322,8 @@ class SparkEngine:
         if attribute.partition == "fixed" or not isinstance(attribute, NumericSettings):
             ranked = self._staged.rank(attribute, self._staged.tasks(3 * attribute.records))
             trim = attribute.trim if isinstance(attribute, NumericSettings) else 0.0
-            cut = workers.Cut(_offsets(ranked), attribute.k, attribute.clusters - 1, trim)
+            edges = _edges(ranked, attribute.counted_to)
+            cut = workers.Cut(_offsets(ranked), attribute.k, attribute.clusters - 1, trim, edges)
             return _ClustersAcross(ranked, cut, attribute.clusters, self._staged.copy.cores)
         tasks = self._staged.ranges_of(attribute)
         while True:
@@ -330,7 +331,8 @@ class SparkEngine:
             sizes = F.octet_length("sizes") / 8
             found = ranked.select("part", sizes.cast("long").alias("clusters")).collect()
             if all(row.clusters for row in found):
-                return _ClustersWithin(ranked, _numbered(dict(found), attribute.trim))
+                edges = _edges(ranked, attribute.counted_to)
+                return _ClustersWithin(ranked, _numbered(dict(found), attribute.trim, edges))
             tasks = max(1, tasks // 2)  # a range had fewer values than a cluster needs
 
     def _regress(self, masked: DataFrame, attribute: NumericSettings, place: str) -> DataFrame:
@@ -606,7 +608,7 @@ class _ClustersAcross:
     def __init__(self, ranked: DataFrame, cut: workers.Cut, number: int, tasks: int) -> None:
         self._ranked, self.number = ranked.select("part", "records", "steps", "keys"), number
         self._whole = partial(workers.whole_clusters, cut=cut)
-        self._joined = partial(workers.join_pieces, trim=cut.trim)
+        self._joined = partial(workers.join_pieces, cut=cut)
         ends = ranked.select("part", "records", "end_steps", "end_keys")
         pieces = map_batches(
             ends, partial(workers.pieces_of_clusters, cut=cut), workers.CLUSTER_PIECES
@@ -636,6 +638,15 @@ def _offsets(ranked: DataFrame) -> Integers:
     return np.append(0, ends[:-1])
 
 
+def _edges(ranked: DataFrame, enough: int) -> workers.Edges:
+    """Collect the first and last values of ranges, if it matters who has a value."""
+    found = sorted(ranked.select("part", "end_steps" if enough else F.lit(b"")).collect())
+    values = {part: np.frombuffer(packed, dtype=np.int64) for part, packed in found}
+    counts = [len(values.get(part, ())) for part in range(max(values) + 1)]
+    together = np.concatenate([*values.values(), np.zeros(0, np.int64)])
+    return workers.Edges(together, np.append(0, np.cumsum(counts)), enough)
+
+
 def _scalings(gathered: DataFrame, pool: Pool) -> tuple[Scaling, ...]:
     """Find what coordinates are standardised by, in two looks at all records."""
     names = pooling.placed_by_columns(pool)
@@ -660,10 +671,10 @@ def _scalings(gathered: DataFrame, pool: Pool) -> tuple[Scaling, ...]:
     )
 
 
-def _numbered(clusters: Mapping[int, int], trim: float) -> workers.Ranges:
+def _numbered(clusters: Mapping[int, int], trim: float, edges: workers.Edges) -> workers.Ranges:
     """Count clusters from range to range, given how many each has."""
     counts = [clusters.get(part, 0) for part in range(max(clusters) + 1)]
-    return workers.Ranges(np.append(0, np.cumsum(counts)), trim)
+    return workers.Ranges(np.append(0, np.cumsum(counts)), trim, edges)
 
 
 def _totals(clusters: _Clusters, settings: NumericSettings) -> Totals:

@@ -180,7 +180,7 @@ class StagedTable:
             return records
         unit = self.places[prepared.unit] if prepared.unit else None
         found = belonging.laid_out(records, unit, [self.places[name] for name in prepared.strata])
-        return self.scratch.write(found, f"laid out {next(self.copy.numbers)}")
+        return self.scratch.write(found, f"laid_out{next(self.copy.numbers)}")
 
     @property
     def _belongs(self) -> bool:
@@ -444,7 +444,10 @@ class StagedTable:
         deal = partial(ranking.deal_ranges, bounds=bounds)
         dealt = map_batches(self.steps(attribute), deal, ranking.DEALT_RANGES)
         parts = dealt.repartitionById(tasks, "part")
-        work = partial(ranking.rank_range, bounds=bounds, ends=2 * attribute.k, to_cut=to_cut)
+        ends = (
+            2 * attribute.k + attribute.counted_to
+        )  # a cluster's records, and who stands beside it
+        work = partial(ranking.rank_range, bounds=bounds, ends=ends, to_cut=to_cut)
         ranked = map_batches(parts, work, ranking.RANKED)
         return self.scratch.write(ranked, f"{self.places[attribute.name]}/ranked")
 

@@ -184,8 +184,7 @@ def _pooled(
 def _pool_of_part(pool: Pool, table: LocalTable) -> Pool:
     """Return a pool of which the attributes count their values in these strata."""
     own = {a.name: replace(a, records=int(table.present(a.name).sum())) for a in pool.attributes}
-    blocks = tuple(tuple(own[a.name] for a in block) for block in pool.blocks)
-    return replace(pool, attributes=tuple(own.values()), blocks=blocks)
+    return replace(pool, attributes=tuple(own.values()), kept=())  # which are not dealt
 
 
 def _open(batches: Batches, sheet: Sheet) -> _Opened | None:

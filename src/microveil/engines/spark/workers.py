@@ -44,6 +44,24 @@ from microveil.errors import DataError
 from microveil.types import Integers, Reals
 
 
+class Edges(NamedTuple):
+    """The first and last values of every range of ranks, ascending.
+
+    Those of a range begin where `first` says. `enough` of them tell who has a value that goes on in
+    other ranges.
+    """
+
+    values: Integers
+    first: Integers
+    enough: int
+
+    def around(self, part: int, steps: Integers) -> Integers:
+        """Return the values of a range between those that stand beside it."""
+        begin, end = self.first[part : part + 2]
+        before = self.values[max(0, begin - self.enough) : begin]
+        return np.concatenate([before, steps, self.values[end : end + self.enough]])
+
+
 class Cut(NamedTuple):
     """How ranked records are cut: clusters of k, the remainder in the last.
 
@@ -55,6 +73,7 @@ class Cut(NamedTuple):
     k: int
     last: int
     trim: float
+    edges: Edges
 
 
 class Ranges(NamedTuple):
@@ -65,11 +84,12 @@ class Ranges(NamedTuple):
 
     first: Integers
     trim: float
+    edges: Edges
 
 
 _SUMMARY = (
     "size", "total", "smallest", "second_smallest", "third_smallest", "largest", "second_largest",
-    "third_largest",
+    "third_largest", "persons", "nearest",
 )  # fmt: skip
 
 _TRIMMED = ("left_out", "inner_total", "below", "lowest", "highest", "above")
@@ -88,6 +108,8 @@ CLUSTER_PIECES = pa.schema(
 DESCRIBED = pa.schema(
     fields(pa.int64(), "cluster", "records", "left_out")
     + fields(pa.float64(), "smallest", "largest", "centroid", "sensitivity", "scale")
+    + fields(pa.int64(), "shared_by")
+    + fields(pa.float64(), "unmoved")
     + fields(pa.string(), "category")
     + fields(pa.int64(), "lead")
 )
@@ -155,10 +177,10 @@ def clusters_of_ranges(batches: Batches, ranges: Ranges) -> Iterator[pa.RecordBa
     """Return the clusters of ranges that were cut each by itself, a batch for every range."""
     for one in _rows(batches):
         (steps, _), (keys, _), (sizes, _) = (unpack(one[n]) for n in ("steps", "keys", "sizes"))
-        ends = np.cumsum(sizes)
+        ends, part = np.cumsum(sizes), one["part"][0].as_py()
         yield _clusters(
-            ranges.first[one["part"][0].as_py()] + np.arange(len(sizes)),
-            summarise(steps, sizes, ranges.trim),
+            ranges.first[part] + np.arange(len(sizes)),
+            summarise(steps, sizes, ranges.trim, ranges.edges.around(part, steps)),
             before=np.append(NOTHING_BEFORE, steps[ends[:-1] - 1]),
             after=np.append(steps[ends[:-1]], NOTHING_AFTER),
             members=pack(keys, sizes),
@@ -172,7 +194,12 @@ def whole_clusters(batches: Batches, cut: Cut) -> Iterator[pa.RecordBatch]:
             inner = slice(part.start[1], part.end[-2])
             yield _clusters(
                 part.cluster[part.start[1:-1]],
-                summarise(part.steps[inner], part.size[1:-1], cut.trim),
+                summarise(
+                    part.steps[inner],
+                    part.size[1:-1],
+                    cut.trim,
+                    cut.edges.around(part.number, part.steps),
+                ),
                 before=part.steps[part.start[1:-1] - 1],
                 after=part.steps[part.end[1:-1]],
                 members=pack(part.keys[inner], part.size[1:-1]),
@@ -205,7 +232,7 @@ def pieces_of_clusters(batches: Batches, cut: Cut) -> Iterator[pa.RecordBatch]:
         )
 
 
-def join_pieces(batches: Batches, trim: float) -> Iterator[pa.RecordBatch]:
+def join_pieces(batches: Batches, cut: Cut) -> Iterator[pa.RecordBatch]:
     """Put clusters together whose pieces, and words about their neighbours, all arrive here."""
     table = together(batches)
     if table is None:
@@ -221,7 +248,8 @@ def join_pieces(batches: Batches, trim: float) -> Iterator[pa.RecordBatch]:
     ahead, behind = np.full(len(found), NOTHING_BEFORE), np.full(len(found), NOTHING_AFTER)
     np.maximum.at(ahead, at[known], before[known])
     np.minimum.at(behind, at[known], after[known])
-    summary = summarise(steps[order], size, trim)
+    among = cut.edges.values if cut.edges.enough else None
+    summary = summarise(steps[order], size, cut.trim, among)
     yield _clusters(found, summary, ahead, behind, pack(keys[order], size))
 
 
@@ -426,6 +454,7 @@ def each_batch(
 class _Range(NamedTuple):
     """Ranked records with their clusters, and where in them each cluster starts and ends."""
 
+    number: int
     steps: Integers
     keys: Integers
     cluster: Integers
@@ -440,11 +469,12 @@ def _ranges(batches: Batches, cut: Cut, kind: str = "") -> Iterator[_Range]:
         (steps, _), (keys, _) = (unpack(one[f"{kind}{name}"]) for name in ("steps", "keys"))
         place = np.arange(len(steps))
         place[len(steps) // 2 :] += one["records"][0].as_py() - len(steps)
-        rank = cut.offsets[one["part"][0].as_py()] + place
+        number = one["part"][0].as_py()
+        rank = cut.offsets[number] + place
         cluster = np.minimum(rank // cut.k, cut.last)
         start = np.flatnonzero(np.diff(cluster, prepend=-1))
         end = np.append(start[1:], len(steps))
-        yield _Range(steps, keys, cluster, start, end, end - start)
+        yield _Range(number, steps, keys, cluster, start, end, end - start)
 
 
 def _rows(batches: Batches) -> Iterator[pa.RecordBatch]:

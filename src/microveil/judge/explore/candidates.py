@@ -20,7 +20,7 @@ from microveil.plan.settings import FOLLOWING
 _K = (3, 5, 10, 25, 50, 100, 200)
 _ANONYMITIES = (5, 10, 25)
 _STAYS = (
-    "cap", "guarantee", "missing",
+    "cap", "guarantee", "missing", "exact_from",
     "records_per_person", "unit", "within", "domain_from_data", "from_data", "attributes",
     "na", "dates",
 )  # fmt: skip
@@ -110,13 +110,11 @@ def pooled(base: Plan, masking: Plan, records: int, limits: Limits) -> list[Plan
     least = max(0 if base.groups else 2, limits.min_anonymity)
     numbers = (base.anonymity, *_anonymities(limits), limits.min_anonymity or base.anonymity)
     wanted = [number for number in numbers if least <= number <= records]
-    others: list[Pooling] = [] if base.together else ["exchange", "average"]
     plans: list[Plan] = []
+    others: tuple[Pooling, ...] = ("exchange", "average")
     for pooling in (base.pooling, *others):
         for anonymity in wanted:
-            plan = masking.replace(
-                anonymity=anonymity, pooling=pooling, groups=base.groups, together=base.together
-            )
+            plan = masking.replace(anonymity=anonymity, pooling=pooling, groups=base.groups)
             groups = plan.pooled_groups
             if groups and all(groups != other.pooled_groups for other in plans):
                 plans.append(plan)

@@ -104,7 +104,7 @@ class Point:
     @property
     def masking(self) -> Plan:
         """The plan without pooling."""
-        return self.plan.replace(anonymity=0, pooling="exchange", groups=(), together=())
+        return self.plan.replace(anonymity=0, pooling="exchange", groups=())
 
     @property
     def pooling(self) -> str:

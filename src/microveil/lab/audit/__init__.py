@@ -114,7 +114,7 @@ def audit(
             )
     started, random = time.monotonic(), np.random.default_rng(seed)
     pooled = tuple(name for group in plan.pooled_groups for name in group.attributes)
-    plan = plan.replace(anonymity=0, groups=(), together=())
+    plan = plan.replace(anonymity=0, groups=())
     table = load_table(data, **plan.reading)
     opened = open_read(table)
     targets = open_targets(opened, resolve_and_choose(plan, opened), mechanism, category_mechanism)

@@ -140,7 +140,8 @@ class CategoryTarget(AuditTarget[CategorySummary]):
 
     def run(self, summary: CategorySummary, runs: int, source: WordSource) -> Integers:
         """Run the mechanism many times; one row of published categories per run."""
-        repeated = CategorySummary(np.tile(summary.size, runs), np.tile(summary.counts, (runs, 1)))
+        counts = np.tile(summary.counts, (runs, 1))
+        repeated = CategorySummary(np.tile(summary.size, runs), counts, summary.persons)
         chosen = self.mechanism(repeated, np.tile(self.as_is, runs), self.settings, source)
         return chosen.reshape(runs, -1)
 
@@ -195,7 +196,8 @@ class CategoryTarget(AuditTarget[CategorySummary]):
         return np.where(np.isnan(ratios), 0.0, ratios)
 
     def _scores(self, counts: Integers) -> Integers:
-        return CategorySummary(counts.sum(axis=1), counts).scores(self.settings.kind)
+        summary = CategorySummary(counts.sum(axis=1), counts, self.summary.persons)
+        return summary.scores(self.settings.kind)
 
     def _telling_fixed(self) -> int:
         """Return the record whose change within its cluster loses most."""
@@ -250,7 +252,7 @@ class CategoryTarget(AuditTarget[CategorySummary]):
         leader = np.repeat(leaders(self._scores(here[np.newaxis])), len(others))
         counts = self.summary.counts.copy()
         counts[cluster] = others[np.argmin(_margins(self._scores(others), leader))]
-        return CategorySummary(self.summary.size, counts)
+        return CategorySummary(self.summary.size, counts, self.summary.persons)
 
     def _most_alike(self, cluster: int, moved: Integers) -> int:
         """Return the cluster most like this one of those that do not differ and are not as is."""
@@ -261,7 +263,7 @@ class CategoryTarget(AuditTarget[CategorySummary]):
 
 
 def _only(summary: CategorySummary, clusters: Integers) -> CategorySummary:
-    return CategorySummary(summary.size[clusters], summary.counts[clusters])
+    return CategorySummary(summary.size[clusters], summary.counts[clusters], summary.persons)
 
 
 def _margins(scores: Integers, leader: Integers) -> Reals:

@@ -102,7 +102,7 @@ def _consistent(
     """Count the categories with which a cluster could have published what it did."""
     every = np.eye(len(target.settings.categories), dtype=np.int64)
     counts = target.summary.counts[cluster] - every[code] + every[options]
-    changed = CategorySummary(counts.sum(axis=1), counts)
+    changed = CategorySummary(counts.sum(axis=1), counts, target.summary.persons)
     leader = leaders(changed.scores(target.settings.kind))
     stable = released_as_is(changed, target.settings)
     return int(np.count_nonzero(~stable | (leader == published[cluster])))

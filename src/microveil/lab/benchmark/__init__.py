@@ -37,7 +37,7 @@ def benchmark(
 ) -> Benchmark:
     """Attack releases of a table by many methods, and measure how useful they remain.
 
-    Runs nine attacks, each with a control, on the masked attributes of releases by the paper's four
+    Runs every attack that has a control on the masked attributes of releases by the paper's four
     methods, by the recommended plan and by plans in between: see `docs/findings.md`. Columns that
     are kept, derived or dropped are left out.
 

@@ -12,7 +12,7 @@ import polars as pl
 from microveil import __version__
 from microveil.attacks.attack_rows import CONTROLLED, Attack
 from microveil.attacks.known import with_gaps
-from microveil.attacks.subject import Subject
+from microveil.attacks.subject import ReleasedRows, Subject
 from microveil.compare.estimates import standard_deviations
 from microveil.compare.paired_columns import Categories, Numbers, compare_columns
 from microveil.lab.benchmark.benchmark_data import Data
@@ -143,10 +143,10 @@ def subject_of(data: Data, candidate: Candidate) -> Subject:
     whole = nw.from_native(data.table, eager_only=True)
     compared = [compare_columns(name, whole, whole, data.plan) for name in data.table.columns]
 
-    def release(chosen: Integers, seed: int) -> Reals:
+    def release(chosen: Integers, seed: int) -> ReleasedRows:
         masked = nw.from_native(candidate.mask(data.table[chosen], seed), eager_only=True)
         columns = [compare_columns(name, whole, masked, data.plan) for name in data.table.columns]
-        return _side_by_side(columns, lambda column: column.released)
+        return ReleasedRows(_side_by_side(columns, lambda column: column.released))
 
     nominal = [
         a for a, column in enumerate(compared)

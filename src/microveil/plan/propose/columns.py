@@ -41,7 +41,6 @@ _MOST_WORDS = 4  # such as yes, no, refused and not known in a column called pho
 _SHARE_IN_USE = 0.01
 _WEIGHTS_OF_BODIES = ((20.0, 250.0), (400.0, 6_000.0))  # kilograms or pounds, grams at birth
 _MASKED = "amounts or counts"
-_UNCLEAR = "may be keys as well as amounts; masked, keys would be published"
 _KEEP, _MASK = 'role = "kept"', 'role = "confidential"'
 _AS_CATEGORIES = 'role = "confidential", kind = "nominal"'
 _MOST_WRITTEN_DECIMALS = 6  # those that people write; more come of computing
@@ -117,6 +116,14 @@ class Proposal:
         return self.masked and self.settings.get("kind") in (None, "integer", "real")
 
 
+_UNCLEAR = Proposal(
+    {"role": "identifier"},
+    "may be keys as well as amounts; masked, keys would be published",
+    instead=_MASK,
+    unclear=True,
+)
+
+
 @dataclass(frozen=True, eq=False)
 class ColumnProfile:
     """A column and what is to be known of it before a role is proposed."""
@@ -126,9 +133,14 @@ class ColumnProfile:
     described: Described = field(default_factory=Described)
 
     @cached_property
+    def plain(self) -> pl.Series:
+        """The column under a plain name, since Polars takes ^x$ for a pattern."""
+        return self.column.alias("column")
+
+    @cached_property
     def values(self) -> pl.Series:
-        """Those that are not missing, named plainly, since Polars takes ^x$ for a pattern."""
-        return self.column.alias("column").drop_nulls()
+        """Those that are not missing."""
+        return self.plain.drop_nulls()
 
     @cached_property
     def missing(self) -> int:
@@ -158,6 +170,12 @@ class ColumnProfile:
             (whole.cast(self.values.dtype) == self.values).all()
         )
         return whole.to_numpy() if exact else None
+
+    @cached_property
+    def fractional(self) -> bool:
+        """Whether some numbers are not whole; those that are not finite say nothing."""
+        numbers = self.values.cast(pl.Float64).to_numpy()
+        return bool((numbers[np.isfinite(numbers)] % 1 != 0).any())
 
     def has_few(self, most: int, *, records_each: int = _RECORDS_PER_CATEGORY) -> bool:
         """Whether there are few values, each in some records on average."""
@@ -237,12 +255,14 @@ def _why_no_categories(look: ColumnProfile) -> str:
 def _of_numbers(look: ColumnProfile) -> Proposal:
     if is_sampling_weight(look):
         return Proposal({"role": "kept"}, "sampling weights", weighs=True)
-    if look.whole is None:
+    if look.fractional:
         return as_amount(look)
     if look.says in ("person", "contact") and look.distinct > _MOST_WORDS:
         return _dropped("its name suggests a person", look)
     if look.says == "key":
         return _key(look, "its name suggests a key")
+    if look.whole is None:
+        return _UNCLEAR if look.values.dtype.is_integer() else as_amount(look)
     labelled = _labelled(look)
     if labelled is not None:
         return labelled
@@ -266,7 +286,7 @@ def _of_whole_numbers(look: ColumnProfile, whole: Integers) -> Proposal:
     if why:
         return _codes(whole, why)
     if look.says not in ("measure", "scale") and may_be_numbered(whole):
-        return Proposal({"role": "identifier"}, _UNCLEAR, instead=_MASK, unclear=True)
+        return _UNCLEAR
     return as_amount(look)
 
 
@@ -319,6 +339,8 @@ def _key(look: ColumnProfile, why: str) -> Proposal:
         f"up to {most} records share one value: if it identifies persons or households, set unit "
         f"to it and records_per_person = {most}"
     )
+    if look.missing:
+        repeated += f"; first fill it in where it is missing, in {look.missing:,} records"
     return _dropped(why, look, repeated if most > 1 else "")
 
 

@@ -68,6 +68,7 @@ _WHOSE_KEY = _words("""
     ssn nin dni nif nie cpf curp avs ahv svnr bsn cpr personnummer fodselsnummer codicefiscale mrn
     idhh idpers idind pid hid hhid
 """)
+_TWO_MEANINGS = _words("subject account konto member")
 _THING = _words("""
     product products produkt produit producto prodotto article artikel articulo item items sku
     asin ean isbn gtin upc part school schule hospital clinic krankenhaus shop store filiale
@@ -236,6 +237,8 @@ def says_whose(name: str) -> bool:
     """
     parts = tokens(name)
     if what_it_says(name) not in ("key", "unit", "person"):
+        return False
+    if len(parts) == 1 and _has(parts, _TWO_MEANINGS):
         return False
     return _has(parts, _WHOSE | _WHOSE_KEY) or any(map(_is_key_of_people, parts))
 

@@ -4,7 +4,7 @@ Looking at the data has a price, so every proposal that depends on it is marked 
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.metadata import version
 from types import MappingProxyType
 
@@ -20,10 +20,11 @@ from microveil.plan.propose.columns import (
     Proposal,
     as_polars,
 )
+from microveil.plan.propose.rare import merging_rare
 from microveil.plan.propose.shared_keys import SharedKey
 from microveil.plan.propose.table_roles import TableRoles, propose_roles
 from microveil.plan.settings import RECOMMENDED, PlanSettings, declared_in
-from microveil.plan.toml import commented, texts
+from microveil.plan.toml import commented, inline, texts
 from microveil.types import UserTable
 
 FROM_DATA = "(from the data)"
@@ -97,7 +98,7 @@ def propose(
     """
     table, plain = as_polars(table), Described()
     looks = {c.name: ColumnProfile(c.name, c, described.get(c.name, plain)) for c in table}
-    seen = propose_roles(table, looks)
+    seen = _without_rare(propose_roles(table, looks), table)
     proposals = seen.proposals
     confidential = [name for name, p in proposals.items() if p.masked]
     if not confidential:
@@ -121,6 +122,13 @@ def propose(
     toml = tomlkit.dumps(document).rstrip() + "\n"
     columns = {column: (looks[column], p) for column, p in proposals.items()}
     return Proposed(toml, columns, seen.key)
+
+
+def _without_rare(seen: TableRoles, table: pl.DataFrame) -> TableRoles:
+    """Merge categories that few persons have, or few units where there are some."""
+    persons = pl.int_range(table.height, eager=True) if seen.key is None else table[seen.key.name]
+    proposals = {n: merging_rare(one, table[n], persons) for n, one in seen.proposals.items()}
+    return replace(seen, proposals=proposals)
 
 
 def _head(table: pl.DataFrame, name: str) -> list[str]:
@@ -198,7 +206,7 @@ def _section(proposal: Proposal) -> Table:
     for line in _comments(proposal):
         section.add(tomlkit.comment(line))
     for name, value in proposal.settings.items():
-        section.add(name, value)
+        section.add(name, inline(value) if isinstance(value, dict) else value)
     if proposal.ordered:
         section.add(tomlkit.comment("lower ="))
         section.add(tomlkit.comment("upper ="))

@@ -7,7 +7,7 @@ does what neighbouring numbers agree in as well, such as the canton of postal co
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
@@ -42,6 +42,8 @@ class SharedKey:
         Columns in which all records of a unit agree, and hardly by chance.
     named
         Whether its name says that its units are persons or households.
+    of_records
+        The number of each record's unit.
     """
 
     name: str
@@ -49,6 +51,7 @@ class SharedKey:
     most: int
     same: tuple[str, ...]
     named: bool
+    of_records: Integers = field(repr=False, compare=False)
 
 
 def find_shared_key(
@@ -123,7 +126,7 @@ class _Tried:
         self.look = look
         self.named = says_whose(look.name)
         self._looks, self._proposal = looks, proposal
-        key = look.column.cast(pl.String) if look.column.dtype == pl.Categorical else look.column
+        key = look.plain.cast(pl.String) if look.column.dtype == pl.Categorical else look.plain
         self.key = key.rank("dense").cast(pl.Int64).to_numpy()
         self.sizes = np.bincount(self.key)[1:]
         self._order = np.argsort(self.key, kind="stable")
@@ -137,7 +140,7 @@ class _Tried:
         """The numbered values of every other column, in the order of the key."""
         rows = pl.Series(self._rows)
         codes = {
-            name: _codes_of(look.column.gather(rows))
+            name: _codes_of(look.plain.gather(rows))
             for name, look in self._looks.items()
             if name != self.look.name
         }
@@ -174,7 +177,7 @@ class _Tried:
 
     def _is_same(self, name: str) -> bool:
         """Whether all records of every unit agree, and not only those looked at."""
-        ordered = self._looks[name].column.gather(pl.Series(self._order))
+        ordered = self._looks[name].plain.gather(pl.Series(self._order))
         agree = ordered.eq_missing(ordered.shift(1)).to_numpy()[1:]
         return bool(agree[np.diff(self.key[self._order]) == 0].all())
 
@@ -183,7 +186,9 @@ class _Tried:
         """Minus the logarithm of the chance that two units agree in all that is constant."""
         if not self.constant:
             return 0.0
-        joint = pl.DataFrame({name: self._codes[name] for name in self.constant})
+        joint = pl.DataFrame(
+            [pl.Series(f"{n}", self._codes[c]) for n, c in enumerate(self.constant)]
+        )
         codes = joint.select(pl.struct(pl.all()).rank("dense")).to_series().to_numpy()
         return -math.log(max(self._by_chance(codes), 0.5 / len(self.sizes)))
 
@@ -209,7 +214,7 @@ class _Tried:
     def shared_key(self) -> SharedKey:
         """What is known of it."""
         largest = int(self.sizes.max())
-        return SharedKey(self.look.name, len(self.sizes), largest, self.same, self.named)
+        return SharedKey(self.look.name, len(self.sizes), largest, self.same, self.named, self.key)
 
     def _share(self, codes: Integers, places: Integers) -> float:
         return float(np.mean(codes[places] == codes[places + 1])) if len(places) else 0.0

@@ -43,7 +43,7 @@ def propose_roles(table: pl.DataFrame, looks: Mapping[str, ColumnProfile]) -> Ta
     persons = np.arange(table.height)
     if key is not None:
         proposals[key.name] = _unit(key, proposals[key.name])
-        persons = table[key.name].rank("dense").cast(pl.Int64).to_numpy()
+        persons = key.of_records
     proposals, strata = settle_weights(looks, proposals, persons)
     numeric = [
         name
@@ -73,11 +73,14 @@ def _cleared(
 
 def _go_together(look: ColumnProfile, amount: ColumnProfile) -> bool:
     """Whether a column rises and falls with another, though not because the file is sorted."""
-    whole = look.whole
-    assert whole is not None  # noqa: S101 - unclear columns hold whole numbers
-    if are_long(whole) or look.column.is_sorted() or look.column.is_sorted(descending=True):
+    if (
+        look.whole is None
+        or are_long(look.whole)
+        or look.plain.is_sorted()
+        or look.plain.is_sorted(descending=True)
+    ):
         return False
-    pairs = pl.DataFrame({"one": look.column, "other": amount.column}).drop_nulls()
+    pairs = pl.DataFrame({"one": look.plain, "other": amount.plain}).drop_nulls()
     pairs = pairs.gather_every(1 + pairs.height // _MOST_PAIRS)
     if pairs.height < _FEWEST_PAIRS:
         return False

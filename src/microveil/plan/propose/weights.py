@@ -3,18 +3,16 @@
 Clusters then stay within the records of one weight, so that knowing it does not help to pick a row.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
 import polars as pl
 
+from microveil.core.attribute import CROWD
 from microveil.plan.propose.columns import ColumnProfile, Proposal, as_amount, can_weigh
 from microveil.plan.settings import RECOMMENDED
 from microveil.types import Integers
-
-CROWD = 10
-"""Persons who share a value that is published as it is."""
 
 _FEWEST_IN_A_CLUSTER = 3
 _WHY = "sampling weights, each shared by ten persons or more"
@@ -45,8 +43,8 @@ def settle_weights(
     settled, strata = dict(proposals), list[str]()
     for name in weights:
         others = [n for n, p in settled.items() if p.masked]
-        table = pl.DataFrame([looks[n].column for n in (*strata, name, *others)])
-        if _is_shared(table.select(*strata, name), table.select(others), persons):
+        stratum = _joint([looks[n] for n in (*strata, name)])
+        if _is_shared(stratum, [looks[n] for n in others], persons):
             role = "sampling_weight" if name == first else "kept"
             settled[name] = replace(
                 proposals[name], settings={"role": role}, why=_WHY if name == first else _FURTHER
@@ -68,9 +66,15 @@ def _masked(look: ColumnProfile, *, plans: bool) -> Proposal:
     )
 
 
-def _is_shared(strata: pl.DataFrame, masked: pl.DataFrame, persons: Integers) -> bool:
+def _joint(looks: Sequence[ColumnProfile]) -> Integers:
+    """Return the number of each record's combination of values."""
+    frame = pl.DataFrame([look.column.alias(f"{n}") for n, look in enumerate(looks)])
+    ranks = frame.select(pl.struct(pl.all()).rank("dense")).to_series()
+    return ranks.cast(pl.Int64).to_numpy()
+
+
+def _is_shared(stratum: Integers, masked: Sequence[ColumnProfile], persons: Integers) -> bool:
     """Whether clusters of persons can stay within the records of equal weights."""
-    stratum = strata.select(pl.struct(pl.all()).rank("dense")).to_series().to_numpy()
     if len(np.unique(np.stack([stratum, persons]), axis=1)[0]) > len(np.unique(persons)):
         return False  # some person is in two strata
     crowd = max(CROWD, RECOMMENDED["anonymity"])
@@ -79,7 +83,7 @@ def _is_shared(strata: pl.DataFrame, masked: pl.DataFrame, persons: Integers) ->
     least = max(RECOMMENDED["k"], _FEWEST_IN_A_CLUSTER)
     return all(
         min(_persons_in(stratum[there], persons[there]), default=least) >= least
-        for there in (column.is_not_null().to_numpy() for column in masked)
+        for there in (look.plain.is_not_null().to_numpy() for look in masked)
     )
 
 

@@ -34,7 +34,7 @@ from microveil.show.words.certificate_words import (
     remarks_of,
     scope_of,
 )
-from microveil.show.words.grading import RULES, notes_on
+from microveil.show.words.grading import RULES, answers_to_questions, notes_on
 from microveil.show.words.readings import label_of, label_of_missing, reading
 from microveil.types import UserTable
 
@@ -181,6 +181,7 @@ def _page(
         "reading": reading,
         "rules": RULES,
         "verdict": verdict_on(evaluation, certificate),
+        "answers": list(answers_to_questions(evaluation.figures, evaluation.not_computed)),
         "scenarios": scenario_rows(evaluation.figures),
         "again": repeated(certificate, pair.plan, seed),
         "command": _command(certificate, pair.plan, seed, original),

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from microveil.attacks.attack_rows import GAINS
 from microveil.compare.asked import NARROW
 from microveil.compare.pairing import Pair
 from microveil.judge.evaluated import Evaluation
@@ -12,7 +13,7 @@ from microveil.show.charts.distributions import bars, distribution
 from microveil.show.charts.histograms import Shares
 from microveil.show.charts.overviews import amounts, heat_map, spans
 from microveil.show.shapes import BeforeAndAfter, Shape, correlation_matrices, shapes, widths
-from microveil.show.words.readings import reading
+from microveil.show.words.readings import label_of, reading
 
 if TYPE_CHECKING:
     import altair as alt
@@ -74,9 +75,25 @@ class Drawings:
             drawn.append(self._add(chart, title, caption))
         return drawn
 
+    def _gains(self) -> list[Drawing]:
+        """Draw what attacks gain over their control, with intervals."""
+        figures = [f for f in self._evaluation.figures if f.measure in GAINS][:MOST]
+        samples = [f.sample for f in figures]
+        if not figures or not all(samples):
+            return []
+        names = [f"{label_of(f)}{f', {f.attribute}' if f.attribute else ''}" for f in figures]
+        low, high = ([getattr(s, end) or 0.0 for s in samples] for end in ("low", "high"))
+        caption = (
+            "Share of what was left to find that attacks find of people in a release, over what "
+            "they find of people outside it. Bars are 95% intervals, which hold at once."
+        )
+        values = [f.value for f in figures]
+        chart = spans(names, low, values, high, title="gain over control", description=caption)
+        return [self._add(chart, "Gains over the control", caption)]
+
     def overviews(self, pair: Pair) -> list[Drawing]:
         """Draw errors, cluster widths and what can be learnt, as far as they are known."""
-        return [*self._errors(), *self._widths(pair), *self._learning()]
+        return [*self._errors(), *self._gains(), *self._widths(pair), *self._learning()]
 
     def _add(
         self,

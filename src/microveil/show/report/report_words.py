@@ -108,7 +108,7 @@ def done(certificate: Certificate) -> list[str]:
             names = ", ".join(a.name for a in masked if (a.method, a.trim) == (name, trim))
             sentences.append(f"{names} ({name}): {what}{_trimmed(trim)}.")
     for group in certificate.groups:
-        done = "replaced by their average" if group.pooling == "average" else "exchanged at random"
+        done = "replaced by their average" if group.pooling == "average" else "exchanged"
         of = "units" if group.of_units else "records"
         picked = "a unit of a size that as many have" if group.of_units else "a person's row"
         sentences.append(

@@ -1,5 +1,6 @@
 """A certificate in words. Every sentence about a guarantee must hold exactly as it is written."""
 
+import math
 from collections.abc import Sequence
 
 from microveil.release.certificate import (
@@ -77,12 +78,16 @@ _EXPOSED: dict[ExposureKind, str] = {
     "values-of-joint-clusters": "Which masked values a joint cluster contains, but not which "
     "record has which: {names} (level 3).",
     "exact-values": "Exact values: a value that all records of a cluster share, and that one "
-    "record cannot move, is published without noise: {names}.",
+    "record cannot move, is published without noise{crowd}: {names}.",
     "exact-values-but-trimmed": "Exact values: a value that all records of a cluster share, except "
     "some of those trimmed at its ends, and that one record cannot move, is published without "
-    "noise: {names}.",
+    "noise{crowd}: {names}.",
     "exact-categories": "Exact values: a category that leads its cluster by so much that one "
-    "record cannot change it is published unchanged: {names}.",
+    "record cannot change it is published unchanged{crowd}: {names}.",
+    "values-by-chance": "True values by chance: a masked value that carries noise may coincide "
+    "with a true one. A value that a cluster agrees on and fewer {people} have stays as it is in "
+    "up to {chance} of all releases by rounding, and in half of them or more at an end of its "
+    "domain or where values are put in order: {names}.",
     "labels": "Labels of columns and of values, which are those of the original file, including "
     "labels of values that no record has: {names}.",
     "missing-codes": "Which declared missing code stands for a missing value: codes stay on their "
@@ -342,13 +347,27 @@ def _promise(group: PooledGroup, certificate: Certificate) -> str:
     if group.pooling == "average":
         done = "averaged", f", so that at least {least} rows share every combination"
     else:
-        together = (f", those of {', '.join(names)} together" for names in group.together)
-        done = "exchanged at random", "".join(together)
+        done = "exchanged", ""
     return (
         f"Masked values of {names} were {done[0]} within joint clusters of at least {least} "
         f"{_of_what(group, certificate)}{done[1]}. Whatever an attacker knows about these "
-        f"attributes of everyone, {_at_most(group, certificate)}."
+        f"attributes of everyone, {_at_most(group, certificate)}.{_relations(group)}"
     )
+
+
+def _relations(group: PooledGroup) -> str:
+    """Say what exchange keeps of relations, and how seldom it brings own values back."""
+    if group.block is None:
+        return ""
+    models = (
+        " Relations between attributes follow models of the masked table, or of parts of it, where "
+        "these are large enough; what these models say of relations is not hidden."
+    )
+    seldom = (
+        f" Two masked values of one person that fewer than {group.block} of the joint cluster have "
+        f"come into one row with a probability of at most 1/{group.block}, before rules."
+    )
+    return models * group.related + seldom * (group.block > 1)
 
 
 def _of_what(group: PooledGroup, certificate: Certificate) -> str:
@@ -471,7 +490,19 @@ def _exposed(one: Exposure, certificate: Certificate) -> str:
     """Say what the release shows."""
     names = ", ".join(one.attributes)
     where = f" in {names}" if certificate.groups else ""
-    return _EXPOSED[one.kind].format(names=names, where=where)
+    told = [a for a in certificate.attributes if a.name in one.attributes]
+    needed = [a.exact_from for a in told if a.exact_from is not None]
+    people = "units" if certificate.unit else "people"
+    crowd = f", if at least {min(needed)} {people} have it" if min(needed, default=0) > 1 else ""
+    return _EXPOSED[one.kind].format(
+        names=names, where=where, crowd=crowd, people=people, chance=_unmoved(told)
+    )
+
+
+def _unmoved(attributes: Sequence[MaskedAttribute]) -> str:
+    """Bound the chance that noise of a scale of q/ε or more is less than q/2, from ε alone."""
+    largest = max((a.epsilon for a in attributes), default=0.0)
+    return f"{math.ceil(-1000 * math.expm1(-largest / 2) + 1e-6) / 10:g}%"
 
 
 def _named(names: Sequence[str], certificate: Certificate) -> str:

@@ -1,30 +1,53 @@
 """Grades, the rules they rest on, and the next step, in words."""
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import get_args
 
-from microveil.attacks.attack_rows import LOW_LINKAGE, MEDIUM_LINKAGE
+from microveil.attacks.attack_rows import (
+    ATTACKS,
+    GAINS,
+    LOW_GAIN,
+    LOW_LINKAGE,
+    MEDIUM_LINKAGE,
+    MOST_GAIN,
+    QUESTIONS,
+    Question,
+)
 from microveil.compare.figures import Figure, NotComputed
 from microveil.compare.pairing import NOT_PAIRED
 from microveil.compare.reasons import why_not
 from microveil.judge.change import Change
 from microveil.judge.evaluated import Evaluation
-from microveil.judge.grades import Grade, Graded, graded_value, how_risky, how_useful
+from microveil.judge.grades import (
+    Grade,
+    Graded,
+    how_risky,
+    how_useful,
+    passes,
+    worst_answer,
+)
 from microveil.judge.registry import MEASURES
 from microveil.show.words.numbers import deviations, percent, sentence
 from microveil.show.words.readings import how_far, read_aloud
 
 PASS_RULE = (
-    f"A release passes if no attack finds more than {percent(LOW_LINKAGE)} of the people it looks "
-    "for; for sampled figures we use the upper 95% limit, and no more than pooling proves."
+    f"A release passes if no attack that looks for people gains more than {percent(LOW_LINKAGE)} "
+    "over chance (for sampled figures we use the upper 95% limit, and no more than pooling "
+    "proves), singling out, linkability and inference gain no more than "
+    f"{percent(MOST_GAIN)} over their control (above {percent(LOW_GAIN)} risk is medium), and no "
+    "value without noise belongs to few people (`exact_from`)."
 )
 _RISK_RULE = (
-    f"Risk is low, and a release passes, if no attack finds more than {percent(LOW_LINKAGE)} of "
-    "the people it looks for, in any scenario and with kept columns known, and nobody is unique in "
-    "the quasi-identifiers you named; it is medium up to "
-    f"{percent(MEDIUM_LINKAGE)} and 5%. For sampled figures we use the upper 95% limit, and no "
-    "more than pooling proves."
+    f"Risk is low if no attack that looks for people gains more than {percent(LOW_LINKAGE)} over "
+    "chance, in any scenario and with kept columns known, no value without noise belongs to fewer "
+    "people than `exact_from`, nobody is unique in the quasi-identifiers you named, and singling "
+    f"out, linkability and inference gain no more than {percent(LOW_GAIN)} over their control. It "
+    f"is medium up to {percent(MEDIUM_LINKAGE)}, 5% and {percent(MOST_GAIN)}. A release passes if "
+    "risk is low, or medium by the latter three alone. A gain is the share of what was left to "
+    "find: (rate − chance)/(1 − chance). It does not count where luck explains it. For sampled "
+    "figures of linkage we use the upper 95% limit, and no more than pooling proves."
 )
 _USEFULNESS_RULE = (
     "Usefulness is good if numbers move by at most 0.1 standard deviations on average, no "
@@ -79,7 +102,8 @@ def risk_card(figures: Sequence[Figure], *, scored: bool = True) -> Card:
         missing = NotComputed((), NOT_PAIRED)
         why = "attacks were not made" if scored else f"attacks were not made: {why_not(missing)}"
         told = (sentence(why), *told)
-    return Card("How risky is it?", found.grade, _RISK[found.grade], told)
+    answer = f"{_RISK[found.grade]}{decided_by(found)}"
+    return Card("How risky is it?", found.grade, answer, told)
 
 
 def risk_answer(found: Graded) -> str:
@@ -87,21 +111,73 @@ def risk_answer(found: Graded) -> str:
     return _RISK[found.grade]
 
 
+def decided_by(found: Graded) -> str:
+    """Name the question that decided on a risk, and the attribute, if it was one of the three."""
+    first = found.figures[0] if found.figures else None
+    if first is None or first.measure not in GAINS or found.grade == "good":
+        return ""
+    question = str(ATTACKS[first.measure].question).lower()
+    return f" ({question}{f' of {first.attribute}' if first.attribute else ''})"
+
+
 def passes_or_not(figures: Sequence[Figure]) -> str:
     """Say in one sentence whether a release passes."""
     found = how_risky(figures)
     if found.grade == "unknown":
         return "There is no verdict: attacks could not be made."
-    passes = "passes" if found.grade == "good" else "does not pass"
-    return f"The release {passes}. {what_counts(found)}"
+    answer = "passes" if passes(figures) else "does not pass"
+    return f"The release {answer}. {what_counts(found)}"
 
 
 def what_counts(found: Graded) -> str:
-    """Say which number a grade of a risk rests on, and the limit it was compared with."""
+    """Say which number a grade of a risk rests on, and the limit up to which a release passes."""
     figure = found.figures[0]
     limits = MEASURES[figure.measure].limits or (0.0, 0.0)
-    counts = percent(graded_value(figure), limits)
-    return f"What counts is {counts}; the limit is {percent(limits[0])}."
+    limit = limits[1] if figure.measure in GAINS else limits[0]
+    counts = percent(figure.counted)
+    for over in ("chance", "control"):
+        if over in figure.facts:
+            counts = f"a gain of {percent(figure.counted)} over {over}"
+    return f"What counts is {counts}; the limit is {percent(limit)}."
+
+
+def answers_to_questions(
+    figures: Sequence[Figure], missing: Sequence[NotComputed]
+) -> Iterator[tuple[Question, str]]:
+    """Say what the release gives away of the people in it alone, under the three names of WP216."""
+    for question in get_args(Question):
+        found = worst_answer(figures, question)
+        if found is not None:
+            yield question, _answer(found, figures)
+            continue
+        ids = {row.id for row in QUESTIONS if row.question == question}
+        yield from ((question, f"not computed: {why_not(item)}.") for item in missing
+                    if item.attribute is None and ids & set(item.measures))  # fmt: skip
+
+
+def _answer(found: Figure, figures: Sequence[Figure]) -> str:
+    sample, among = found.sample, {f.attribute for f in figures if f.measure == found.measure}
+    assert sample is not None and sample.low is not None and sample.high is not None  # noqa: PT018, S101
+    of = f" of {found.attribute}, the worst of {len(among)}" if found.attribute else ""
+    return (
+        f"a gain of {percent(found.value)} ({percent(sample.low)} to {percent(sample.high)}){of}: "
+        f"{_TOLD[found.measure]} for {percent(_share(found, 'rate'))} of people in a release, "
+        f"{percent(_share(found, 'control'))} outside it."
+    )
+
+
+def _share(figure: Figure, fact: str) -> float:
+    value = figure.facts[fact]
+    assert isinstance(value, float)  # noqa: S101 - what every attack with a control puts there
+    return value
+
+
+_TOLD = {
+    "risk.inference": "guessed from the nearest row",
+    "risk.joint_inference": "guessed from the joint cluster",
+    "risk.singling_out": "a condition that fits one row fits one person",
+    "risk.linkability": "two parts of what is known lead to one row",
+}
 
 
 def notes_on(evaluation: Evaluation) -> list[str]:
@@ -179,6 +255,10 @@ def _effect(change: Change) -> str:
 
 
 _EFFECTS = {
+    "risk.inference": "the largest gain of inference",
+    "risk.joint_inference": "the largest gain of inference",
+    "risk.linkability": "the gain of linkability",
+    "risk.singling_out": "the gain of singling out",
     "linkage.own_values": "own values reunited beyond chance",
     "risk.linkage_of_units": "linkage of whole units",
     "risk.linkage_with_kept": "linkage with kept columns known",
@@ -224,6 +304,8 @@ _LOSSES: dict[str, Callable[[Figure], str]] = {
 
 
 def _of_risk(figure: Figure) -> str:
-    if figure.measure in ("risk.narrow_clusters", "risk.clusters_without_noise"):
-        return f"{figure.attribute}: {read_aloud(figure)}"
+    alone = ("risk.narrow_clusters", "risk.clusters_without_noise", "risk.exact_values", *GAINS)
+    if figure.measure in alone:
+        about = "" if figure.attribute is None else f"{figure.attribute}: "
+        return f"{about}{read_aloud(figure)}"
     return read_aloud(figure)

@@ -3,31 +3,19 @@
 from collections.abc import Sequence
 
 
-def percent(share: float, limits: Sequence[float] = ()) -> str:
+def percent(share: float) -> str:
     """Write a share for people; what is not all is not called 100%.
-
-    It has as many digits as it takes to tell on which side of the limits it is.
 
     Examples
     --------
     >>> percent(0.0812), percent(0.9999), percent(0), percent(12.5)
     ('8.12%', 'more than 99.9%', '0%', '1,250%')
-    >>> percent(0.10004), percent(0.10004, limits=(0.1, 0.2))
-    ('10%', '10.004%')
     """
     if 0.9995 <= share < 1:
         return "more than 99.9%"
     if share >= 10:
         return f"{100 * share:,.0f}%"
-    written = [f"{100 * share:.{digits}g}%" for digits in range(3, 18 if limits else 4)]
-    told = (text for text in written if all(_same_side(text, share, at) for at in limits))
-    return next(told, written[-1])
-
-
-def _same_side(text: str, share: float, limit: float) -> bool:
-    """Whether a share, as it is written, is on the same side of a limit, as that is written."""
-    shown, at = float(text[:-1]), float(percent(limit)[:-1])
-    return (shown > at) == (share > limit)
+    return f"{100 * share:.3g}%"
 
 
 def rises_or_falls(change: float, by: str) -> str:

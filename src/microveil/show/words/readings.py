@@ -3,10 +3,9 @@
 import math
 from collections.abc import Callable
 
-from microveil.attacks.attack_rows import ATTACKS
+from microveil.attacks.attack_rows import ATTACKS, GRADED
 from microveil.compare.asked import NARROW
 from microveil.compare.figures import Figure, NotComputed, Sample
-from microveil.judge.grades import as_compared
 from microveil.judge.registry import MEASURES
 from microveil.show.words.numbers import deviations, listed, percent, rises_or_falls, sentence
 
@@ -20,7 +19,7 @@ def reading(figure: Figure) -> str:
     'the mean rises by 0.25 standard deviations'
     """
     said = _READINGS[figure.measure](figure)
-    return f"{said}{_of_sample(figure)}{_bound(figure)}"
+    return f"{said}{_of_sample(figure)}{_bound(figure)}{_counts(figure)}"
 
 
 def read_aloud(figure: Figure) -> str:
@@ -48,8 +47,10 @@ def _of_sample(figure: Figure) -> str:
     sample = figure.sample
     if sample is None:
         return ""
-    of_people = figure.measure in ATTACKS and sample.anew is None
+    of_people = figure.measure in GRADED and sample.anew is None
     what = "people" if of_people else "records"
+    if sample.drawn == sample.of and sample.low is not None and sample.high is not None:
+        return f" (95% interval {percent(sample.low)} to {percent(sample.high)})"
     drawn = f"from a sample of {sample.drawn:,} of {sample.of:,} {what}{_anew(sample)}"
     if sample.low is None or sample.high is None:
         return f" ({drawn})"
@@ -73,6 +74,12 @@ def _bound(figure: Figure) -> str:
     if figure.bound is None:
         return ""
     return f"; pooling proves a chance of at most 1 in {round(1 / figure.bound):,}"
+
+
+def _counts(figure: Figure) -> str:
+    """Say of people found that they do not count, where luck finds as many."""
+    lucky = figure.measure in GRADED and "chance" in figure.facts and not figure.counted
+    return "; no more than luck finds" if lucky and figure.value else ""
 
 
 def _weighted(figure: Figure) -> str:
@@ -151,11 +158,10 @@ def _linkage(does: str) -> Callable[[Figure], str]:
 
 
 def _share_found(figure: Figure) -> str:
-    """Write how many were found: no more than is proved, and as compared with the limits."""
-    limits = MEASURES[figure.measure].limits or ()
+    """Write how many were found: no more than is proved."""
     if figure.bound is not None and figure.value > figure.bound:
-        return f"at most {percent(figure.bound, limits)} on average, though by luck more this time,"
-    return percent(as_compared(figure.value, figure.measure), limits)
+        return f"at most {percent(figure.bound)} on average, though by luck more this time,"
+    return percent(figure.value)
 
 
 def _knows(figure: Figure) -> str:
@@ -192,9 +198,9 @@ def _units(figure: Figure) -> str:
 def _gain(what: str) -> Callable[[Figure], str]:
     def say(figure: Figure) -> str:
         return (
-            f"{what} succeeds {percent(figure.value)} of the way from its control to certainty: "
-            f"{percent(_number(figure, 'rate'))} for people in the release, "
-            f"{percent(_number(figure, 'control'))} for the control"
+            f"{what} gains {percent(figure.value)} over its control: it succeeds for "
+            f"{percent(_number(figure, 'rate'))} of people in the release, for "
+            f"{percent(_number(figure, 'control'))} outside it"
         )
 
     return say
@@ -271,12 +277,14 @@ _READINGS: dict[str, Callable[[Figure], str]] = {
     "linkage.own_values": lambda f: (
         f"two or more masked values that are one person's alone meet in one row for "
         f"{percent(_number(f, 'rate'))} of the {_number(f, 'eligible'):,.0f} people who have "
-        f"several; independent exchange would reunite {percent(_number(f, 'control'))}"
+        f"several; a model of other people reunites {percent(_number(f, 'control'))}; any two of "
+        f"them meet with a probability of at most 1/{_number(f, 'block'):.0f}"
     ),
     "risk.linkage_with_kept": _kept_linkage,
     "risk.linkage_of_units": _units,
     "risk.interval_disclosure": _gain("reading numbers off between neighbouring masked values"),
-    "risk.inference": _gain("guessing an attribute from all others"),
+    "risk.inference": _gain("guessing it from all other attributes, by the nearest row,"),
+    "risk.joint_inference": _gain("guessing it from all other attributes, by the joint cluster,"),
     "risk.singling_out": _gain("singling a person out"),
     "risk.linkability": _gain("linking what two sources know"),
     "risk.membership": _gain("telling members from others"),
@@ -343,6 +351,22 @@ _READINGS: dict[str, Callable[[Figure], str]] = {
         "deviations, which tell the value closely"
     ),
     "risk.clusters_without_noise": _without_noise,
+    "risk.exact_values": lambda f: (
+        f"{f.value:,.0f} masked values carry no noise although fewer than "
+        f"{_number(f, 'enough'):.0f} people have them"
+        if f.value
+        else f"no value goes out without noise that fewer than {_number(f, 'enough'):.0f} people "
+        "have"
+    ),
+    "risk.values_unmoved": lambda f: (
+        f"{percent(f.value)} of values are shared by fewer than {_number(f, 'enough'):.0f} people "
+        "and left as they are by noise in more than half of all releases"
+    ),
+    "risk.rare_categories": lambda f: (
+        f"{percent(f.value)} of records have a category that fewer than "
+        f"{_number(f, 'enough'):.0f} people have; drawn at random, it mostly comes back: merge "
+        "such categories before masking"
+    ),
     "learning.f_measure": lambda f: (
         f"trained on the release, a model recognizes this class with {f.value:.3g} (1 is "
         f"perfect), trained on the original with {_number(f, 'original'):.3g}"
