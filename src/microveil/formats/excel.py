@@ -229,7 +229,9 @@ def _check_no_empty_rows(columns: list[pl.Series]) -> None:
 
 
 def _is_empty_cell(column: pl.Series) -> pl.Series:
-    return (column.is_null() | (column == "")) if column.dtype == pl.String else column.is_null()
+    """Say of each record whether its cell is empty, by a name that is no pattern."""
+    plain = column.alias("column")
+    return (plain.is_null() | (plain == "")) if plain.dtype == pl.String else plain.is_null()
 
 
 def write_excel(frame: pl.DataFrame, path: Path, _meta: TableMeta) -> list[str]:

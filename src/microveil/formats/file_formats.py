@@ -202,7 +202,7 @@ def _texts(frame: nw.DataFrame[Any]) -> pl.LazyFrame:
 
 def _without_decimals(table: pl.DataFrame) -> pl.DataFrame:
     """Convert decimals to floats where these are equal."""
-    return table.with_columns(_as_float(c) for c in table if c.dtype.is_decimal())
+    return pl.DataFrame({c.name: _as_float(c) if c.dtype.is_decimal() else c for c in table})
 
 
 def _as_float(column: pl.Series) -> pl.Series:
