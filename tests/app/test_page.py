@@ -9,6 +9,7 @@ from streamlit.testing.v1 import AppTest
 
 import microveil.app
 from microveil.app import attacked
+from microveil.app.server import NAMED
 from microveil.attacks.attack_rows import ATTACKS
 from microveil.lab.benchmark import Benchmark, attack_beside_others
 from microveil.plan.plan import Plan
@@ -80,21 +81,34 @@ def test_a_release_that_fails_is_not_for_publication(page: AppTest) -> None:
     assert any("share age, region with no other" in e.proto.body for e in page.get("html"))
 
 
-def test_rules_and_a_ledger(page: AppTest, tmp_path: Path) -> None:
-    path = tmp_path / "people.ledger.json"
+def test_rules_and_a_ledger(page: AppTest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path, other = tmp_path / "people.ledger.json", tmp_path / "other.json"
     declare(path, 1.5)
+    declare(other, 1.5)
+    monkeypatch.setattr(NAMED, "ledgers", (str(path),))
     upload(page, people(200).select("age", "wages").drop_nulls())
     widget(page.text_area, "Rules").set_value("age =< wages").run()
     assert any("write a rule as" in text for text in said(page, "error"))
     widget(page.text_area, "Rules").set_value("age <= wages").run()
     assert said(page, "error") == []
-    widget(page.text_input, "Ledger").set_value(str(path)).run()
+    ledger = widget(page.selectbox, "Ledger")
+    assert ledger.options == ["none", "people.ledger.json"]
+    ledger.select("people.ledger.json").run()
     widget(page.button, "Protect").click().run()
     assert said(page, "error") == []
     assert Ledger.read(path).spent == 1.0
     assert any("no record breaks it" in e.proto.body for e in page.get("html"))
     widget(page.button, "Protect").click().run()
     assert any("budget" in text for text in said(page, "error"))
+
+
+def test_the_page_takes_no_path_from_the_browser(page: AppTest) -> None:
+    upload(page, people(200).select("age", "wages").drop_nulls())
+    for label, option in (("Ledger", "--ledger"), ("Key file", "--key-file")):
+        assert widget(page.selectbox, label).options == [
+            f"none (name files with microveil app {option})"
+        ]
+    assert not [box.label for box in page.text_input if "edger" in box.label or "Key" in box.label]
 
 
 def test_households_and_strata(page: AppTest) -> None:

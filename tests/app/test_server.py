@@ -16,6 +16,8 @@ import pytest
 
 HOST = "127.0.0.1"
 FOREIGN = ("evil.example", "127.0.0.1.evil.example", "localhost.", "[::1]", "a@127.0.0.1")
+HOSTS = (HOST, "localhost")
+ORIGINS = ("http://evil.example", f"http://{HOST}:9", "http://localhost", f"https://{HOST}", "null")
 ROUTES = (
     "GET /", "GET /_stcore/health", "GET /_stcore/host-config", "GET /_stcore/stream",
     "GET /_stcore/metrics", "PUT /_stcore/upload_file/a/b", "OPTIONS /_stcore/upload_file/a/b",
@@ -62,13 +64,21 @@ def answers(port: int) -> bool:
 
 
 @contextmanager
-def started(port: int, folder: Path, code: str = "") -> Iterator[subprocess.Popen[bytes]]:
+def started(
+    port: int,
+    folder: Path,
+    code: str = "",
+    *,
+    at: Path | None = None,
+    environment: dict[str, str] | None = None,
+) -> Iterator[subprocess.Popen[bytes]]:
     """Run the page with a folder for temporary files."""
     how = ["-c", code] if code else ["-m", "microveil"]
     process = subprocess.Popen(  # noqa: S603
         [sys.executable, *how, "app", "--no-browser", "--port", str(port)],
-        env=os.environ | {"TMPDIR": str(folder)},
-        stdout=subprocess.DEVNULL,
+        env=os.environ | {"TMPDIR": str(folder), "PYTHONUNBUFFERED": "1"} | (environment or {}),
+        cwd=at,
+        stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
     )
     try:
@@ -76,16 +86,34 @@ def started(port: int, folder: Path, code: str = "") -> Iterator[subprocess.Pope
         yield process
     finally:
         process.kill()
-        process.wait()
+        process.communicate()
 
 
-def status(port: int, route: str, host: str) -> int:
+def enter(process: subprocess.Popen[bytes], port: int) -> tuple[str, str]:
+    """Open the printed address; return its path and the cookie that it gives."""
+    assert process.stdout is not None
+    path = process.stdout.readline().decode().split(f":{port}")[1].strip()
+    connection = http.client.HTTPConnection(HOST, port, timeout=10)
+    connection.request("GET", path)
+    reply = connection.getresponse()
+    connection.close()
+    assert (reply.status, reply.getheader("Location")) == (303, "/")
+    given = reply.getheader("Set-Cookie") or ""
+    assert "HttpOnly" in given
+    assert "SameSite=strict" in given
+    return path, given.partition(";")[0]
+
+
+def status(port: int, route: str, host: str, cookie: str = "", origin: str = "") -> int:
     method, path = route.split()
     connection = http.client.HTTPConnection(HOST, port, timeout=10)
     connection.putrequest(method, path, skip_host=True)
     connection.putheader("Host", host)
     for name, value in UPGRADE.items() if path.endswith("stream") else ():
         connection.putheader(name, value)
+    for name, value in {"Cookie": cookie, "Origin": origin}.items():
+        if value:
+            connection.putheader(name, value)
     connection.endheaders()
     try:
         return connection.getresponse().status
@@ -95,13 +123,59 @@ def status(port: int, route: str, host: str) -> int:
 
 def test_it_answers_to_its_own_name_alone(tmp_path: Path) -> None:
     port = free_port()
-    with started(port, tmp_path):
-        own = {route: status(port, route, f"{HOST}:{port}") for route in ROUTES}
+    with started(port, tmp_path) as process:
+        _, cookie = enter(process, port)
+        own = {route: status(port, route, f"{HOST}:{port}", cookie) for route in ROUTES}
         foreign = {(route, host): status(port, route, host) for route in ROUTES for host in FOREIGN}
     assert own["GET /"] == own["GET /_stcore/health"] == 200
     assert own["GET /_stcore/stream"] == 101
     assert 400 not in own.values()
     assert set(foreign.values()) == {400}
+
+
+def test_nobody_enters_without_the_token_or_from_another_page(tmp_path: Path) -> None:
+    """Settings of a project, of the user or of the environment change nothing of it."""
+    for folder in (tmp_path / "project", tmp_path / "home"):
+        (folder / ".streamlit").mkdir(parents=True)
+        (folder / ".streamlit" / "config.toml").write_text(
+            '[server]\nenableCORS = false\ncorsAllowedOrigins = ["http://evil.example"]\n'
+            'baseUrlPath = "evil"\n[global]\ndevelopmentMode = true\n'
+        )
+    port = free_port()
+    host = f"{HOST}:{port}"
+    environment = {"HOME": str(tmp_path / "home"), "STREAMLIT_SERVER_BASE_URL_PATH": "evil"}
+    at = tmp_path / "project"
+    with started(port, tmp_path, at=at, environment=environment) as process:
+        shut = {route: status(port, route, host) for route in ROUTES}
+        guessed = status(port, "GET /?token=guessed", host)
+        path, cookie = enter(process, port)
+        again = status(port, f"GET {path}", host)
+        wrong = status(port, "GET /", host, cookie[:-1] + "~")
+        stream = "GET /_stcore/stream"
+        own = [status(port, stream, host, cookie, f"http://{name}:{port}") for name in HOSTS]
+        others = {
+            origin: [status(port, route, host, cookie, origin) for route in (stream, "GET /")]
+            for origin in ORIGINS
+        }
+    assert shut.pop("GET /_stcore/health") == 200
+    assert {*shut.values(), guessed, again, wrong} == {403}
+    assert own == [101, 101]
+    assert others == {origin: [403, 403] for origin in ORIGINS}
+
+
+def test_it_asks_no_network_for_its_address() -> None:
+    told = (
+        "import socket, urllib.request\n"
+        "from microveil.app import server\n"
+        "server._without_other_settings()\n"
+        "def refuse(*_, **__): raise AssertionError\n"
+        "socket.socket.connect = urllib.request.urlopen = refuse\n"
+        "from streamlit.web.server.server_util import is_url_from_allowed_origins\n"
+        "print(is_url_from_allowed_origins('http://evil.example'))\n"
+    )
+    command = [sys.executable, "-c", told]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603
+    assert done.stdout == "False\n"
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has other signals")
@@ -111,11 +185,12 @@ def test_a_signal_ends_it_and_removes_what_is_read(name: str, tmp_path: Path) ->
         pytest.skip(f"{name} is ignored here, as by nohup")
     port = free_port()
     with started(port, tmp_path, WITH_AN_UPLOAD_THAT_IS_READ) as process, socket.socket() as open_:
+        _, cookie = enter(process, port)
         (folder,) = tmp_path.glob(".microveil-*")
         assert [path.name for path in folder.iterdir()] == ["people.sav"]
         assert folder.stat().st_mode & 0o777 == 0o700
         open_.connect((HOST, port))
-        lines = [f"{name}: {value}" for name, value in UPGRADE.items()]
+        lines = [f"{name}: {value}" for name, value in (UPGRADE | {"Cookie": cookie}).items()]
         request = ["GET /_stcore/stream HTTP/1.1", f"Host: {HOST}:{port}", *lines, "", ""]
         open_.sendall("\r\n".join(request).encode())
         assert b" 101 " in open_.recv(1000)

@@ -254,3 +254,31 @@ def test_cells_far_away_that_are_only_coloured(tmp_path: Path) -> None:
     book.active["XFD1048576"].font = openpyxl.styles.Font(bold=True)
     book.save(tmp_path / "in.xlsx")
     assert read_table(tmp_path / "in.xlsx").rows() == [(31, "007")]
+
+
+@pytest.mark.parametrize("empty", [None, ""])
+def test_records_without_any_value_are_refused_since_sheets_lose_them(
+    empty: str | None, tmp_path: Path
+) -> None:
+    table = pl.DataFrame({"x": [1, None, 3, None], "t": [empty, empty, "a", empty]})
+    with pytest.raises(FileError, match=r"^Excel sheets lose records .* found 2; .* Parquet"):
+        write_table(table, tmp_path / "out.xlsx")
+    write_table(table.with_columns(n=pl.int_range(pl.len())), tmp_path / "out.xlsx")
+    assert len(read_table(tmp_path / "out.xlsx")) == 4
+
+
+def test_a_release_without_any_value_in_a_record_is_refused(tmp_path: Path) -> None:
+    people = pl.DataFrame({"x": [*range(40), None], "y": [*range(40), None]})
+    roles = {"x": "confidential", "y": "confidential"}
+    plan = Plan.published(epsilon=1.0, missing="keep", attributes=roles)
+    with pytest.raises(FileError, match="Excel sheets lose records"):
+        protect(people, plan).write(tmp_path / "out.xlsx")
+    assert not [*tmp_path.iterdir()]
+
+
+@pytest.mark.parametrize("others", [[1.0], [0.5], [0.0, -3.0]])
+def test_minus_zero_survives(others: list[float], tmp_path: Path) -> None:
+    table = pl.DataFrame({"x": [-0.0, *others]})
+    write_table(table, tmp_path / "out.xlsx")
+    read = read_table(tmp_path / "out.xlsx")["x"].to_list()
+    assert list(map(str, read)) == list(map(str, table["x"]))

@@ -5,7 +5,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import NamedTuple
 
-from microveil.app.upload import private_folder
+from microveil.app.upload import private_folder, shortened
 from microveil.errors import noted
 from microveil.formats import LoadedTable
 from microveil.judge.evaluated import Evaluation
@@ -29,7 +29,7 @@ def release_files(release: Release, name: str, ending: str) -> ReleaseFiles:
     Every call draws an order of rows of its own, so only files of one call belong together.
     """
     with private_folder() as folder:
-        path = folder / f"{Path(name).stem}-protected{ending}"
+        path = folder / f"{shortened(Path(name).stem)}-protected{ending}"
         with noted() as notes:
             written = release.write(path, detail=True)
         paths = (written.protected, written.certificate, path.with_suffix(".detail.zip"))

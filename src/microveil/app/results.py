@@ -11,6 +11,7 @@ from microveil.app.charts import before_and_after
 from microveil.app.downloads import HAS_REPORT, release_files, report_of
 from microveil.app.figures_table import readings_of, remarks
 from microveil.app.markup import graded, items, message, readings, scenario_table, verdict_box
+from microveil.app.server import NAMED
 from microveil.app.session_state import KEY, Chosen, Protected, remember
 from microveil.errors import MicroveilError, noted
 from microveil.formats import FORMATS, WRITABLE
@@ -69,7 +70,8 @@ def _protect(chosen: Chosen, plan: Plan, place: DeltaGenerator) -> Protected:
         bar.progress(done / total, text=f"Masked {done} of {total} attributes")
 
     with noted():  # which the check has shown
-        key = st.session_state.get(KEY, "").strip() or None
+        key = st.session_state.get(KEY)
+        key = key if key in NAMED.keys else None
         release = protect(table, plan, key=key, progress=show)
     bar.empty()
     return Protected(table, release)

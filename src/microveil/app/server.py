@@ -1,10 +1,12 @@
 """Start the page on this machine, for this machine only."""
 
+import os
 import signal
 import socket
 import sys
 import webbrowser
 from contextlib import suppress
+from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from threading import Timer
@@ -14,8 +16,9 @@ from microveil.errors import FileError, MicroveilError
 
 ADDRESS = "127.0.0.1"
 WHY = (
-    f"It listens on {ADDRESS} only: nobody else on the network can reach your data, which stay in "
-    "memory and are gone when you stop the page with Ctrl+C."
+    f"The address works once, in one browser. The page listens on {ADDRESS} only: nobody else on "
+    "the network can reach your data, which stay in memory and are gone when you stop the page "
+    "with Ctrl+C."
 )
 
 _HOSTS = (ADDRESS, "localhost")
@@ -31,6 +34,12 @@ _OPTIONS = {
     "server.enableStaticServing": False,
     "server.enableXsrfProtection": True,
     "server.enableCORS": True,
+    "server.corsAllowedOrigins": [],
+    "server.baseUrlPath": "",
+    "server.runOnSave": False,
+    "server.scriptHealthCheckEnabled": False,
+    "global.developmentMode": False,
+    "browser.serverAddress": ADDRESS,
     "browser.gatherUsageStats": False,
     "client.toolbarMode": "minimal",
     "client.showErrorDetails": "none",
@@ -40,9 +49,20 @@ _OPTIONS = {
 }
 
 
-def address(port: int) -> str:
-    """Return the address of the page."""
-    return f"http://{ADDRESS}:{port}"
+@dataclass
+class Named:
+    """Files that the owner named at the start: the only paths the page can be told of."""
+
+    ledgers: tuple[str, ...] = ()
+    keys: tuple[str, ...] = ()
+
+
+NAMED = Named()
+
+
+def address(port: int, token: str) -> str:
+    """Return the address of the page, which lets one browser in."""
+    return f"http://{ADDRESS}:{port}/?token={token}"
 
 
 def options(port: int) -> dict[str, object]:
@@ -70,20 +90,40 @@ def check_server(port: int) -> None:
             ) from None
 
 
-def serve(port: int, *, browser: bool) -> None:
+def _no_files(file_name: str) -> list[str]:  # noqa: ARG001 - Streamlit's own signature
+    """Name no file of settings or secrets."""
+    return []
+
+
+def _without_other_settings() -> None:
+    """Let Streamlit know only what it is told here, and never ask a network for its address."""
+    for name in [name for name in os.environ if name.startswith("STREAMLIT_")]:
+        del os.environ[name]
+    from streamlit import config, net_util
+
+    config.get_config_files = _no_files
+    net_util.get_external_ip = net_util.get_internal_ip = lambda: None
+
+
+def serve(port: int, token: str, *, browser: bool) -> None:
     """Run the page in this process until it is stopped; it leaves nothing behind."""
+    _without_other_settings()
     import streamlit
     from starlette.middleware import Middleware
     from starlette.middleware.trustedhost import TrustedHostMiddleware
 
+    from microveil.app.gate import Gate
+
     page = Path(__file__).with_name("main_page.py")
     only_here = Middleware(TrustedHostMiddleware, allowed_hosts=_HOSTS, www_redirect=False)
-    sys.argv = [str(page)]  # beside which Streamlit looks for settings
+    origins = tuple(f"http://{host}:{port}" for host in _HOSTS)
+    gate = Middleware(Gate, token=token, origins=origins, cookie=f"microveil-{port}")
+    sys.argv = [str(page)]
     if hasattr(signal, "SIGHUP") and signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
         signal.signal(signal.SIGHUP, lambda *_: signal.raise_signal(signal.SIGTERM))
     if browser:
-        opened = Timer(_UNTIL_IT_ANSWERS, webbrowser.open, [address(port)])
+        opened = Timer(_UNTIL_IT_ANSWERS, webbrowser.open, [address(port, token)])
         opened.daemon = True
         opened.start()
     with scratch_of_this_server(), suppress(KeyboardInterrupt):
-        streamlit.App(page, middleware=[only_here]).run(config=options(port))
+        streamlit.App(page, middleware=[only_here, gate]).run(config=options(port))

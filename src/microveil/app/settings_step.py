@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from itertools import cycle
+from pathlib import Path
 from typing import Any, Literal, get_args, get_origin
 
 import polars as pl
@@ -20,6 +21,7 @@ from microveil.app.outlook import (
     some_records,
     why_unpredicted,
 )
+from microveil.app.server import NAMED
 from microveil.app.session_state import KEY, Chosen, Edited, remember
 from microveil.errors import MicroveilError
 from microveil.plan.plan import Plan
@@ -81,7 +83,7 @@ def controls(proposed: Plan, identity: str, edited: Edited) -> dict[str, Any]:
         given[name] = control(place, declared, value, f"{name} {identity}", names, off=off)
     if "unit" in proposed.from_data:
         sections[UNITS].html(message("warning", _about_unit(proposed)))
-    sections[MORE].text_input("Key file of pseudonyms, a file on this machine", key=KEY)
+    _one_of(sections[MORE], "Key file of pseudonyms", NAMED.keys, "--key-file", key=KEY)
     masked = [row["attribute"] for row in edited.rows if row["role"] == "confidential"]
     per_unit = sections[UNITS].multiselect(
         "One value in all records of a unit, masked once, such as a household's income",
@@ -144,9 +146,24 @@ def control(
     if type_ is int:
         return int(place.number_input(setting.label, min_value=1, value=value, **common))
     if type_ is str:
-        return place.text_input(setting.label, value or "", **common).strip() or None
+        return _one_of(place, setting.label, NAMED.ledgers, "--ledger", **common)
     lines = place.text_area(setting.label, "\n".join(value), **common).splitlines()
     return tuple(line.strip() for line in lines if line.strip())
+
+
+def _one_of(
+    place: DeltaGenerator,
+    label: str,
+    files: tuple[str, ...],
+    option: str,
+    **common: Any,  # noqa: ANN401 - Streamlit's
+) -> str | None:
+    """Ask for one of the files that the owner named; a browser that sends another gets none."""
+    said = f"none (name files with microveil app {option})"
+    words: dict[str | None, str] = {None: "none" if files else said}
+    words |= {file: Path(file).name for file in files}
+    found = place.selectbox(label, [*words], 0, words.__getitem__, **common)
+    return found if found in files else None
 
 
 def _slider(

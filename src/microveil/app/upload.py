@@ -17,6 +17,8 @@ from microveil.formats import (
     scratch_directory,
 )
 
+_LONGEST_NAME = 200  # bytes; file systems take 255
+
 
 @dataclass(frozen=True)
 class Upload:
@@ -49,12 +51,23 @@ class Upload:
         """
         name = PureWindowsPath(PurePosixPath(self.name).name).name
         with private_folder() as folder:
-            path = folder / name
+            path = folder / shortened(name)
             path.write_bytes(self.content)
             with noted() as notes:
                 table = load_table(Source(path, **self.options), verbatim=verbatim)
         meta = replace(table.meta, path=None)
         return LoadedTable(table.data, meta), [_without(folder, note) for note in notes]
+
+
+def shortened(name: str) -> str:
+    """Return the end of a name that is too long for a file, or too long with what comes after it.
+
+    Examples
+    --------
+    >>> len(shortened(300 * "a" + ".csv")), shortened("people.csv")
+    (200, 'people.csv')
+    """
+    return name.encode()[-_LONGEST_NAME:].decode(errors="ignore")
 
 
 @contextmanager

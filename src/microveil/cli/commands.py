@@ -208,6 +208,10 @@ def protect_command(
     keep_order: Annotated[
         bool, typer.Option("--keep-order", help="Keep the order of rows instead of shuffling them.")
     ] = False,
+    escape_formulas: Annotated[
+        bool,
+        typer.Option("--escape-formulas", help="In CSV, keep spreadsheets from running text."),
+    ] = False,
     known: KnownColumns = None,
     people: People = 1.0,
     no_verdict: Annotated[
@@ -249,7 +253,7 @@ def protect_command(
     _check_report(report, overwrite=overwrite, source=data.path)
     job = ProtectJob(
         data, output, engine=engine, master=master, detail=detail, keep_order=keep_order,
-        overwrite=overwrite, report=report,
+        overwrite=overwrite, escape_formulas=escape_formulas, report=report,
     )  # fmt: skip
     settings |= {"na": data.na} if data.na else {}
     settings |= {"dates": data.dates} if data.dates else {}
@@ -652,16 +656,28 @@ def app_command(
     no_browser: Annotated[
         bool, typer.Option("--no-browser", help="Do not open the browser.")
     ] = False,
+    ledger: Annotated[
+        list[Path] | None, typer.Option(help="Ledger that the page may enter releases into.")
+    ] = None,
+    key_file: Annotated[
+        list[Path] | None, typer.Option(help="Key file of pseudonyms that the page may use.")
+    ] = None,
 ) -> None:
     """Open a page in the browser that leads from a file to its release.
 
-    It listens on 127.0.0.1 only: nobody else on the network can reach the data.
+    It listens on 127.0.0.1 only: nobody else on the network can reach the data. The address that is
+    printed lets one browser in, once. The page reads no file of this machine but those named here.
     """
-    from microveil.app.server import WHY, address, check_server, serve
+    from secrets import token_urlsafe
+
+    from microveil.app.server import NAMED, WHY, address, check_server, serve
 
     check_server(port)
-    _say(f"The page is at {address(port)}. {WHY}")
-    serve(port, browser=not no_browser)
+    NAMED.ledgers = tuple(str(path.absolute()) for path in ledger or ())
+    NAMED.keys = tuple(str(path.absolute()) for path in key_file or ())
+    token = token_urlsafe(32)
+    _say(f"The page is at {address(port, token)}\n{WHY}")
+    serve(port, token, browser=not no_browser)
 
 
 def _check_report(path: Path | None, *, overwrite: bool, source: Path | None) -> None:

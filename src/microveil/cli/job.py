@@ -7,7 +7,15 @@ from typing import Any, Literal
 
 from microveil.cli.options import EngineName
 from microveil.errors import MicroveilError, PlanError
-from microveil.formats import LoadedTable, Source, TableMeta, check_values, load_table, write_text
+from microveil.formats import (
+    LoadedTable,
+    Source,
+    TableMeta,
+    check_escaped,
+    check_values,
+    load_table,
+    write_text,
+)
 from microveil.judge.verdict import Verdict, verdict
 from microveil.plan.plan import Plan
 from microveil.release.certificate import Certificate
@@ -56,12 +64,16 @@ class ProtectJob:
         detail: bool,
         keep_order: bool,
         overwrite: bool,
+        escape_formulas: bool,
         report: Path | None,
     ) -> None:
         if master is not None and engine != "spark":
             raise PlanError("--master is for Spark only; add --engine spark")
         self._data, self._output, self._report = data, output, report
         self._detail, self._keep_order, self._overwrite = detail, keep_order, overwrite
+        self._escape_formulas = escape_formulas
+        if escape_formulas:
+            check_escaped(output)
         self._table: UserTable = None
         self._engine: Literal["memory", "columnwise", "spark"] = engine
         if engine == "spark":
@@ -102,7 +114,8 @@ class ProtectJob:
         if self._engine == "columnwise":
             written = protect_file(
                 self._data, plan, self._output, detail=self._detail, overwrite=self._overwrite,
-                keep_order=self._keep_order, progress=progress,
+                keep_order=self._keep_order, escape_formulas=self._escape_formulas,
+                progress=progress,
                 look=look if judge or self._report else None, **given,
             )  # fmt: skip
         else:
@@ -110,7 +123,11 @@ class ProtectJob:
             release = protect(table, plan, progress=progress, **given)
             with given_back_on_failure(release.spending):
                 look(table, release)
-                written = release.write_to(self._places, keep_order=self._keep_order)
+                written = release.write_to(
+                    self._places,
+                    keep_order=self._keep_order,
+                    escape_formulas=self._escape_formulas,
+                )
         for write in reported:
             write(written.certified)
         return Done(written, judged[0] if judged else None)

@@ -31,12 +31,26 @@ def check_names(where: Path | str, names: list[str | None]) -> None:
     """Refuse column names that are missing, numbers or duplicates."""
     if len(set(names) - {None}) < len([name for name in names if name is not None]):
         raise same_name_twice(where)
-    text = pl.Series(names, dtype=pl.String).fill_null("")
-    if (text.str.strip_chars() == "").any() or text.cast(pl.Float64, strict=False).count():
+    if any(map(_is_value, names)):
         raise DataError(
             f"{where}: expected column names in the first line, found a number or nothing; add a "
             "line of names, since the first line would be published"
         )
+
+
+def check_names_to_write(names: Sequence[str], where: str) -> None:
+    """Refuse names that are taken for values when the file is read."""
+    wrong = [name for name in names if _is_value(name)]
+    if wrong:
+        raise FileError(
+            f"column {wrong[0]!r}: {where} files take a number, or nothing, in the first line for "
+            "a value when they are read; rename the column, or write Parquet"
+        )
+
+
+def _is_value(name: str | None) -> bool:
+    text = pl.Series([name or ""])
+    return not (name or "").strip() or bool(text.cast(pl.Float64, strict=False).count())
 
 
 def same_name_twice(where: Path | str) -> DataError:
@@ -96,6 +110,8 @@ def _check_times(column: pl.Series, name: str, where: str, finest: Finest) -> No
 
 
 def as_whole_numbers(column: pl.Series) -> pl.Series:
-    """Convert floats to integers if all are whole and exact."""
+    """Convert floats to integers if all are whole and exact, −0.0 apart, which no integer is."""
     whole = (column == column.round()) & column.is_between(-(2**53), 2**53)
-    return column.cast(pl.Int64) if column.count() and whole.all() else column
+    minus_zero = (column == 0) & (1 / column < 0)
+    exact = whole.all() and not minus_zero.any()
+    return column.cast(pl.Int64) if column.count() and exact else column

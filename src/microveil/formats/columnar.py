@@ -7,7 +7,7 @@ import polars as pl
 
 from microveil.errors import FileError
 from microveil.formats.column_checks import same_name_twice
-from microveil.formats.csv import check_csv, csv_options, durations_in_seconds
+from microveil.formats.csv import check_csv, csv_options, durations_in_seconds, without_formulas
 from microveil.formats.metadata import LoadedTable, TableMeta
 from microveil.formats.source import Source
 
@@ -58,7 +58,7 @@ def sink_table(frame: pl.LazyFrame, path: Path, meta: TableMeta) -> list[str]:
     """Stream a table to a Parquet or CSV file."""
     if path.suffix.lower() == ".csv":
         check_csv(frame)
-        frame = frame.with_columns(durations_in_seconds())
+        frame = without_formulas(frame, meta).with_columns(durations_in_seconds())
         frame.sink_csv(path, **csv_options(meta, frame.collect_schema()))
     else:
         frame.sink_parquet(path)

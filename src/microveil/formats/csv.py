@@ -3,7 +3,7 @@
 import codecs
 import csv
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from io import BytesIO, StringIO, TextIOWrapper
@@ -15,9 +15,14 @@ from typing import IO, TYPE_CHECKING, Any
 import polars as pl
 import polars.selectors as cs
 
-from microveil.errors import FileError, FileWarning, warn
+from microveil.errors import FileError, FileWarning, few, warn
 from microveil.formats.atomic import is_disk_error, why
-from microveil.formats.column_checks import check_names, name_of_rows, unsupported_type
+from microveil.formats.column_checks import (
+    check_names,
+    check_names_to_write,
+    name_of_rows,
+    unsupported_type,
+)
 from microveil.formats.metadata import Dialect, LoadedTable, TableMeta
 from microveil.formats.source import Source
 from microveil.formats.values import Assumptions, TextOptions, parse_text
@@ -37,6 +42,8 @@ _ENCODINGS = [  # one of Latin letters only, since short text looks alike in all
 ]  # fmt: skip
 _WITH_COMMA = r"^[+-]?(\d+|\d{1,3}([.' \x{a0}\x{202f}\x{2019}]\d{3})+)(,\d+)?$"
 _WITH_POINT = r"^[+-]?\d+(\.\d+)?$"
+_FORMULA = r"^[=+\-@\t\r]"
+_TEXT = cs.by_dtype(pl.String, pl.Categorical, pl.Enum)
 _GROUPED_BY_POINTS = r"^[+-]?\d{1,3}(\.\d{3})+$"
 
 
@@ -185,8 +192,36 @@ def _reading(source: Source, text: _Csv, decimal: str) -> TextOptions:
 def write_csv(frame: pl.DataFrame, path: Path, meta: TableMeta) -> list[str]:
     """Write a CSV file in UTF-8, in the dialect it was read in."""
     check_csv(frame)
+    frame = without_formulas(frame.lazy(), meta).collect()
     frame.with_columns(durations_in_seconds()).write_csv(path, **csv_options(meta, frame.schema))
     return []
+
+
+def without_formulas(frame: pl.LazyFrame, meta: TableMeta) -> pl.LazyFrame:
+    """Put an apostrophe in front of text that a spreadsheet takes for a formula, or warn of it."""
+    if meta.escape_formulas:
+        text = _TEXT.cast(pl.String)
+        escaped = pl.when(text.str.contains(_FORMULA)).then("'" + text).otherwise(text)
+        names = frame.collect_schema().names()
+        renamed = {name: f"'{name}" for name in names if re.match(_FORMULA, name)}
+        return frame.with_columns(escaped.name.keep()).rename(renamed)
+    tell_of_formulas(frame, frame.collect_schema().names())
+    return frame
+
+
+def tell_of_formulas(frame: pl.LazyFrame, names: Sequence[str]) -> None:
+    """Warn of text that a spreadsheet takes for a formula, by count and column."""
+    cells = frame.select(_TEXT.cast(pl.String).str.contains(_FORMULA).sum())
+    counts = cells.collect(engine="streaming").to_dicts() if cells.collect_schema() else [{}]
+    found = [f"{count:,} in column {name!r}" for name, count in counts[0].items() if count]
+    found += [f"the name {name!r}" for name in names if re.match(_FORMULA, name)]
+    if found:
+        warn(
+            f"a spreadsheet takes text that begins with =, +, -, @, tab or return for a formula: "
+            f"{few(found)}; to write it as text, with an apostrophe, give escape_formulas=True "
+            "(--escape-formulas)",
+            FileWarning,
+        )
 
 
 def durations_in_seconds() -> pl.Expr:
@@ -195,7 +230,8 @@ def durations_in_seconds() -> pl.Expr:
 
 
 def check_csv(frame: pl.DataFrame | pl.LazyFrame) -> None:
-    """Refuse types that CSV cannot hold, NUL characters, and durations it would change."""
+    """Refuse names, types and values that CSV cannot hold or would change."""
+    check_names_to_write(frame.collect_schema().names(), "CSV")
     for name, dtype in frame.collect_schema().items():
         if dtype.is_nested() or dtype in (pl.Binary, pl.Object):
             raise unsupported_type(name, dtype, "CSV")
@@ -243,6 +279,11 @@ def _opened(source: Source) -> Iterator[_Csv]:
         with text.from_the_start() as characters:
             head = characters.read(_HEAD) + characters.readline()
             is_whole = not characters.read(1)
+        if "\0" in head:
+            raise FileError(
+                f"{path}: expected {text.encoding} text, found NUL characters, as in text "
+                "that is UTF-16 or UTF-32; give its encoding"
+            )
         delimiter = source.delimiter or _detect_delimiter(path, head, is_whole=is_whole)
         names = _names(path, head, delimiter)
         named = tuple(map(str, name_of_rows(names)))

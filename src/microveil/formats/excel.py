@@ -5,6 +5,7 @@ import re
 from collections.abc import Callable, Collection
 from contextlib import suppress
 from datetime import date, time
+from io import BytesIO
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -18,6 +19,7 @@ from microveil.formats.column_checks import (
     as_whole_numbers,
     check_exact,
     check_names,
+    check_names_to_write,
     name_of_rows,
     unsupported_type,
 )
@@ -203,6 +205,7 @@ class _Exact(float):
 def check_excel(frame: pl.DataFrame) -> None:
     """Refuse columns and values that a sheet would change."""
     _check_fits(frame)
+    check_names_to_write(frame.columns, "Excel")
     for column in frame:
         _storable(column.alias("column"), column.name)
 
@@ -215,6 +218,22 @@ def _check_fits(frame: pl.DataFrame) -> None:
         )
 
 
+def _check_no_empty_rows(columns: list[pl.Series]) -> None:
+    """Refuse records that would be empty rows, which nobody can tell from no rows."""
+    empty = pl.select(pl.all_horizontal(map(_is_empty_cell, columns))).to_series().sum()
+    if empty:
+        raise FileError(
+            f"Excel sheets lose records that have no value in any column, found {empty:,}; remove "
+            "them first, keep a column that has a value, or write Parquet or CSV"
+        )
+
+
+def _is_empty_cell(column: pl.Series) -> pl.Series:
+    """Say of each record whether its cell is empty, by a name that is no pattern."""
+    plain = column.alias("column")
+    return (plain.is_null() | (plain == "")) if plain.dtype == pl.String else plain.is_null()
+
+
 def write_excel(frame: pl.DataFrame, path: Path, _meta: TableMeta) -> list[str]:
     """Write a workbook of one sheet. Text stays text, never a formula or link."""
     xlsxwriter = require("xlsxwriter", "excel")
@@ -222,13 +241,16 @@ def write_excel(frame: pl.DataFrame, path: Path, _meta: TableMeta) -> list[str]:
     columns = [
         _storable(column.alias("column"), column.name).alias(column.name) for column in frame
     ]
+    _check_no_empty_rows(columns)
+    file = BytesIO()  # a full disk would leave a traceback of its own
     try:
         with TemporaryDirectory(dir=path.parent, prefix=".") as directory:
             options = {"constant_memory": True, "tmpdir": directory}
-            with xlsxwriter.Workbook(str(path), options) as workbook:
+            with xlsxwriter.Workbook(file, options) as workbook:
                 _fill(workbook, pl.DataFrame(columns))
     except xlsxwriter.exceptions.FileCreateError:
         raise OSError from None
+    path.write_bytes(file.getbuffer())
     return []
 
 

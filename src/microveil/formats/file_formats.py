@@ -6,7 +6,7 @@ from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import narwhals as nw
 import polars as pl
@@ -15,6 +15,7 @@ from microveil.core.choices import DateOrder
 from microveil.errors import FileError, FileWarning, require, warn
 from microveil.formats import columnar, csv, database, excel
 from microveil.formats.atomic import check_place, check_readable, is_disk_error
+from microveil.formats.column_checks import check_names_to_write
 from microveil.formats.forked import check_threads
 from microveil.formats.metadata import LoadedTable, TableMeta
 from microveil.formats.sandbox import Reader, sandboxed
@@ -172,9 +173,13 @@ def _write(data: UserTable, path: Path, meta: TableMeta, format_: _Format) -> li
     if isinstance(data, pl.LazyFrame):
         return columnar.sink_table(data, path, meta)
     frame = nw.from_native(data, eager_only=True)
+    if format_.name in ("CSV", "Excel"):
+        check_names_to_write(frame.columns, format_.name)
     polars = frame.implementation is nw.Implementation.POLARS
     plain = not any(dtype in (nw.Duration, nw.Decimal) for dtype in frame.schema.values())
-    if path.suffix.lower() == ".csv" and not polars and plain and len(frame.columns) > 1:
+    as_it_is = plain and len(frame.columns) > 1 and not meta.escape_formulas
+    if path.suffix.lower() == ".csv" and not polars and as_it_is:
+        csv.tell_of_formulas(_texts(frame), frame.columns)
         frame.write_csv(path)
     elif path.suffix.lower() == ".parquet" and not polars:
         frame.write_parquet(path)
@@ -185,15 +190,31 @@ def _write(data: UserTable, path: Path, meta: TableMeta, format_: _Format) -> li
     return []
 
 
+def _texts(frame: nw.DataFrame[Any]) -> pl.LazyFrame:
+    """Return the text of a table that is not Polars'."""
+    texts = {}
+    for name, dtype in frame.schema.items():
+        if dtype in (nw.String, nw.Categorical, nw.Object):
+            values = [v if isinstance(v, str) else None for v in frame[name].to_list()]
+            texts[name] = pl.Series(values, dtype=pl.String)
+    return pl.LazyFrame(texts)
+
+
 def _without_decimals(table: pl.DataFrame) -> pl.DataFrame:
     """Convert decimals to floats where these are equal."""
-    return pl.DataFrame([_as_float(c) if c.dtype.is_decimal() else c for c in table])
+    return pl.DataFrame({c.name: _as_float(c) if c.dtype.is_decimal() else c for c in table})
 
 
 def _as_float(column: pl.Series) -> pl.Series:
     numbers = column.cast(pl.Float64)
     same = numbers.cast(column.dtype, strict=False).equals(column)
     return numbers if same else column
+
+
+def check_escaped(path: Path | str) -> None:
+    """Refuse to escape formulas in files other than CSV, where text is text."""
+    if Path(path).suffix.lower() != ".csv":
+        raise FileError(f"{path}: escape_formulas (--escape-formulas) is for CSV files; remove it")
 
 
 def check_output(

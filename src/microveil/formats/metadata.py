@@ -75,6 +75,8 @@ class TableMeta:
         Columns that the file describes.
     inferred
         Whether column types were inferred from the values.
+    escape_formulas
+        CSV only: whether text that a spreadsheet takes for a formula is written with an apostrophe.
     """
 
     path: Path | None = None
@@ -82,6 +84,7 @@ class TableMeta:
     dialect: Dialect = field(default_factory=Dialect)
     columns: Mapping[str, ColumnMeta] = field(default_factory=dict)
     inferred: bool = False
+    escape_formulas: bool = False
 
     @property
     def described(self) -> "dict[str, Described]":

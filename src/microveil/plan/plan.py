@@ -17,7 +17,7 @@ from microveil.plan.problems import located, plan_from
 from microveil.plan.rules import check_rules, parse
 from microveil.plan.scenarios import check_scenarios
 from microveil.plan.settings import EMPTY, PUBLISHED, Given, takes
-from microveil.plan.toml import inline, texts
+from microveil.plan.toml import as_toml, inline, texts
 from microveil.plan.units import check_units_and_strata
 from microveil.plan.validate import check_settings
 from microveil.shown import Shown
@@ -269,4 +269,6 @@ def _to_toml(attribute: AttributeRole) -> dict[str, object]:
     for coded, end in (("top", "upper"), ("bottom", "lower")):
         if coded in settings:
             del settings[end]
+    for name in {"top", "bottom", "upper", "lower"} & settings.keys():
+        settings[name] = as_toml(settings[name])
     return settings

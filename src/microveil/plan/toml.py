@@ -3,9 +3,12 @@
 import re
 import tomllib
 from collections.abc import Iterable, Mapping
+from datetime import datetime, timedelta
 
 import tomlkit
 from tomlkit.items import InlineTable, Item
+
+_MINUTE = timedelta(minutes=1)
 
 
 def commented(value: object, comment: str) -> Item:
@@ -25,6 +28,20 @@ def texts(values: Iterable[str]) -> Item:
     '["a", "b"]'
     """
     return tomlkit.value(f"[{', '.join(tomlkit.string(value).as_string() for value in values)}]")
+
+
+def as_toml(bound: object) -> object:
+    """Return a bound as TOML can hold it: a time whose offset has seconds as text.
+
+    Examples
+    --------
+    >>> from datetime import timezone
+    >>> as_toml(datetime(1890, 1, 1, tzinfo=timezone(timedelta(minutes=53, seconds=28))))
+    '1890-01-01T00:00:00+00:53:28'
+    """
+    if isinstance(bound, datetime) and (bound.utcoffset() or _MINUTE) % _MINUTE:
+        return bound.isoformat()
+    return bound
 
 
 def inline(tree: Mapping[str, object]) -> InlineTable:

@@ -112,7 +112,7 @@ class Detail:
             clusters = checks.unpacked_part(archive, _TABLES[0], scratch)
         losses, rows, joint = (checks.read_part(archive, name) for name in _TABLES[1:])
         rules = checks.read_part(archive, _RULES) if _RULES in archive.namelist() else None
-        checks.check_clusters(clusters.lazy(), plan)
+        checks.check_description(clusters.lazy(), plan)
         checks.check_losses(losses, plan)
         checks.check_rows(rows, joint, plan)
         checks.check_outcomes(rules, plan)

@@ -88,7 +88,7 @@ def check_rows(rows: pl.DataFrame, joint: pl.DataFrame, plan: Plan) -> None:
         _require(label.null_count() == 0 and label.is_between(0, len(positions) - 1).all())
 
 
-def check_clusters(clusters: pl.LazyFrame, plan: Plan) -> None:
+def check_description(clusters: pl.LazyFrame, plan: Plan) -> None:
     """Refuse clusters of other attributes, without records, or upside down."""
     records, size = pl.col("records"), pl.col("largest") - pl.col("smallest")
     no_width = pl.col("largest").is_null() & pl.col("smallest").is_null()

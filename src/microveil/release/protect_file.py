@@ -1,6 +1,7 @@
 """Files larger than memory: the same line, a column at a time, from file to file."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -9,7 +10,7 @@ import polars as pl
 from microveil.core.random_words import open_words
 from microveil.engines.columnwise import Workspace, columnwise_table
 from microveil.errors import FileError
-from microveil.formats import Source, TableMeta, scratch_directory
+from microveil.formats import Source, TableMeta, check_escaped, scratch_directory
 from microveil.formats.atomic import check_readable
 from microveil.formats.csv import detect_csv, read_csv_columnwise
 from microveil.formats.forked import check_threads
@@ -46,16 +47,18 @@ def column_names(source: Source) -> tuple[Source, list[str]]:
 def is_large(source: Source) -> bool:
     """Whether a file would take up more than an eighth of the available memory."""
     path = source.path
-    if path is None or not _is_parquet_or_csv(path) or not path.is_file():
+    if path is None or not _is_parquet_or_csv(path):
         return False
-    size = path.stat().st_size
-    if path.suffix.lower() == ".parquet":
-        try:
-            columns = len(pl.read_parquet_schema(path))
-            size = 8 * columns * int(pl.scan_parquet(path).select(pl.len()).collect().item())
-        except (pl.exceptions.PolarsError, OSError):
-            return False  # reading it will say why
-    return size > available_memory() // _SHARE_OF_MEMORY
+    with suppress(OSError, pl.exceptions.PolarsError):
+        return path.is_file() and _size_in_memory(path) > available_memory() // _SHARE_OF_MEMORY
+    return False  # reading it will say why
+
+
+def _size_in_memory(path: Path) -> int:
+    if path.suffix.lower() != ".parquet":
+        return path.stat().st_size
+    columns = len(pl.read_parquet_schema(path))
+    return 8 * columns * int(pl.scan_parquet(path).select(pl.len()).collect().item())
 
 
 def _is_parquet_or_csv(path: Path) -> bool:
@@ -70,6 +73,7 @@ def protect_file(
     detail: bool = False,
     keep_order: bool = False,
     overwrite: bool = False,
+    escape_formulas: bool = False,
     ledger: str | Path | None = None,
     key: str | Path | None = None,
     seed: int | None = None,
@@ -86,7 +90,7 @@ def protect_file(
     ----------
     source, plan, ledger, key, seed, progress
         As for `protect`.
-    output, detail, keep_order, overwrite
+    output, detail, keep_order, overwrite, escape_formulas
         As for `Release.write`; the output is Parquet or CSV as well.
     look
         Called with the original and the release before anything is written; the tables of both are
@@ -98,6 +102,8 @@ def protect_file(
     store = LocalStore(TableMeta(source.path))
     places = store.places(output, detail=detail)
     store.check(places, overwrite=overwrite)
+    if escape_formulas:
+        check_escaped(places.protected)
     if source.path is None or not all(map(_is_parquet_or_csv, (source.path, places.protected))):
         raise FileError("files larger than memory must be Parquet or CSV, for input and output")
     check_readable(source.path)
@@ -116,7 +122,7 @@ def protect_file(
         release = release.entered(spending)
         if look is not None:
             look(_side_by_side(files), release)
-        return release.write_to(places, keep_order=keep_order)
+        return release.write_to(places, keep_order=keep_order, escape_formulas=escape_formulas)
 
 
 def open_lazily(

@@ -9,7 +9,7 @@ import numpy as np
 
 from microveil.engines.base import Released
 from microveil.errors import FileError
-from microveil.formats import FORMATS, Domain, TableMeta, sha256_of
+from microveil.formats import FORMATS, Domain, TableMeta, check_escaped, sha256_of
 from microveil.plan.plan import Plan
 from microveil.plan.roles import Bound
 from microveil.release.certificate import Certificate, Exposure, ExposureKind, ProtectedFile
@@ -88,6 +88,7 @@ class Release(Shown):
         detail: bool = False,
         keep_order: bool = False,
         overwrite: bool = False,
+        escape_formulas: bool = False,
     ) -> Written:
         """Write the protected table and its certificate, and the private detail if asked.
 
@@ -104,17 +105,21 @@ class Release(Shown):
             Keep the records in their original order, instead of a random one.
         overwrite
             Replace files that exist.
+        escape_formulas
+            Put an apostrophe in front of text in a CSV file that a spreadsheet takes for a formula.
         """
         places = self.store.places(path, detail=detail)
         self.store.check(places, overwrite=overwrite)
-        return self.write_to(places, keep_order=keep_order)
+        if escape_formulas:
+            check_escaped(places.protected)
+        return self.write_to(places, keep_order=keep_order, escape_formulas=escape_formulas)
 
-    def write_to(self, places: Places, *, keep_order: bool) -> Written:
+    def write_to(self, places: Places, *, keep_order: bool, escape_formulas: bool) -> Written:
         """Write to places that were checked before the work began."""
         if self.key is not None:
             self.key.check_apart(places.protected)
         table, positions = self.rows.arranged(keep_order=keep_order, seed=self.seed)
-        meta = self.meta_of(positions)
+        meta = replace(self.meta_of(positions), escape_formulas=escape_formulas)
         with self.store.moved_into_place(places.all) as temporary:
             protected, *private, public = temporary
             self.store.write_table(table, protected, meta)

@@ -1,5 +1,6 @@
 """A real browser on the real page: `microveil app` on a free port, Chromium without a window."""
 
+import os
 import socket
 import subprocess
 import sys
@@ -47,13 +48,19 @@ def address() -> Iterator[str]:
     """The address of the running page."""
     port = free_port()
     command = [str(Path(sys.executable).with_name("microveil")), "app", "--no-browser"]
-    process = subprocess.Popen([*command, "--port", str(port)])  # noqa: S603
+    process = subprocess.Popen(  # noqa: S603
+        [*command, "--port", str(port)],
+        stdout=subprocess.PIPE,
+        env=os.environ | {"PYTHONUNBUFFERED": "1"},
+    )
     try:
+        assert process.stdout is not None
+        printed = process.stdout.readline().decode().split()[-1]
         wait_for("the page to start", lambda: _answers(f"http://{HOST}:{port}"))
-        yield f"http://{HOST}:{port}"
+        yield printed
     finally:
         process.terminate()
-        process.wait(timeout=30)
+        process.communicate(timeout=30)
 
 
 class Page:

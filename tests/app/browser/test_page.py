@@ -155,9 +155,12 @@ def test_names_that_look_like_markup_stay_text(page: Page) -> None:
     assert page.script("return window.hacked") is None
 
 
-@pytest.mark.parametrize(("host", "status"), [("localhost", 101), ("evil.example", 400)])
+@pytest.mark.parametrize(("host", "status"), [("localhost", 403), ("evil.example", 400)])
 def test_a_page_under_another_name_is_not_served(address: str, host: str, status: int) -> None:
-    """A website whose name was made to point at this machine must not reach the data."""
+    """A website whose name was made to point at this machine must not reach the data.
+
+    Under the page's own names it takes a browser that opened the printed address.
+    """
     place = urlsplit(address)
     connection = HTTPConnection(str(place.hostname), place.port, timeout=30)
     headers = {
