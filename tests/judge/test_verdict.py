@@ -247,11 +247,16 @@ def test_kept_columns_that_tell_pooled_records_apart() -> None:
 
 
 @pytest.mark.parametrize(
-    ("settings", "setting"),
-    [({"epsilon": 0.4, "k": 3}, "partition"), ({"epsilon": 0.0001, "k": 50}, "epsilon")],
+    ("records", "settings", "setting"),
+    [
+        (1_000, {"epsilon": 0.2, "k": 3, "exact_from": 10}, "partition"),
+        (300, {"epsilon": 0.0001, "k": 50}, "epsilon"),
+    ],
 )
-def test_what_is_lost_for_nothing_is_won_back(settings: dict[str, Any], setting: str) -> None:
-    found = judged(table(), plan(anonymity=10, **settings))
+def test_what_is_lost_for_nothing_is_won_back(
+    records: int, settings: dict[str, Any], setting: str
+) -> None:
+    found = judged(table(records), plan(anonymity=10, **settings))
     assert found.passed
     assert found.usefulness.grade == "poor"
     assert found.change is not None

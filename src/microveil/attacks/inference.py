@@ -26,22 +26,28 @@ def by_nearest_row(subject: Subject, seed: int) -> dict[int, Controlled]:
 def inferred(subject: Subject, seed: int, guesses: Guesses) -> dict[int, Controlled]:
     """Guess the secrets of people in a release and of the others, in both halves.
 
-    A person counts once in each of the two groups, whatever the number of records.
+    A person counts once in each of the two groups, whatever the number of records. The control is
+    the same guess about people outside the release, or the commonest released value for everybody,
+    whichever is right more often.
     """
     scenes = subject.halves(seed)
     secrets = scenes[0].secrets
     if scenes[0].rows.shape[1] < 2:
         return {}
-    tried = [[_right(scene, group, guesses) for group in scene.groups] for scene in scenes]
-    owners = [np.concatenate([scene.groups[of].owner for scene in scenes]) for of in (0, 1)]
+    inside, outside, common = (
+        np.concatenate([_right(scene, scene.groups[of], guess) for scene in scenes])
+        for of, guess in ((0, guesses), (1, guesses), (1, _commonest))
+    )
+    members, others = (
+        np.concatenate([scene.groups[of].owner for scene in scenes]) for of in (0, 1)
+    )
     found = {}
     for at, secret in enumerate(secrets):
-        shares = [
-            share_of_people(np.concatenate([each[of][:, at] for each in tried]), owners[of])
-            for of in (0, 1)
-        ]
-        if shares[0][1] and shares[1][1]:
-            found[secret] = Controlled(shares[0][0], shares[1][0], shares[0][1], shares[1][1])
+        rate, tried = share_of_people(inside[:, at], members)
+        controls = [share_of_people(each[:, at], others) for each in (outside, common)]
+        control, tried_control = max(controls)
+        if tried and tried_control:
+            found[secret] = Controlled(rate, control, tried, tried_control)
     return found
 
 
@@ -71,6 +77,20 @@ def reach_of(scene: Scene, secret: int) -> float:
     values = scene.people[:, secret]
     present = values[~np.isnan(values)]
     return 0.0 if secret in scene.nominal or not len(present) else CLOSE * float(present.std())
+
+
+def _commonest(scene: Scene, values: Reals) -> Reals:
+    """Guess the released value that has most others within reach, for everybody."""
+    right = np.zeros((len(values), len(scene.secrets)))
+    for at, secret in enumerate(scene.secrets):
+        rows, reach = np.sort(scene.rows[:, secret]), reach_of(scene, secret)
+        rows = rows[~np.isnan(rows)]
+        if len(rows):
+            within = np.searchsorted(rows, rows + reach, "right") - np.searchsorted(
+                rows, rows - reach
+            )
+            right[:, at] = np.abs(values[:, secret] - rows[np.argmax(within)]) <= reach
+    return right
 
 
 def _nearest(scene: Scene, values: Reals) -> Reals:

@@ -7,7 +7,7 @@ control is fresh draws of the model that exchange goes by, fitted to people of o
 What is beyond it is memory: whole tuples have survived.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from typing import NamedTuple
 
 import numpy as np
@@ -52,11 +52,7 @@ def own_values_figure(seen: Examined, _: Scenario, asked: Asked) -> Figure | Not
     anew by the same plan: whether own values stay together is up to the plan.
     """
     plan = seen.planned
-    exchanged = {
-        name for group in plan.pooled_groups if group.pooling == "exchange"
-        for name in group.attributes
-    }  # fmt: skip
-    if len(exchanged) < 2:
+    if len(plan.exchanged) < 2:
         return None
     pair, joint, sample = seen.everyone, seen.joint, None
     if pair is None:
@@ -65,7 +61,7 @@ def own_values_figure(seen: Examined, _: Scenario, asked: Asked) -> Figure | Not
             return NotComputed((_ID,), "too_few_to_protect_anew")
         pair, joint = trial.given, trial.joint
         sample = Sample(trial.records, seen.records, anew=1.0)
-    groups = _groups(pair, exchanged, joint)
+    groups = _groups(pair, plan.exchanged, joint)
     own = [_went(one.own, one.released, label) for found, label in groups for one in found]
     rate, people = own_values_met(_side_by_side(own, pair))
     if not people:
@@ -109,7 +105,7 @@ def _side_by_side(columns: Sequence[Integers], pair: Pair) -> Integers:
 
 
 def _groups(
-    pair: Pair, exchanged: set[str], joint: Mapping[str, Integers]
+    pair: Pair, exchanged: Set[str], joint: Mapping[str, Integers]
 ) -> list[tuple[list[OwnColumn], Integers]]:
     """Return the columns that are exchanged in the same joint clusters, and these."""
     columns = _columns(pair)
@@ -155,7 +151,7 @@ def _kept_columns(pair: Pair, plan: Plan) -> list[RowValues]:
     """Return the kept columns that take part in the model."""
     names = [n for n in plan.kept if n not in plan.within and n in pair.source.columns]
     assert pair.positions is not None  # noqa: S101 - all records are paired
-    return [kept_values(pair.source[name][pair.positions]) for name in names]
+    return [kept_values(pair.source[name][pair.positions], name) for name in names]
 
 
 def _drawn_without(

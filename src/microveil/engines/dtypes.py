@@ -216,10 +216,10 @@ def listed_categories(series: nw.Series[Any]) -> set[str] | None:
     """Return the only categories a column's type has a place for; None if it takes any."""
     if isinstance(series.dtype, nw.Enum):
         return set(series.dtype.categories)
-    if series.dtype == nw.Categorical and series.implementation.is_pandas_like():
-        native = series.to_native()
-        return set(native.cat.categories) if hasattr(native, "cat") else None  # PyArrow's takes any
-    return None
+    if series.dtype != nw.Categorical or series.implementation is nw.Implementation.POLARS:
+        return None
+    native = series.to_native()
+    return set(native.cat.categories) if hasattr(native, "cat") else None  # of pandas itself
 
 
 def own_categories(series: nw.Series[Any], declared: Collection[Category] = ()) -> nw.Series[Any]:

@@ -404,19 +404,16 @@ class LocalEngine:
 
     def _mix_codes(self, attribute: str, seed: int | None) -> None:
         """Put the missing codes of an attribute in random order among those without a value."""
-        if self._missing_codes(attribute) is None:
+        codes = self._missing_codes(attribute)
+        if codes is None:
             return
         missing = np.flatnonzero(~self._table.present(attribute))
         order = random_order(len(missing), open_words(seed, f"missing codes {attribute}"))
         giver = np.arange(self._table.counted(attribute))
         giver[missing] = missing[order]
-        self._give_codes(attribute, self._giver_of_records(attribute, giver))
-
-    def _give_codes(self, attribute: str, giver: Integers) -> None:
-        """Give every record the missing code of the one whose masked value it is given."""
-        codes = self._missing_codes(attribute)
-        if codes is not None:
-            self._shelf.missing_codes[attribute] = codes.gather(giver)
+        self._shelf.missing_codes[attribute] = codes.gather(
+            self._giver_of_records(attribute, giver)
+        )
 
     def _giver_of_records(self, attribute: str, giver: Integers) -> Integers:
         """Return the giver of every record, given that of every value that counts."""
@@ -485,6 +482,10 @@ class LocalEngine:
 
     def _exchange(self, pool: Pool, clusters: dict[bool, JointClusters], words: WordSource) -> None:
         """Exchange values of units, then those of records, by models fitted before either."""
+        for attribute in pool.attributes:  # missing codes are exchanged with values, not mixed
+            codes = self._missing_codes(attribute.name)
+            if codes is not None:
+                self._shelf.missing_codes[attribute.name] = codes
         fitted = [self._fitted(pool, level, clusters[level[0].per_unit], words)
                   for level in pool.levels]  # fmt: skip
         for level, related in zip(pool.levels, fitted, strict=True):
@@ -540,7 +541,7 @@ class LocalEngine:
         """Return what a kept column has in all rows, or in some."""
         column = self._released(name)
         column = column if rows is None else column[rows]
-        return kept_values(column)
+        return kept_values(column, name)
 
     def _give(self, attribute: str, giver: Integers, clusters: JointClusters) -> None:
         """Give every record, or unit, the value of another of its joint cluster."""

@@ -26,8 +26,8 @@ class Change:
         Its value before, and after as tried; `after` is None where it was not tried.
     most
         What is proved instead: nobody is found with a chance above 1 in this number.
-    moved
-        By how many standard deviations a number moves on average, before and after.
+    cost
+        What is lost: the id of a measure, and its worst value before and after.
     plan, earlier
         The plan after the change, and before it; None where no plan is known.
     """
@@ -38,6 +38,6 @@ class Change:
     before: float | None = None
     after: float | None = None
     most: int | None = None
-    moved: tuple[float, float] | None = None
+    cost: tuple[str, float, float] | None = None
     plan: Plan | None = None
     earlier: Plan | None = None

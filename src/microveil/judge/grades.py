@@ -82,10 +82,13 @@ def _may_pass(figure: Figure) -> bool:
 def how_useful(figures: Sequence[Figure]) -> Graded:
     """Grade what is left of the data.
 
-    If it is not known which record is whose, quantiles take the place of values.
+    If values were exchanged, rows belong to nobody; if it is not known which record is whose, rows
+    cannot be compared. Quantiles then take the place of values.
     """
-    instead = "utility.quantiles" if worst(figures, "utility.il1s") else ""
-    return _graded(figures, [measure for measure in _OF_USE if measure != instead])
+    moved = worst(figures, "utility.il1s")
+    by_rows = moved is not None and "exchanged" not in moved.facts
+    left_out = "utility.quantiles" if by_rows else "utility.il1s"
+    return _graded(figures, [measure for measure in _OF_USE if measure != left_out])
 
 
 def how_risky(figures: Sequence[Figure]) -> Graded:

@@ -35,6 +35,7 @@ from microveil.plan.settings import RECOMMENDED
 ENOUGH = math.ceil(1 / LOW_LINKAGE)
 """Records in a joint cluster that keep linkage low: nobody is found with more than 1 in so many."""
 
+_RELATIONS = ("utility.pearson", "utility.cramers_v")
 _TRIED_ON = 10_000
 _MANY_UNIQUE = 0.05
 _WORTHWHILE = 0.9  # an error is lower if it is at most this share of what it was
@@ -117,7 +118,7 @@ def _pooled(
         before=linked.value,
         after=None if trial is None else _share_linked(trial, scenario),
         most=number,
-        moved=None if trial is None else _cost(seen, trial),
+        cost=None if trial is None else _cost(seen, trial),
         plan=after,
         earlier=plan,
     )
@@ -275,20 +276,25 @@ def _share_linked(trial: Examined, scenario: Scenario) -> float:
     return max(linked.share for linked in by_distance)
 
 
-def _cost(seen: Examined, after: Examined) -> tuple[float, float] | None:
-    """Return how far numbers move before and after a change, where all records were tried."""
-    before, then = (_worst_loss(each, "utility.il1s") for each in (seen, after))
-    if not seen.whole or before is None or then is None:
-        return None
-    return math.sqrt(2) * before, math.sqrt(2) * then
+def _cost(seen: Examined, after: Examined) -> tuple[str, float, float] | None:
+    """Return what is lost before and after a change, where all records were tried.
+
+    That is how far numbers move or, if rows belong to nobody then, how far relations change.
+    """
+    for measure in _RELATIONS if after.planned.exchanged else ("utility.il1s",):
+        before, then = (_worst_loss(each, measure) for each in (seen, after))
+        if seen.whole and before is not None and then is not None:
+            return measure, before, then
+    return None
 
 
 def losses_of(seen: Examined) -> list[Figure]:
     """Measure what was lost by what usefulness is graded on."""
+    by_rows = () if seen.planned.exchanged else (move_figures,)
     return [
         figure
         for compute in (
-            move_figures, estimate_figures, correlation_figures, share_figures, association_figures,
+            *by_rows, estimate_figures, correlation_figures, share_figures, association_figures,
         )
         for figure in figures_in(compute(seen, Asked()))
         if MEASURES[figure.measure].limits

@@ -207,6 +207,12 @@ class PlanFields(PlanPart, PlanSettings):
         ]
         return tuple(group for group in whole if group.anonymity)
 
+    @property
+    def exchanged(self) -> frozenset[str]:
+        """The attributes whose values change places, so that a row of them belongs to nobody."""
+        groups = [group for group in self.pooled_groups if group.pooling == "exchange"]
+        return frozenset(name for group in groups for name in group.attributes)
+
     def partition_of(self, attribute: str) -> Partition:
         """Return how an attribute is clustered; categories always in clusters of k."""
         if self.confidential[attribute].is_category:

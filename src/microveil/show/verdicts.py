@@ -75,7 +75,8 @@ def verdict_lines(verdict: Verdict) -> Iterator[tuple[str, str]]:
         yield "Units", read_aloud(units)
     lost = usefulness_card(verdict.figures)
     moved = [how_far(figure) for figure in verdict.figures if figure.measure == "utility.il1s"]
-    yield "Usefulness", " ".join(dict.fromkeys([f"{lost.answer}.", *moved, *lost.sentences[:1]]))
+    rest = lost.sentences[:1] if moved else lost.sentences
+    yield "Usefulness", " ".join(dict.fromkeys([f"{lost.answer}.", *moved, *rest]))
     if verdict.change is not None:
         yield "To change", f"{change_in_words(verdict.change)}."
     yield "Rule", PASS_RULE

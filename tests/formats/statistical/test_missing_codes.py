@@ -142,7 +142,7 @@ def test_nobody_is_found_by_codes(survey: Path, tmp_path: Path) -> None:
     before, ending = entries(survey), survey.suffix[1:]
     found = expected = spread = 0.0
     for seed in range(5):
-        release = protect(survey, plan(), seed=seed)
+        release = protect(survey, plan(), seed=seed, keep_order=True)
         (joint,) = release.detail.joint.values()
         after = written(release, tmp_path, ending)
         assert np.bincount(joint).min() >= ANONYMITY
@@ -162,7 +162,7 @@ def test_nobody_is_found_by_codes(survey: Path, tmp_path: Path) -> None:
 def test_an_attacker_who_knows_all_codes_picks_one_in_ten(survey: Path, tmp_path: Path) -> None:
     """He takes the row of the person's joint cluster that has most of the person's own codes."""
     before, ending = entries(survey), survey.suffix[1:]
-    release = protect(survey, plan(), seed=1)
+    release = protect(survey, plan(), seed=1, keep_order=True)
     (joint,) = release.detail.joint.values()
     after = written(release, tmp_path, ending)
     mine, theirs = (
@@ -185,7 +185,7 @@ def test_codes_stay_in_their_stratum(survey: Path, tmp_path: Path) -> None:
     before, ending = entries(survey), survey.suffix[1:]
     table, _ = load_table(survey)
     strata = plan(within=["region"], attributes={**ROLES, "region": "kept"})
-    after = written(protect(survey, strata), tmp_path, ending)
+    after = written(protect(survey, strata, keep_order=True), tmp_path, ending)
     whose = table["region"].alias("stratum")
     assert counts(after.with_columns(whose), "stratum") == counts(
         before.with_columns(whose), "stratum"
@@ -206,7 +206,7 @@ def test_codes_of_units_move_with_their_values(tmp_path: Path) -> None:
         records_per_person=2,
         attributes={**ROLES, **per_unit},
     )
-    release = protect(path, units, seed=2)
+    release = protect(path, units, seed=2, keep_order=True)
     before, after = entries(path), written(release, tmp_path, "sav")
     assert counts(after) == counts(before)
     assert after["income"].n_unique() > 2
@@ -214,7 +214,7 @@ def test_codes_of_units_move_with_their_values(tmp_path: Path) -> None:
     differ = of_units.agg(pl.col("income", "school").n_unique() > 1)
     assert not differ.select(pl.any_horizontal("income", "school").any()).item()
     for name in MASKED:
-        assert np.mean((after[name] == before[name]).to_numpy()) < 0.6
+        assert np.mean((after[name] == before[name]).to_numpy()) < 0.7
 
 
 def test_codes_that_differ_within_a_unit_are_refused(tmp_path: Path) -> None:

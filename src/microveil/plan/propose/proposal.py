@@ -29,6 +29,9 @@ from microveil.types import UserTable
 
 FROM_DATA = "(from the data)"
 
+_THOUSANDS, _CROWD_OF_THOUSANDS = 2_000, 25
+"""From so many persons a crowd of 25 is proposed: among ten, a category of two is often guessed."""
+
 _DONE = {
     "identifier": "dropped: ",
     "kept": "published as it is: ",
@@ -156,7 +159,8 @@ def _add_settings(
     """Write the plan's settings, each with what its declaration says of it."""
     key, marked = seen.key, _marked(seen.proposals)
     persons = key.units if key else confidential.height
-    anonymity = max(2, min(RECOMMENDED["anonymity"], persons))
+    crowd = RECOMMENDED["anonymity"] if persons < _THOUSANDS else _CROWD_OF_THOUSANDS
+    anonymity = max(2, min(crowd, persons))
     remarks = {}
     if anonymity < RECOMMENDED["anonymity"]:
         remarks["anonymity"] = "few records"

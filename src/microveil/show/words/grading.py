@@ -52,8 +52,9 @@ _RISK_RULE = (
 _USEFULNESS_RULE = (
     "Usefulness is good if numbers move by at most 0.1 standard deviations on average, no "
     "correlation (for categories: Cramér's V) changes by more than 0.1, and at most 5% of records "
-    "would have to change category; it is fair up to 0.5, 0.3 and 20%. If it is not known which "
-    "record is whose, quantiles take the place of values: 0.25 and 1 standard deviation."
+    "would have to change category; it is fair up to 0.5, 0.3 and 20%. If values were exchanged, "
+    "so that rows belong to nobody, or it is not known which record is whose, quantiles take the "
+    "place of values: 0.25 and 1 standard deviation."
 )
 RULES = (
     f"{_RISK_RULE} {_USEFULNESS_RULE} These are rules of thumb: what is good enough depends on the "
@@ -245,13 +246,10 @@ def _effect(change: Change) -> str:
         )
     write = _WRITTEN.get(change.measure or "", percent)
     effect = f"{what} {write(change.before)} → about {write(change.after)}"
-    if change.moved is None:
+    if change.cost is None:
         return effect
-    before, then = change.moved
-    return (
-        f"{effect}; a number then moves by about {deviations(float(f'{then:.2g}'))} on average "
-        f"instead of {before:.2g}"
-    )
+    lost, before, then = change.cost
+    return f"{effect}; {_EFFECTS[lost]} {_WRITTEN[lost](before)} → about {_WRITTEN[lost](then)}"
 
 
 _EFFECTS = {

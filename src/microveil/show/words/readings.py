@@ -19,7 +19,7 @@ def reading(figure: Figure) -> str:
     'the mean rises by 0.25 standard deviations'
     """
     said = _READINGS[figure.measure](figure)
-    return f"{said}{_of_sample(figure)}{_bound(figure)}{_counts(figure)}"
+    return f"{said}{_of_sample(figure)}{_bound(figure)}{_counts(figure)}{_of_nobody(figure)}"
 
 
 def read_aloud(figure: Figure) -> str:
@@ -41,6 +41,13 @@ def label_of_missing(item: NotComputed) -> str:
 def how_far(figure: Figure) -> str:
     """Say how far numbers move, in one plain sentence."""
     return f"A number moves by {deviations(math.sqrt(2) * figure.value)} on average."
+
+
+def _of_nobody(figure: Figure) -> str:
+    """Say why the distance of a row from a record means little."""
+    if "exchanged" not in figure.facts:
+        return ""
+    return "; this means little: values were exchanged, so rows belong to nobody"
 
 
 def _of_sample(figure: Figure) -> str:
