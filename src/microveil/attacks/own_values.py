@@ -151,7 +151,7 @@ def _kept_columns(pair: Pair, plan: Plan) -> list[RowValues]:
     """Return the kept columns that take part in the model."""
     names = [n for n in plan.kept if n not in plan.within and n in pair.source.columns]
     assert pair.positions is not None  # noqa: S101 - all records are paired
-    return [kept_values(pair.source[name][pair.positions]) for name in names]
+    return [kept_values(pair.source[name][pair.positions], name) for name in names]
 
 
 def _drawn_without(

@@ -9,7 +9,7 @@ import polars as pl
 
 from microveil.attacks.known import EVERYTHING, KnownAs
 from microveil.compare.examined import Examined
-from microveil.engines.dtypes import category_values, column_of, numbers
+from microveil.engines.dtypes import category_values, column_of, comparable, numbers
 from microveil.engines.memory import open_table
 from microveil.plan.plan import Plan
 from microveil.plan.scenarios import Scenario
@@ -112,6 +112,7 @@ def _codes(table: nw.DataFrame[Any], name: str, kind: KnownAs, plan: Plan) -> Re
     if kind == "number":
         codes[present] = numbers(values)
         return codes
+    comparable(values, name)
     declared = plan.confidential.get(name)
     text = _as_text(category_values(values)[0]).replace(declared.recoded if declared else {})
     if kind == "ordinal":
@@ -123,5 +124,8 @@ def _codes(table: nw.DataFrame[Any], name: str, kind: KnownAs, plan: Plan) -> Re
 
 
 def _as_text(values: pl.Series) -> pl.Series:
-    """Write values as text; spans of time, which Polars does not write so, as numbers."""
-    return (values.to_physical() if values.dtype == pl.Duration else values).cast(pl.String)
+    """Write values as text; what Polars does not write so, such as lists, as numbers."""
+    plain = values.to_physical() if values.dtype == pl.Duration else values
+    if plain.dtype.is_nested() or plain.dtype == pl.Binary:
+        plain = plain.hash(seed=0)
+    return plain.cast(pl.String)

@@ -11,7 +11,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from microveil.core.relation_model import RowValues, numbers_in_rows
-from microveil.engines.dtypes import numbers_with_gaps, polars_of
+from microveil.engines.dtypes import comparable, numbers_with_gaps
 from microveil.types import Integers
 
 _FEW = 20
@@ -70,19 +70,19 @@ class Layout:
         return differs
 
 
-def kept_values(column: nw.Series[Any]) -> RowValues:
+def kept_values(column: nw.Series[Any], attribute: str) -> RowValues:
     """Return what a kept column has: numbers, or categories, as whole numbers of few values are.
 
     Examples
     --------
-    >>> kept_values(nw.from_native(pl.Series([3, 1, None, 3]), series_only=True)).states
+    >>> kept_values(nw.from_native(pl.Series([3, 1, None, 3]), series_only=True), "rooms").states
     array([1, 0, 2, 1])
     """
     dtype = column.dtype
     number = dtype.is_numeric() or dtype.is_temporal()
     if number and not (dtype.is_integer() and column.n_unique() <= _FEW):
         return numbers_in_rows(numbers_with_gaps(column))
-    return RowValues(None, numbered([polars_of(column)]))
+    return RowValues(None, numbered([comparable(column, attribute)]))
 
 
 def numbered(columns: Sequence[pl.Series]) -> Integers:

@@ -541,7 +541,7 @@ class LocalEngine:
         """Return what a kept column has in all rows, or in some."""
         column = self._released(name)
         column = column if rows is None else column[rows]
-        return kept_values(column)
+        return kept_values(column, name)
 
     def _give(self, attribute: str, giver: Integers, clusters: JointClusters) -> None:
         """Give every record, or unit, the value of another of its joint cluster."""
