@@ -51,7 +51,8 @@ def test_a_service_account_without_a_home(tmp_path: Path) -> None:
 
 BECOMES_NOBODY = """
 import os, sys
-import microveil.cli.screens_of_commands, microveil.formats, microveil.plan.propose.proposal
+import microveil.cli.commands, microveil.cli.screens_of_commands
+import microveil.formats, microveil.plan.propose.proposal
 if os.geteuid() == 0:
     os.setgroups([])
     os.setresgid(65534, 65534, 65534)
