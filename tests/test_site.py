@@ -50,7 +50,7 @@ def test_the_documentation_stays_short() -> None:
     }  # fmt: skip
     pages = [page for page in DOCS.rglob("*.md") if page.name not in generated]
     words = sum(len(page.read_text(encoding="utf-8").split()) for page in pages)
-    assert words + len((ROOT / "README.md").read_text(encoding="utf-8").split()) <= 30_000
+    assert words + len((ROOT / "README.md").read_text(encoding="utf-8").split()) <= 36_000
 
 
 def test_the_first_page_shows_a_picture_and_three_lines_of_code() -> None:
