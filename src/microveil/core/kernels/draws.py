@@ -75,38 +75,52 @@ def _magnitude(scale, words, at):  # type: ignore[no-untyped-def]  # noqa: ANN00
 
 
 @compiled()
+def _laplace(scale, parts, words, at):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
+    """Return whether there were words enough, discrete Laplace noise, and the next position."""
+    while at < len(words):
+        negative = words[at] >> np.uint64(63)
+        magnitude, at = _magnitude(scale, words, at + 1)
+        if magnitude == OUT_OF_WORDS:
+            break
+        magnitude //= parts
+        if magnitude > 0 or negative == 0:  # zero would otherwise be drawn twice as often
+            return True, (-magnitude if negative else magnitude), at
+    return False, 0, at
+
+
+@compiled()
+def _added(centroid, noise, cut_off):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
+    """Add noise, and cut off what lies beyond ±cut_off."""
+    if noise > cut_off - centroid:
+        return cut_off
+    if noise < -cut_off - centroid:
+        return -cut_off
+    return centroid + noise
+
+
+@compiled()
 def draw_laplace(
     centroids: Integers,
     scales: Integers,
+    parts: int,
     masked: Integers,
     words: Words,
     first: int,
     cut_off: int,
 ) -> tuple[int, int]:
-    """Mask centroids from position `first` on; return the next position and the words used."""
+    """Mask centroids from position `first` on; return the next position and the words used.
+
+    Scales are in units of 1/parts.
+    """
     used = 0
     for j in range(first, len(centroids)):
         if scales[j] == 0:
             masked[j] = centroids[j]
             continue
-        at = used
-        while True:
-            if at >= len(words):
-                return j, used
-            negative = words[at] >> np.uint64(63)
-            at += 1
-            magnitude, at = _magnitude(scales[j], words, at)
-            if magnitude == OUT_OF_WORDS:
-                return j, used
-            if magnitude > 0 or negative == 0:  # zero would otherwise be drawn twice as often
-                break
-        noise = -magnitude if negative else magnitude
-        if noise > cut_off - centroids[j]:
-            masked[j] = cut_off
-        elif noise < -cut_off - centroids[j]:
-            masked[j] = -cut_off
-        else:
-            masked[j] = centroids[j] + noise
+        found, noise, at = _laplace(scales[j], parts, words, used)
+        if not found:
+            return j, used
+        masked[j] = _added(centroids[j], noise, cut_off)
         used = at
     return len(centroids), used
 
@@ -192,3 +206,96 @@ def draw_responses(
             return i, used
         masked[i], used = choice, at
     return len(codes), used
+
+
+@compiled()
+def _exp_minus_product(a, b, c, d, words, at):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
+    """Bernoulli(exp(−(a/b)·(c/d))) for fractions in [0, 1], without forming a product."""
+    i = 1
+    while True:
+        for numerator, denominator in ((a, b), (c, d), (1, i)):
+            if numerator < denominator:
+                draw, at = below(denominator, words, at)
+                if draw == OUT_OF_WORDS:
+                    return OUT_OF_WORDS, at
+                if draw >= numerator:
+                    return i & 1, at
+        i += 1
+
+
+@compiled()
+def _exp_minus_square(x, first, second, words, at):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
+    """Bernoulli(exp(−(x/first)·(x/second))): whole parts and rests of both are multiplied out."""
+    whole, rest = x // first, x % first
+    other_whole, other_rest = x // second, x % second
+    for times, numerator, denominator in (
+        (whole * other_whole, 1, 1),
+        (whole, other_rest, second),
+        (other_whole, rest, first),
+    ):
+        accept, at = _exp_minus_times(times, numerator, denominator, words, at)
+        if accept != 1:
+            return accept, at
+    return _exp_minus_product(rest, first, other_rest, second, words, at)
+
+
+@compiled()
+def draw_gaussian(
+    values: Integers,
+    numerator: int,
+    denominator: int,
+    scale: int,
+    root: int,
+    noisy: Integers,
+    words: Words,
+    first: int,
+    cut_off: int,
+) -> tuple[int, int]:
+    """Add discrete Gaussian noise from position `first` on: CKS 2020, Algorithm 3.
+
+    The variance is numerator/denominator, and `root` divides the numerator. Discrete Laplace noise
+    y of this scale t is accepted with the chance exp(−(|y| − σ²/t)²/(2σ²)).
+    """
+    left, right = denominator * scale * root, 2 * (numerator // root) * scale
+    most = LARGEST_INT64 // 2 // (denominator * scale)  # 256 scales or more: never seen
+    used = 0
+    for j in range(first, len(values)):
+        at = used
+        while True:
+            found, noise, at = _laplace(scale, 1, words, at)
+            if not found:
+                return j, used
+            if abs(noise) > most:
+                continue
+            x = abs(abs(noise) * denominator * scale - numerator)
+            accept, at = _exp_minus_square(x, left, right, words, at)
+            if accept == OUT_OF_WORDS:
+                return j, used
+            if accept == 1:
+                break
+        noisy[j] = _added(values[j], noise, cut_off)
+        used = at
+    return len(values), used
+
+
+@compiled()
+def draw_weighted(
+    whole: Integers, rest: Integers, denominator: int, chosen: Integers, words: Words, first: int
+) -> tuple[int, int]:
+    """Choose i with a chance ∝ exp(−whole[i] − rest[i]/denominator), by rejection."""
+    used = 0
+    for j in range(first, len(chosen)):
+        at = used
+        while True:
+            i, at = below(len(whole), words, at)
+            if i == OUT_OF_WORDS:
+                return j, used
+            accept, at = _exp_minus_times(whole[i], 1, 1, words, at)
+            if accept == 1:
+                accept, at = _exp_minus(rest[i], denominator, words, at)
+            if accept == OUT_OF_WORDS:
+                return j, used
+            if accept == 1:
+                break
+        chosen[j], used = i, at
+    return len(chosen), used
