@@ -112,6 +112,11 @@ def risk_answer(found: Graded) -> str:
     return _RISK[found.grade]
 
 
+def usefulness_answer(found: Graded) -> str:
+    """Return the grade of a usefulness in a word or two."""
+    return _USEFULNESS[found.grade].partition(":")[0]
+
+
 def decided_by(found: Graded) -> str:
     """Name the question that decided on a risk, and the attribute, if it was one of the three."""
     first = found.figures[0] if found.figures else None
