@@ -153,11 +153,7 @@ def _distribution(story: Story, inks: Inks) -> Iterator[str]:
     width = (right - left) / len(before)
     top = max(*before, *after)
     for number, share in enumerate(before):
-        tall = high * share / top
-        yield (
-            f'<rect x="{left + width * number:.1f}" y="{bottom - tall:.1f}" width="{width - 1:.1f}" '
-            f'height="{tall:.1f}" fill="{inks.good}" fill-opacity="0.35"/>'
-        )
+        yield _bar(left + width * number, bottom, width - 1, high * share / top, inks)
     heights = [bottom - high * share / top for share in after]
     steps = "".join(f"V{y:.1f}H{left + width * (n + 1):.1f}" for n, y in enumerate(heights))
     yield (
@@ -178,10 +174,7 @@ def _relation(story: Story, inks: Inks) -> Iterator[str]:
         for line in lines
     )
     for x, y in before:
-        yield (
-            f'<rect x="{x - width * 0.42:.1f}" y="{y:.1f}" width="{width * 0.84:.1f}" '
-            f'height="{bottom - y:.1f}" fill="{inks.good}" fill-opacity="0.35"/>'
-        )
+        yield _bar(x - width * 0.42, bottom, width * 0.84, bottom - y, inks)
     points = " ".join(f"{x:.1f},{y:.1f}" for x, y in after)
     yield f'<polyline points="{points}" fill="none" stroke="{inks.poor}" stroke-width="2.5"/>'
     for x, y in after:
@@ -241,6 +234,13 @@ def _box(x: float, y: float, width: float, height: float, fill: str, edge: str) 
     return (
         f'<rect x="{x:g}" y="{y:g}" width="{width:g}" height="{height:g}" rx="8" fill="{fill}" '
         f'stroke="{edge}" stroke-width="2"/>'
+    )
+
+
+def _bar(x: float, bottom: float, width: float, tall: float, inks: Inks) -> str:
+    return (
+        f'<rect x="{x:.1f}" y="{bottom - tall:.1f}" width="{width:.1f}" height="{tall:.1f}" '
+        f'fill="{inks.good}" fill-opacity="0.35"/>'
     )
 
 

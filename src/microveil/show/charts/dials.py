@@ -68,7 +68,7 @@ class Dial:
 
 
 def dials(figures: Sequence[Figure]) -> tuple[Dial, Dial]:
-    """Put two questions on dials: how risky is it, and how useful?"""
+    """Put two questions on dials: how risky a release is, and how useful."""
     risky, useful = how_risky(figures), how_useful(figures)
     kept = place_of(useful)
     return (
