@@ -135,7 +135,8 @@ def test_derived_dates_and_differences_count_days(kind: str) -> None:
     table = frame(day=DAYS, start=start, wait=B / 4, stay=B, until=start, shown=A * 0.5)
     data = {"polars": table, "pandas": table.to_pandas(), "arrow": table.to_arrow()}[kind]
     plan = Plan(epsilon=1.0, attributes={
-        "day": Confidential(lower=date(2019, 1, 1), upper=date(2021, 1, 1)), "stay": Confidential(lower=0), "wait": Confidential(lower=0),
+        "day": Confidential(lower=date(2019, 1, 1), upper=date(2021, 1, 1)),
+        "stay": Confidential(lower=0), "wait": Confidential(lower=0),
         "start": Confidential(lower=datetime(2019, 1, 1), upper=datetime(2021, 1, 1)),
         "until": Derived(expression="start + 2 * wait"),
         "shown": Derived(expression="until - day"),
