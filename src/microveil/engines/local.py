@@ -72,6 +72,7 @@ from microveil.engines.refusals import (
 from microveil.engines.strata import MaskedStrata, Order, mask_strata, shuffle_equal
 from microveil.errors import DataError
 from microveil.plan.roles import Derived
+from microveil.plan.rules import linear
 from microveil.types import Booleans, Integers, Reals, UserTable
 
 Number = TypeVar("Number", np.int64, np.float64)
@@ -85,6 +86,7 @@ _NO_RESULT = (
     TypeError,
     ValueError,
 )
+_MICROSECONDS_OF_A_DAY = 86_400e6
 _PYTHON: dict[str, type] = {"text": str, "whole numbers": int, "true/false values": bool}
 
 
@@ -641,6 +643,9 @@ class LocalEngine:
         """Recompute an attribute, unless some records, which are counted, have no finite result."""
         inputs = pl.DataFrame({name: self._released(name).to_polars() for name in derived.inputs})
         inputs = inputs.with_columns(cs.numeric().cast(pl.Float64))  # which does not wrap around
+        clock = self._table.columns[attribute].clock
+        if clock in ("date", "datetime") and linear(derived.expression):
+            inputs = _with_numbers_as_days(inputs)
         known = inputs.select(~pl.any_horizontal(pl.all().is_null())).to_series()
         try:
             result = _evaluate(derived, inputs)
@@ -650,6 +655,8 @@ class LocalEngine:
                     attribute=attribute,
                     setting="expression",
                 )
+            if result.dtype == pl.Duration and clock is None:
+                result = result.dt.total_microseconds() / _MICROSECONDS_OF_A_DAY
             valid = result.is_not_null()
             if result.dtype.is_numeric():
                 valid &= result.is_finite().fill_null(value=False)
@@ -707,6 +714,14 @@ def _rank(values: Integers) -> tuple[Order, Integers]:
     order, spare = np.empty(len(values), small), np.empty(len(values), small)
     ranked = kernels.sort_steps(values, order, spare)
     return order, ranked
+
+
+def _with_numbers_as_days(inputs: pl.DataFrame) -> pl.DataFrame:
+    """Let numbers beside dates count days, as they do in rules."""
+    if not inputs.select(cs.date() | cs.datetime()).width:
+        return inputs
+    microseconds = (cs.numeric() * _MICROSECONDS_OF_A_DAY).round().cast(pl.Int64)
+    return inputs.with_columns(microseconds.cast(pl.Duration("us")))
 
 
 def _evaluate(derived: Derived, inputs: pl.DataFrame) -> pl.Series:

@@ -19,6 +19,7 @@ from microveil.plan.scenarios import check_scenarios
 from microveil.plan.settings import EMPTY, PUBLISHED, Given, takes
 from microveil.plan.toml import as_toml, inline, texts
 from microveil.plan.units import check_units_and_strata
+from microveil.plan.uses import check_uses
 from microveil.plan.validate import check_settings
 from microveil.shown import Shown
 from microveil.types import UserTable
@@ -84,6 +85,8 @@ class Plan(Shown, PlanFields):
                 check(self)
         with problems:
             check_scenarios(self.scenarios, roles)
+        with problems:
+            check_uses(self.uses, self.attributes)
         problems.raise_found()
         return self
 
@@ -181,6 +184,8 @@ class Plan(Shown, PlanFields):
             settings["scenarios"] = [
                 scenario.model_dump(exclude_defaults=True) for scenario in self.scenarios
             ]
+        if self.uses:
+            settings["uses"] = [use.to_settings() for use in self.uses]
         attributes = {name: _to_toml(attribute) for name, attribute in self.attributes.items()}
         return tomlkit.dumps({**settings, "attributes": attributes})
 
