@@ -79,8 +79,7 @@ def test_the_recommended_plan_gives_a_release_as_elsewhere(
     certificate = assert_released(tmp_path)
     here = run_in_memory(TABLE, RECOMMENDED).certificate
     ours, theirs = (
-        one.model_dump(exclude={"created", "file", "row_order"})
-        for one in (certificate, here)
+        one.model_dump(exclude={"created", "file", "row_order"}) for one in (certificate, here)
     )
     assert ours == theirs
     assert certificate.groups[0].related
