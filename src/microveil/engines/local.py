@@ -33,7 +33,7 @@ from microveil.core.pooling import (
 )
 from microveil.core.random_words import SeededWords, WordSource, open_words, random_order
 from microveil.core.related_exchange import ReadRows, RelatedExchange
-from microveil.core.relation_model import RowValues, numbers_in_rows
+from microveil.core.relation_model import RowValues, masked_in_rows
 from microveil.engines.base import (
     CategoryFacts,
     Column,
@@ -432,12 +432,7 @@ class LocalEngine:
 
     def masked(self, attribute: AttributeSettings) -> Reals:
         """Return released numbers, or codes of categories, of all records; NaN where one lacks."""
-        released = self._released(attribute.name)
-        if not isinstance(attribute, CategorySettings):
-            return numbers_with_gaps(released)
-        codes = np.full(len(released), np.nan)
-        codes[is_present(released)] = codes_of(released, attribute.categories)
-        return codes
+        return _with_gaps(self._released(attribute.name), attribute)
 
     def take(self, attribute: AttributeSettings, values: Reals) -> None:
         """Keep masked values that came about elsewhere, as `masked` returns them."""
@@ -475,15 +470,17 @@ class LocalEngine:
         words = open_words(seed, f"pooling {', '.join(pool.names)}")
         if pool.pooling == "average":
             return Pooled(parts, self._average(pool, clusters, words), joint)
-        self._exchange(pool, clusters, words)
-        return Pooled(parts, None, joint, related=True)
+        return Pooled(parts, None, joint, related=self._exchange(pool, clusters, words))
 
     def _read_masked(self, attribute: AttributeSettings) -> tuple[NDArray[Any], Booleans]:
         present = self._table.present(attribute.name)
         return self._masked_values(attribute)[present], present
 
-    def _exchange(self, pool: Pool, clusters: dict[bool, JointClusters], words: WordSource) -> None:
-        """Exchange values of units, then those of records, by models fitted before either."""
+    def _exchange(self, pool: Pool, clusters: dict[bool, JointClusters], words: WordSource) -> bool:
+        """Exchange values of units, then those of records, by models fitted before either.
+
+        Returns whether there are any models.
+        """
         for attribute in pool.attributes:  # missing codes are exchanged with values, not mixed
             codes = self._missing_codes(attribute.name)
             if codes is not None:
@@ -494,6 +491,7 @@ class LocalEngine:
             kept, exchanged = self._readers(pool, level)
             for place, giver in related.draw(kept, exchanged, words):
                 self._give(level[place].name, giver, related.clusters)
+        return any(related.related for related in fitted)
 
     def _fitted(
         self, pool: Pool, level: Sequence[AttributeSettings], clusters: JointClusters,
@@ -523,14 +521,9 @@ class LocalEngine:
         """Return what an attribute has in all rows now, or in some."""
         column = self._released(attribute.name)
         column = column if rows is None else column[rows]
-        if isinstance(attribute, NumericSettings):
-            return numbers_in_rows(numbers_with_gaps(column), self._why_missing(attribute, rows))
-        codes, why = np.full(len(column), np.nan), self._why_missing(attribute, rows)
-        codes[is_present(column)] = codes_of(column, attribute.categories)
-        if attribute.kind == "ordinal":
-            return numbers_in_rows(codes, why)
-        last = len(attribute.categories) + why
-        return RowValues(None, np.where(np.isnan(codes), last, codes).astype(np.int64))
+        return masked_in_rows(
+            attribute, _with_gaps(column, attribute), self._why_missing(attribute, rows)
+        )
 
     def _why_missing(self, attribute: AttributeSettings, rows: Integers | None) -> Integers | int:
         """Return numbers of the missing codes of all rows, or of some; 0 where there are none."""
@@ -702,6 +695,15 @@ def codes_of(column: nw.Series[Any], categories: tuple[Category, ...]) -> Intege
     codes = list(range(len(categories)))
     coded = values.drop_nulls().replace_strict(list(categories), codes, return_dtype=pl.Int64)
     return coded.to_numpy()
+
+
+def _with_gaps(column: nw.Series[Any], attribute: AttributeSettings) -> Reals:
+    """Return numbers, or codes of categories; NaN where one is missing."""
+    if not isinstance(attribute, CategorySettings):
+        return numbers_with_gaps(column)
+    codes = np.full(len(column), np.nan)
+    codes[is_present(column)] = codes_of(column, attribute.categories)
+    return codes
 
 
 def _rank(values: Integers) -> tuple[Order, Integers]:
