@@ -7,7 +7,7 @@ import polars as pl
 from microveil.plan.propose.columns import ColumnProfile, Proposal
 from microveil.plan.propose.headers import tokens
 
-_LATITUDES = frozenset(("lat", "latitude", "latitud", "latitudine", "breitengrad", "breite"))
+_LATITUDES = frozenset(("lat", "latitude", "latitud", "breitengrad", "breite"))
 _LONGITUDES = frozenset(
     ("lon", "lng", "long", "longitude", "longitud", "longitudine", "laengengrad", "laenge")
 )
