@@ -29,6 +29,7 @@ from microveil import (
     SamplingWeight,
     Scenario,
     Shifted,
+    Use,
 )
 from microveil.attacks.attack_rows import ATTACKS
 from microveil.cli.commands import app
@@ -96,12 +97,13 @@ def help_of(*command: str) -> str:
 
 
 def settings() -> str:
-    """Return the settings of a plan, of every role, of groups and of scenarios."""
+    """Return the settings of a plan, of every role, of groups, scenarios and uses."""
     titled: dict[str, type[BaseModel]] = {
         "The plan": Plan,
         **{f"Role {role.model_fields['role'].default}": role for role in ROLES},
         "Groups": Group,
         "Scenarios": Scenario,
+        "Uses": Use,
     }
     parts = (line for title, part in titled.items() for line in (f"## {title}\n", *section(part)))
     return "\n".join((SETTINGS_HEAD, *parts))

@@ -42,6 +42,7 @@ if TYPE_CHECKING:
         Shifted,
     )
     from microveil.plan.scenarios import Scenario
+    from microveil.plan.uses import Use
     from microveil.release.certificate import Certificate
     from microveil.release.detail import Detail
     from microveil.release.dry_run import check
@@ -80,6 +81,7 @@ __all__ = [
     "Scenario",
     "Shifted",
     "Source",
+    "Use",
     "UsefulnessWarning",
     "Verdict",
     "__version__",
@@ -131,6 +133,7 @@ _HOMES = {
             "Shifted",
         ),
         "plan.scenarios": ("Scenario",),
+        "plan.uses": ("Use",),
         "release.certificate": ("Certificate",),
         "release.dry_run": ("check",),
         "release.detail": ("Detail",),

@@ -9,7 +9,7 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from microveil import Confidential, Group, Plan, Scenario
+from microveil import Confidential, Group, Plan, Scenario, Use
 from microveil.cli.commands import app
 from microveil.cli.options import plan_flags
 from microveil.plan.parts import PlanPart
@@ -104,7 +104,7 @@ def test_it_is_in_the_schema_and_in_the_documentation() -> None:
     assert f"{row} {HELP}. Only this test knows. |" in list(reference["section"](LoudPlan))
 
 
-@pytest.mark.parametrize("part", [Plan, Confidential, Group, Scenario])
+@pytest.mark.parametrize("part", [Plan, Confidential, Group, Scenario, Use])
 def test_every_setting_is_declared(part: type[PlanPart]) -> None:
     declared = {each.name: each.setting for each in declared_in(part)}
     assert set(declared) == set(part.model_fields) - {"role"}

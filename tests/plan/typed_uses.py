@@ -8,7 +8,7 @@ from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from microveil import Confidential, Derived, Group, Identifier, Kept, Plan, Scenario
+from microveil import Confidential, Derived, Group, Identifier, Kept, Plan, Scenario, Use
 
 if TYPE_CHECKING:
     AGE = {"age": "confidential"}
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     Confidential(kind="nominal", taxonomy=Path("jobs.csv"))
     Group(attributes=("a", "b"))
     Plan(epsilon=1.0, scenarios=[Scenario(known=["a"]), Scenario(people=0.5)], attributes=AGE)
+    Plan(epsilon=1.0, uses=["mean age", Use.mean("age", by="b", bands={"b": 5})], attributes=AGE)
 
     Plan(epsilom=1.0, attributes=AGE)  # type: ignore[call-arg]
     Plan(epsilon=1.0)  # type: ignore[call-arg]
@@ -50,6 +51,7 @@ if TYPE_CHECKING:
     PLAN.replace(partition="none")  # type: ignore[arg-type]
     Plan(epsilon=1.0, trim="0.2", attributes=AGE)  # type: ignore[arg-type]
     Confidential(trim="none")  # type: ignore[arg-type]
+    Plan(epsilon=1.0, uses=[3], attributes=AGE)  # type: ignore[list-item]
     Plan(epsilon=1.0, scenarios=[Scenario(knows=["a"])], attributes=AGE)  # type: ignore[call-arg]
     Plan(epsilon=1.0, scenarios=[{"known": ["a"]}], attributes=AGE)  # type: ignore[list-item]
     Plan(epsilon=1.0, within="age", attributes=AGE)  # type: ignore[arg-type]

@@ -102,7 +102,7 @@ _ROLES = {
 
 
 def lost_of(proposed: Proposed) -> str:
-    """Say in a line each what is lost, what is published as it is, and the unit; empty if none."""
+    """Say in a line each what is lost, what is published, the unit and rules; empty if none."""
     by_role: dict[str, list[str]] = {}
     for name, (_, proposal) in proposed.columns.items():
         by_role.setdefault(proposal.role, []).append(name)
@@ -118,6 +118,8 @@ def lost_of(proposed: Proposed) -> str:
     if proposed.key is not None:
         units = f"{proposed.key.units:,} units of up to {proposed.key.most:,} records"
         said.append(f"Unit, found in the data: {proposed.key.name} ({units})")
+    if proposed.rules:
+        said.append(f"Rules that hold in every record: {', '.join(proposed.rules)}")
     return "\n".join(said)
 
 

@@ -14,7 +14,8 @@ from microveil.core.relation_model import RowValues, numbers_in_rows
 from microveil.engines.dtypes import comparable, numbers_with_gaps
 from microveil.types import Integers
 
-_FEW = 20
+FEW_KEPT = 20
+"""Whole numbers of a kept column that are as few as this are taken for categories."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,7 +81,7 @@ def kept_values(column: nw.Series[Any], attribute: str) -> RowValues:
     """
     dtype = column.dtype
     number = dtype.is_numeric() or dtype.is_temporal()
-    if number and not (dtype.is_integer() and column.n_unique() <= _FEW):
+    if number and not (dtype.is_integer() and column.n_unique() <= FEW_KEPT):
         return numbers_in_rows(numbers_with_gaps(column))
     return RowValues(None, numbered([comparable(column, attribute)]))
 

@@ -23,7 +23,7 @@ def settings_of(attribute: AttributeRole) -> dict[str, Any]:
 
 def setting_in_words(name: str, value: object) -> str:
     """Write one setting as TOML has it, but of long ones only how much there is."""
-    if name in ("categories", "taxonomy", "from_data", "groups", "rules", "scenarios"):
+    if name in ("categories", "taxonomy", "from_data", "groups", "rules", "scenarios", "uses"):
         size = len(value) if isinstance(value, tuple | Mapping) else 0
         return f"{size} {name}"
     if isinstance(value, bool):

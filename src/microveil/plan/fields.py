@@ -22,6 +22,7 @@ from microveil.plan.roles import (
 )
 from microveil.plan.scenarios import Scenario
 from microveil.plan.settings import EMPTY, FIXED, FOLLOWING, Given, K, Names, PlanSettings, Setting
+from microveil.plan.uses import Use, use_from
 
 AttributeRole = Confidential | Identifier | Kept | Derived | SamplingWeight | Pseudonym | Shifted
 AttributesGiven = Mapping[str, object]
@@ -61,6 +62,7 @@ Attribute = Annotated[
     BeforeValidator(_from_role),
 ]
 Groups = tuple[Annotated[Group, BeforeValidator(from_names)], ...]
+Uses = tuple[Annotated[Use, BeforeValidator(use_from)], ...]
 Attributes = Annotated[
     Mapping[str, Attribute],
     AfterValidator(_Frozen),
@@ -87,6 +89,12 @@ class PlanFields(PlanPart, PlanSettings):
     scenarios: Annotated[Given[tuple[Scenario, ...], Sequence[Scenario]], Setting(
         help="Attackers against whom `evaluate` and `verdict` test a release, each a `Scenario`",
         more="They change nothing in the release, and the certificate does not mention them.",
+    )] = EMPTY  # fmt: skip
+    uses: Annotated[Given[Uses, Sequence[Use | str]], Setting(
+        help="What a release will be used for, each a `Use` or its text, such as \"mean income by "
+        "region\"",
+        more="Usefulness is graded by them. They change nothing in the release, and the "
+        "certificate does not mention them.",
     )] = EMPTY  # fmt: skip
     attributes: Annotated[Given[Attributes, AttributesGiven], Setting(
         help="Role of every column: `Confidential`, `Identifier`, `Kept`, `Derived`, "

@@ -19,12 +19,12 @@ from microveil.plan.scenarios import check_scenarios
 from microveil.plan.settings import EMPTY, PUBLISHED, Given, takes
 from microveil.plan.toml import as_toml, inline, texts
 from microveil.plan.units import check_units_and_strata
+from microveil.plan.uses import check_uses
 from microveil.plan.validate import check_settings
 from microveil.shown import Shown
 from microveil.types import UserTable
 
 if TYPE_CHECKING:
-    import polars as pl
 
     class PlanChanges(PlanFields):
         """What `Plan.replace` takes: every setting, and none is required."""
@@ -84,6 +84,8 @@ class Plan(Shown, PlanFields):
                 check(self)
         with problems:
             check_scenarios(self.scenarios, roles)
+        with problems:
+            check_uses(self.uses, self.attributes)
         problems.raise_found()
         return self
 
@@ -138,7 +140,8 @@ class Plan(Shown, PlanFields):
         """
         from microveil.plan.propose.proposal import propose_plan
 
-        return cls.from_toml(propose_plan(_polars(table), "a table"))
+        _require_table(table)
+        return cls.from_toml(propose_plan(table, "a table"))
 
     def diff(self, other: "Plan") -> str:
         """Say what is different in another plan, a line for each setting.
@@ -181,6 +184,8 @@ class Plan(Shown, PlanFields):
             settings["scenarios"] = [
                 scenario.model_dump(exclude_defaults=True) for scenario in self.scenarios
             ]
+        if self.uses:
+            settings["uses"] = [use.to_settings() for use in self.uses]
         attributes = {name: _to_toml(attribute) for name, attribute in self.attributes.items()}
         return tomlkit.dumps({**settings, "attributes": attributes})
 
@@ -213,16 +218,14 @@ class Plan(Shown, PlanFields):
             temporary.unlink(missing_ok=True)
 
 
-def _polars(table: UserTable) -> "pl.DataFrame":
+def _require_table(table: object) -> None:
     import narwhals as nw
 
-    frame = nw.from_native(table, eager_only=True, pass_through=True)
-    if not isinstance(frame, nw.DataFrame):
+    if not isinstance(nw.from_native(table, eager_only=True, pass_through=True), nw.DataFrame):
         raise DataError(
             "expected a Polars or pandas DataFrame or a PyArrow Table, found "
             f"{type(table).__name__}; for a file, read it first, or run microveil plan FILE"
         )
-    return frame.to_polars()
 
 
 def read_plan_text(path: str | Path) -> str:

@@ -20,7 +20,7 @@ from microveil.plan.toml import key_lines
 Made = TypeVar("Made", bound=PlanFields)
 
 _NEEDED: dict[str, object] = {"epsilon": 1.0}
-_ABOUT_ATTRIBUTES = ("groups", "scenarios")
+_ABOUT_ATTRIBUTES = ("groups", "scenarios", "uses")
 _RESTS_ON = {"per_unit": "unit"}
 """Settings of attributes that are wrong only for want of one of the plan's."""
 
