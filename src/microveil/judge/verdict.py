@@ -170,7 +170,8 @@ def _judged(
     figures = [*losses_of(seen), *_measured(seen, asked), *found, *figures_in(answers)]
     missing = tuple(item for item in answers if isinstance(item, NotComputed))
     change = next_step(seen, figures, scenarios, seed=asked.seed)
-    names = seen.planned.names("pseudonym"), seen.planned.names("shifted")
+    linked = seen.planned.names("pseudonym") if release.joined is None else ()
+    names = linked, seen.planned.names("shifted")
     return Verdict(seen.records, seen.drawn, tuple(figures), change, *names, release.rules, missing)
 
 
