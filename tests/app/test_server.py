@@ -23,6 +23,7 @@ ROUTES = (
     "GET /_stcore/metrics", "PUT /_stcore/upload_file/a/b", "OPTIONS /_stcore/upload_file/a/b",
     "GET /media/x", "GET /static/js/x.js", "GET /favicon.png", "GET /app/static/x", "GET /nothing",
 )  # fmt: skip
+EVERY = ("GET /_stcore/stream", "GET /")
 UPGRADE = {
     "Connection": "Upgrade",
     "Upgrade": "websocket",
@@ -104,45 +105,41 @@ def enter(process: subprocess.Popen[bytes], port: int) -> tuple[str, str]:
     return path, given.partition(";")[0]
 
 
-def status(port: int, route: str, host: str, cookie: str = "", origin: str = "") -> int:
+def answer(port: int, route: str, host: str, **headers: str) -> http.client.HTTPResponse:
     method, path = route.split()
     connection = http.client.HTTPConnection(HOST, port, timeout=10)
     connection.putrequest(method, path, skip_host=True)
     connection.putheader("Host", host)
-    for name, value in UPGRADE.items() if path.endswith("stream") else ():
-        connection.putheader(name, value)
-    for name, value in {"Cookie": cookie, "Origin": origin}.items():
-        if value:
-            connection.putheader(name, value)
+    upgrade = UPGRADE if path.endswith("stream") else {}
+    for name, value in {**upgrade, **headers}.items():
+        connection.putheader(name.replace("_", "-"), value)
     connection.endheaders()
     try:
-        return connection.getresponse().status
+        return connection.getresponse()
     finally:
         connection.close()
 
 
-def test_it_answers_to_its_own_name_alone(tmp_path: Path) -> None:
-    port = free_port()
-    with started(port, tmp_path) as process:
-        _, cookie = enter(process, port)
-        own = {route: status(port, route, f"{HOST}:{port}", cookie) for route in ROUTES}
-        foreign = {(route, host): status(port, route, host) for route in ROUTES for host in FOREIGN}
-    assert own["GET /"] == own["GET /_stcore/health"] == 200
-    assert own["GET /_stcore/stream"] == 101
-    assert 400 not in own.values()
-    assert set(foreign.values()) == {400}
+def status(port: int, route: str, host: str, **headers: str) -> int:
+    return answer(port, route, host, **headers).status
 
 
-def test_nobody_enters_without_the_token_or_from_another_page(tmp_path: Path) -> None:
+def hostile_settings(folder: Path) -> None:
+    """Write every setting and secret of Streamlit as an attacker would."""
+    (folder / ".streamlit").mkdir(parents=True)
+    (folder / ".streamlit" / "config.toml").write_text(
+        '[server]\nenableCORS = false\ncorsAllowedOrigins = ["http://evil.example"]\n'
+        'baseUrlPath = "evil"\nenableAgentApi = true\n[global]\ndevelopmentMode = true\n'
+    )
+    (folder / ".streamlit" / "secrets.toml").write_text('MICROVEIL_READ_MEMORY = "1"\n')
+
+
+def test_it_answers_one_browser_alone(tmp_path: Path) -> None:
     """Settings of a project, of the user or of the environment change nothing of it."""
     for folder in (tmp_path / "project", tmp_path / "home"):
-        (folder / ".streamlit").mkdir(parents=True)
-        (folder / ".streamlit" / "config.toml").write_text(
-            '[server]\nenableCORS = false\ncorsAllowedOrigins = ["http://evil.example"]\n'
-            'baseUrlPath = "evil"\n[global]\ndevelopmentMode = true\n'
-        )
+        hostile_settings(folder)
     port = free_port()
-    host = f"{HOST}:{port}"
+    host, stream = f"{HOST}:{port}", "GET /_stcore/stream"
     environment = {"HOME": str(tmp_path / "home"), "STREAMLIT_SERVER_BASE_URL_PATH": "evil"}
     at = tmp_path / "project"
     with started(port, tmp_path, at=at, environment=environment) as process:
@@ -150,17 +147,50 @@ def test_nobody_enters_without_the_token_or_from_another_page(tmp_path: Path) ->
         guessed = status(port, "GET /?token=guessed", host)
         path, cookie = enter(process, port)
         again = status(port, f"GET {path}", host)
-        wrong = status(port, "GET /", host, cookie[:-1] + "~")
-        stream = "GET /_stcore/stream"
-        own = [status(port, stream, host, cookie, f"http://{name}:{port}") for name in HOSTS]
+        wrong = status(port, "GET /", host, Cookie=cookie[:-1] + "~")
+        own = {route: status(port, route, host, Cookie=cookie) for route in ROUTES}
+        foreign = {status(port, route, name) for route in ROUTES for name in FOREIGN}
+        from_own = [
+            status(port, stream, host, Cookie=cookie, Origin=f"http://{name}:{port}")
+            for name in HOSTS
+        ]
         others = {
-            origin: [status(port, route, host, cookie, origin) for route in (stream, "GET /")]
+            origin: [status(port, route, host, Cookie=cookie, Origin=origin) for route in EVERY]
             for origin in ORIGINS
         }
+        sites = {
+            (site, to): status(
+                port, "GET /", host, Cookie=cookie, Sec_Fetch_Site=site, Sec_Fetch_Dest=to
+            )
+            for site in ("none", "same-origin", "same-site", "cross-site")
+            for to in ("document", "iframe", "script")
+        }
+        page = answer(port, "GET /", host, Cookie=cookie)
+        left = [open_files(process, port, cookie) for _ in range(10)]
     assert shut.pop("GET /_stcore/health") == 200
     assert {*shut.values(), guessed, again, wrong} == {403}
-    assert own == [101, 101]
+    assert own["GET /"] == own["GET /_stcore/health"] == 200
+    assert own[stream] == 101
+    assert 400 not in own.values()
+    assert foreign == {400}
+    assert from_own == [101, 101]
     assert others == {origin: [403, 403] for origin in ORIGINS}
+    assert {place for place, code in sites.items() if code != 200} == {
+        (site, to) for site in ("same-site", "cross-site") for to in ("iframe", "script")
+    }
+    assert page.getheader("X-Frame-Options") == "SAMEORIGIN"
+    assert page.getheader("Content-Security-Policy") == "frame-ancestors 'self'"
+    assert len(left) == 10
+    assert max(left) - left[0] <= 3  # a session that is about to end
+
+
+def open_files(process: "subprocess.Popen[bytes]", port: int, cookie: str) -> int:
+    """Return how many files the page has open after 20 more sessions, on Linux."""
+    if sys.platform != "linux":
+        return 0
+    for _ in range(20):
+        assert status(port, "GET /_stcore/stream", f"{HOST}:{port}", Cookie=cookie) == 101
+    return len(list(Path(f"/proc/{process.pid}/fd").iterdir()))
 
 
 def test_it_asks_no_network_for_its_address() -> None:

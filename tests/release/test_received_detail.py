@@ -1,6 +1,7 @@
 """A private detail that somebody sent: it fits itself and the memory, or it is refused."""
 
 import json
+import sys
 import zipfile
 from collections.abc import Callable
 from io import BytesIO
@@ -8,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import polars as pl
+import pyarrow.parquet as pq
 import pytest
 
 from microveil import Detail, FileError, Plan, evaluate, protect
@@ -130,4 +132,27 @@ def test_a_digest_is_text(digest: object, written: Path, tmp_path: Path) -> None
     about = json.dumps({"protected_sha256": digest}).encode()
     path = packed(parts(written) | {"about.json": about}, tmp_path / "about.zip")
     with pytest.raises(FileError, match="not a readable private detail"):
+        Detail.read(path)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the limit is Linux's")
+def test_text_that_unpacks_to_gigabytes_is_read_by_another_process(
+    written: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.undo()  # details are read by that process, as for users
+    monkeypatch.setenv("MICROVEIL_READ_MEMORY", "1")  # besides 2 GB for libraries
+    assert len(Detail.read(written).losses) == 2
+    content = parts(written)
+    row = pl.read_parquet(content["clusters.parquet"]).head(1)
+    row = row.with_columns(attribute=pl.lit(100_000 * "x"))  # alike, they take a few bytes
+    clusters = row.select(pl.all().repeat_by(500).explode()).to_arrow()
+    settings = {"use_dictionary": False, "column_encoding": {"attribute": "DELTA_BYTE_ARRAY"}}
+    bomb = BytesIO()
+    with pq.ParquetWriter(bomb, clusters.schema, write_statistics=False, **settings) as writer:
+        for _ in range(30):
+            writer.write_table(clusters)
+    path = packed(content | {"clusters.parquet": bomb.getvalue()}, tmp_path / "bomb.zip")
+    assert path.stat().st_size < 10**6
+    monkeypatch.setattr(detail_checks, "read_part", pytest.fail)
+    with pytest.raises(FileError, match="or it needs more memory than there is"):
         Detail.read(path)

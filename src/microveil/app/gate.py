@@ -5,12 +5,14 @@ from http.cookies import CookieError, SimpleCookie
 from typing import Any
 from urllib.parse import parse_qs
 
+from starlette.datastructures import MutableHeaders
 from starlette.responses import PlainTextResponse, RedirectResponse
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 _HEALTH = "/_stcore/health"  # says only that the page runs
 _REFUSED = "Open the address that microveil app printed; it works once, in one browser.\n"
 _FOREIGN = "This request comes from another page.\n"
+_UNFRAMED = {"X-Frame-Options": "SAMEORIGIN", "Content-Security-Policy": "frame-ancestors 'self'"}
 
 
 class Gate:
@@ -25,9 +27,15 @@ class Gate:
         self._session = secrets.token_urlsafe(32)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass on what may pass, and answer the rest."""
+        """Pass on what may pass, and answer the rest; no other page shows an answer in a frame."""
+
+        async def send_unframed(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                MutableHeaders(scope=message).update(_UNFRAMED)
+            await send(message)
+
         if scope["type"] not in ("http", "websocket") or self._may_pass(scope):
-            await self._app(scope, receive, send)
+            await self._app(scope, receive, send_unframed)
         elif scope["type"] == "websocket":
             await send({"type": "websocket.close", "code": 1008})  # which servers answer with 403
         else:
@@ -39,8 +47,11 @@ class Gate:
         return self._is_known(scope) or (scope["type"] == "http" and scope["path"] == _HEALTH)
 
     def _is_own(self, scope: Scope) -> bool:
-        """Whether it comes from the page, as far as the browser says."""
-        return all(origin in self._origins for origin in _headers(scope, "origin"))
+        """Whether it comes from the page or opens it, as far as the browser says."""
+        if not all(origin in self._origins for origin in _headers(scope, "origin")):
+            return False
+        sites = {*_headers(scope, "sec-fetch-site")}  # of a page on another port: same-site
+        return sites <= {"same-origin", "none"} or _headers(scope, "sec-fetch-dest") == ["document"]
 
     def _is_known(self, scope: Scope) -> bool:
         cookies: SimpleCookie = SimpleCookie()

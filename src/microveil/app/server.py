@@ -7,6 +7,7 @@ import sys
 import webbrowser
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from threading import Timer
@@ -24,6 +25,7 @@ WHY = (
 _HOSTS = (ADDRESS, "localhost")
 _UNTIL_IT_ANSWERS = 1.0  # seconds
 _LARGEST_UPLOAD = 4_000  # MB
+_KEPT_SESSIONS = 4  # whose browser left and may come back; each holds its tables and three files
 _OPTIONS = {
     "server.address": ADDRESS,
     "server.fileWatcherType": "none",
@@ -32,6 +34,7 @@ _OPTIONS = {
     "server.headless": True,
     "server.showEmailPrompt": False,
     "server.enableStaticServing": False,
+    "server.enableAgentApi": False,
     "server.enableXsrfProtection": True,
     "server.enableCORS": True,
     "server.corsAllowedOrigins": [],
@@ -44,6 +47,7 @@ _OPTIONS = {
     "client.toolbarMode": "minimal",
     "client.showErrorDetails": "none",
     "client.disableDataExport": True,
+    "client.allowedOrigins": [],
     "logger.hideWelcomeMessage": True,
     "runner.magicEnabled": False,
 }
@@ -105,9 +109,18 @@ def _without_other_settings() -> None:
     net_util.get_external_ip = net_util.get_internal_ip = lambda: None
 
 
+def _let_go_of_sessions() -> None:
+    """Keep few sessions whose browser left; Streamlit would keep 128."""
+    from streamlit.runtime import memory_session_storage as home
+
+    few = partial(home.MemorySessionStorage, maxsize=_KEPT_SESSIONS)
+    home.MemorySessionStorage = few  # type: ignore[assignment, misc]
+
+
 def serve(port: int, token: str, *, browser: bool) -> None:
     """Run the page in this process until it is stopped; it leaves nothing behind."""
     _without_other_settings()
+    _let_go_of_sessions()
     import streamlit
     from starlette.middleware import Middleware
     from starlette.middleware.trustedhost import TrustedHostMiddleware

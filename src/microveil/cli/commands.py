@@ -22,6 +22,7 @@ from microveil.cli.options import (
     QUASI_IDENTIFIER,
     EngineOption,
     EpsilonsTried,
+    JointFile,
     KeyFile,
     KnownColumns,
     LedgerOf,
@@ -228,6 +229,7 @@ def protect_command(
     report: Report = None,
     ledger: LedgerOf = None,
     key_file: KeyFile = None,
+    joint: JointFile = None,
     seed: Seed = None,
     overwrite: Overwrite = False,
     quiet: Quiet = False,
@@ -251,6 +253,7 @@ def protect_command(
     from microveil.show.certificates import show_release, show_stamp
     from microveil.show.words.grading import PUBLISH
     from microveil.show.words.rule_words import rule_statement
+    from microveil.show.words.thread_words import threads_statement
 
     _check_report(report, overwrite=overwrite, source=data.path)
     job = ProtectJob(
@@ -276,15 +279,16 @@ def protect_command(
         key_of(chosen, key_file, seed).check_apart(output)
         check_left(chosen, ledger, seed)
         done = job.run(
-            chosen, ledger=ledger, key=key_file, seed=seed, judge=not no_verdict, progress=progress
-        )
+            chosen, ledger=ledger, key=key_file, joint=joint, seed=seed, judge=not no_verdict,
+            progress=progress,
+        )  # fmt: skip
     written, certificate = done.written, done.written.certified
     stamp = show_stamp(certificate)
     if stamp:
         _errors.print(stamp, end="")
     _say(show_release(certificate), quiet=quiet)
-    for rule in written.rules:
-        _say(rule_statement(rule), quiet=quiet)
+    for line in (*map(rule_statement, written.rules), *map(threads_statement, written.threads)):
+        _say(line, quiet=quiet)
     if done.verdict is not None:
         _say(show_verdict(done.verdict), quiet=quiet)
     _say(f"Protected   {written.protected}\nCertificate {written.certificate}", quiet=quiet)
@@ -324,6 +328,37 @@ def key_command(
         f"Wrote {file}. Keep it private, store it apart from releases, and do not lose it.",
         quiet=quiet,
     )
+
+
+@app.command("joint")
+def joint_command(
+    file: Annotated[Path, typer.Argument(help="File of joint clusters, e.g. people.clusters.")],
+    turnover: Annotated[
+        float | None,
+        typer.Option(
+            help="Share of all persons expected to leave, join or change from release to release, "
+            "e.g. 0.05: larger joint clusters then let more of the others keep a pseudonym."
+        ),
+    ] = None,
+    withdraw: Annotated[
+        str | None,
+        typer.Option(metavar="ID", help="Take out a release that was never shared."),
+    ] = None,
+) -> None:
+    """Show or create the joint clusters of a group of people, which last from release to release.
+
+    With --turnover, the file is created if it does not exist. Then protect every table of these
+    people with --joint and the same --key-file: a person keeps a pseudonym as long as that many
+    others have the same history in all releases.
+    """
+    from microveil.cli.screens_of_commands import show_joint
+    from microveil.release.persistent import LastingClusters, declare_turnover, forget
+
+    if turnover is not None:
+        declare_turnover(file, turnover)
+    if withdraw is not None:
+        forget(file, withdraw)
+    _say(show_joint(LastingClusters.read(file)))
 
 
 @app.command("ledger")

@@ -73,6 +73,13 @@ KeyFile = Annotated[
     Path | None,
     typer.Option(help="Key file of the pseudonyms, made once with microveil key."),
 ]
+JointFile = Annotated[
+    Path | None,
+    typer.Option(
+        help="File of joint clusters of these people, begun once with microveil joint: persons "
+        "keep pseudonyms from release to release where that does not give them away."
+    ),
+]
 QUASI_IDENTIFIER = typer.Option("--quasi-identifier", help="Column that an attacker may know.")
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace existing files.")]
 TargetColumn = Annotated[str | None, typer.Option(help="Column of classes to learn.")]

@@ -14,6 +14,7 @@ from microveil.plan.propose.columns import Proposal
 from microveil.plan.propose.proposal import Proposed
 from microveil.release.guarantees import exactly, rounded_up
 from microveil.release.ledger import Ledger, Spent
+from microveil.release.persistent import LastingClusters
 from microveil.show.charts.text_charts import sparkline
 from microveil.show.shapes import Shape
 from microveil.show.words.column_words import contents_of
@@ -46,6 +47,25 @@ def show_ledger(ledger: Ledger) -> RenderableType:
     if ledger.counted:
         parts += [Text(f"By attribute: {spent}."), Text(f"All releases together: {levels}.")]
     return Group(*parts)
+
+
+def show_joint(known: LastingClusters) -> RenderableType:
+    """Lay out who kept a pseudonym in each release, and how many share a history now."""
+    grid = _compact("Releases with these joint clusters")
+    counts = ("persons", "kept", "another", "new", "absent")
+    for name in ("id", "made", *counts):
+        grid.add_column(name, justify="right" if name in counts else "left")
+    for one in known.releases:
+        numbers = (one.people, one.kept, one.cut, one.new, one.absent)
+        grid.add_row(one.id, one.made, *(f"{number:,}" for number in numbers))
+    turnover = f"Expected turnover {exactly(known.turnover)}."
+    if not known.releases:
+        return Text(f"{turnover} No release yet.")
+    shared = (
+        f"{len(known.threads):,} pseudonyms so far; each shares its history in all releases with "
+        f"{known.classes.min() - 1:,} others or more."
+    )
+    return Group(grid, "", Text(f"{turnover} {shared}"))
 
 
 def _state_of(release: Spent) -> str:
@@ -102,7 +122,7 @@ _ROLES = {
 
 
 def lost_of(proposed: Proposed) -> str:
-    """Say in a line each what is lost, what is published as it is, and the unit; empty if none."""
+    """Say in a line each what is lost, what is published, the unit and rules; empty if none."""
     by_role: dict[str, list[str]] = {}
     for name, (_, proposal) in proposed.columns.items():
         by_role.setdefault(proposal.role, []).append(name)
@@ -118,6 +138,8 @@ def lost_of(proposed: Proposed) -> str:
     if proposed.key is not None:
         units = f"{proposed.key.units:,} units of up to {proposed.key.most:,} records"
         said.append(f"Unit, found in the data: {proposed.key.name} ({units})")
+    if proposed.rules:
+        said.append(f"Rules that hold in every record: {', '.join(proposed.rules)}")
     return "\n".join(said)
 
 

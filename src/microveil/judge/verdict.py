@@ -176,7 +176,8 @@ def _judged(
         if isinstance(item, NotComputed) and not {*item.measures}.isdisjoint({*USES, *GAINS})
     )
     change = next_step(seen, figures, scenarios, seed=asked.seed)
-    names = seen.planned.names("pseudonym"), seen.planned.names("shifted")
+    linked = seen.planned.names("pseudonym") if release.joined is None else ()
+    names = linked, seen.planned.names("shifted")
     return Verdict(seen.records, seen.drawn, tuple(figures), change, *names, release.rules, missing)
 
 

@@ -25,7 +25,6 @@ from microveil.shown import Shown
 from microveil.types import UserTable
 
 if TYPE_CHECKING:
-    import polars as pl
 
     class PlanChanges(PlanFields):
         """What `Plan.replace` takes: every setting, and none is required."""
@@ -141,7 +140,8 @@ class Plan(Shown, PlanFields):
         """
         from microveil.plan.propose.proposal import propose_plan
 
-        return cls.from_toml(propose_plan(_polars(table), "a table"))
+        _require_table(table)
+        return cls.from_toml(propose_plan(table, "a table"))
 
     def diff(self, other: "Plan") -> str:
         """Say what is different in another plan, a line for each setting.
@@ -218,16 +218,14 @@ class Plan(Shown, PlanFields):
             temporary.unlink(missing_ok=True)
 
 
-def _polars(table: UserTable) -> "pl.DataFrame":
+def _require_table(table: object) -> None:
     import narwhals as nw
 
-    frame = nw.from_native(table, eager_only=True, pass_through=True)
-    if not isinstance(frame, nw.DataFrame):
+    if not isinstance(nw.from_native(table, eager_only=True, pass_through=True), nw.DataFrame):
         raise DataError(
             "expected a Polars or pandas DataFrame or a PyArrow Table, found "
             f"{type(table).__name__}; for a file, read it first, or run microveil plan FILE"
         )
-    return frame.to_polars()
 
 
 def read_plan_text(path: str | Path) -> str:

@@ -449,7 +449,7 @@ class Derived(PlanPart):
     expression: Annotated[str, Setting(
         help="SQL expression over released attributes, such as ``wages + other``",
         more="Polars parses it; it is never run as Python. Names with spaces stand in double "
-        "quotes.",
+        "quotes. Numbers added to a date, and differences of dates, count days.",
     )]  # fmt: skip
 
     @property

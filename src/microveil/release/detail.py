@@ -11,7 +11,7 @@ from typing import Any
 import polars as pl
 
 from microveil.errors import FileError
-from microveil.formats import check_regular
+from microveil.formats import Source, check_regular
 from microveil.plan.plan import Plan
 from microveil.release import detail_checks as checks
 from microveil.types import UserTable
@@ -97,7 +97,8 @@ class Detail:
                 return cls._from_archive(archive, scratch)
         except _UNREADABLE:
             raise FileError(
-                f"{path}: not a readable private detail; use the one written with the release"
+                f"{path}: not a readable private detail, or it needs more memory than there is; "
+                "use the one written with the release"
             ) from None
 
     @classmethod
@@ -105,10 +106,13 @@ class Detail:
         checks.check_entries(archive, _TEXTS)
         plan = Plan.from_toml(archive.read("plan.toml").decode())
         digest = checks.digest_of(archive.read("about.json"))
+        tables = [name for name in archive.namelist() if name.endswith(".parquet")]
         clusters: UserTable
         if scratch is None:
+            checks.try_tables(Source(str(archive.filename)), tables)
             clusters = checks.read_part(archive, _TABLES[0])
         else:
+            checks.try_tables(Source(str(archive.filename)), [n for n in tables if n != _TABLES[0]])
             clusters = checks.unpacked_part(archive, _TABLES[0], scratch)
         losses, rows, joint = (checks.read_part(archive, name) for name in _TABLES[1:])
         rules = checks.read_part(archive, _RULES) if _RULES in archive.namelist() else None

@@ -4,7 +4,7 @@ What is wrong is a `ValueError`; whoever reads a detail says in one sentence tha
 """
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from io import BytesIO
 from pathlib import Path
 from zipfile import ZIP_STORED, ZipFile
@@ -13,6 +13,8 @@ import numpy as np
 import polars as pl
 
 from microveil.engines.detail_rows import CLUSTER_COLUMNS, LOSS_COLUMNS
+from microveil.formats import LoadedTable, Source
+from microveil.formats.sandbox import sandboxed
 from microveil.machine import available_memory
 from microveil.plan.plan import Plan
 from microveil.release.rule_outcomes import RULE_COLUMNS
@@ -47,6 +49,22 @@ def digest_of(about: bytes) -> str | None:
     return digest  # type: ignore[no-any-return]
 
 
+def _tried(source: Source, names: Collection[str]) -> LoadedTable:
+    with ZipFile(source.location) as archive:
+        for name in names:
+            pl.read_parquet(BytesIO(archive.read(name)))
+    return LoadedTable(pl.DataFrame())
+
+
+def _tried_in_parts(source: Source, _: Collection[str]) -> LoadedTable:
+    pl.scan_parquet(source.location).select(pl.all().count()).collect(engine="streaming")
+    return LoadedTable(pl.DataFrame())
+
+
+try_tables, try_in_parts = sandboxed(_tried), sandboxed(_tried_in_parts)
+"""Read tables once in a process of limited memory: a page of text may unpack to gigabytes."""
+
+
 def read_part(archive: ZipFile, name: str) -> pl.DataFrame:
     """Read a table, once it is known to have the right columns and to fit into the memory."""
     file = BytesIO(archive.read(name))
@@ -58,7 +76,9 @@ def read_part(archive: ZipFile, name: str) -> pl.DataFrame:
 
 def unpacked_part(archive: ZipFile, name: str, directory: Path) -> pl.LazyFrame:
     """Unpack a table that is read a part at a time."""
-    lazy = pl.scan_parquet(archive.extract(name, directory))
+    path = archive.extract(name, directory)
+    try_in_parts(Source(path), ())
+    lazy = pl.scan_parquet(path)
     _require(dict(lazy.collect_schema()) == _SCHEMAS[name])
     return lazy
 

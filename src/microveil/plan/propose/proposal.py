@@ -19,6 +19,7 @@ from microveil.plan.propose.columns import (
     Described,
     Proposal,
     as_polars,
+    ordered_numbers,
 )
 from microveil.plan.propose.rare import merging_rare
 from microveil.plan.propose.shared_keys import SharedKey
@@ -51,11 +52,14 @@ class Proposed:
         For every column what was seen of it, and what was proposed.
     key
         The column that says which records belong to one unit; None if no unit was found.
+    rules
+        What every record keeps, and the release keeps therefore.
     """
 
     toml: str
     columns: Mapping[str, tuple[ColumnProfile, Proposal]]
     key: SharedKey | None
+    rules: tuple[str, ...]
 
 
 def propose_plan(
@@ -66,10 +70,10 @@ def propose_plan(
     """Write a plan for a table as commented TOML, usable unedited for iDP-CBLS.
 
     Numbers, dates and times are confidential, and so are Booleans and text or codes of few
-    categories; columns found to be the sum of two others are derived. Keys, and what names people,
-    are dropped, and so is what may be a key. The column that says which records belong to one unit
-    is the plan's `unit`. Only what is the same in every record is kept as it is, and sampling
-    weights that ten persons or more share each.
+    categories; columns found to be the sum of others are derived, and orders that every record
+    keeps are rules. Keys, and what names people, are dropped, and so is what may be a key. The
+    column that says which records belong to one unit is the plan's `unit`. Only what is the same in
+    every record is kept as it is, and sampling weights that ten persons or more share each.
 
     Examples
     --------
@@ -99,6 +103,7 @@ def propose(
     na, dates
         How the file was read, which the plan keeps.
     """
+    described = {**ordered_numbers(table), **described}
     table, plain = as_polars(table), Described()
     looks = {c.name: ColumnProfile(c.name, c, described.get(c.name, plain)) for c in table}
     seen = _without_rare(propose_roles(table, looks), table)
@@ -124,7 +129,7 @@ def propose(
     document.add("attributes", attributes)
     toml = tomlkit.dumps(document).rstrip() + "\n"
     columns = {column: (looks[column], p) for column, p in proposals.items()}
-    return Proposed(toml, columns, seen.key)
+    return Proposed(toml, columns, seen.key, seen.rules)
 
 
 def _without_rare(seen: TableRoles, table: pl.DataFrame) -> TableRoles:
@@ -190,6 +195,12 @@ def _add_settings(
                 document.add(tomlkit.comment(line))
         remark = f"; {FROM_DATA}: {remarks[name]}" if name in remarks else ""
         document.add(name, commented(value, comments[name] + remark))
+    if seen.rules:
+        document.add(
+            tomlkit.comment(f"{FROM_DATA} These hold in every record; the release keeps them.")
+        )
+        document.add("rules", commented(texts(seen.rules), comments["rules"]))
+        remarks["rules"] = ""
     if marked or remarks:
         said = "The certificate will say that these were taken from the data."
         document.add(tomlkit.comment(said))

@@ -1,19 +1,19 @@
 """What becomes of the columns of a table together: whose records they are, weights, and sums."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import combinations
 
 import numpy as np
 import polars as pl
 
 from microveil.plan.propose.columns import ColumnProfile, Proposal, as_amount, propose_role
+from microveil.plan.propose.held import Sum, find_orders, find_sums, in_rules
 from microveil.plan.propose.numbering import LARGE, are_long, are_years, go_together
+from microveil.plan.propose.places import coarsened
 from microveil.plan.propose.shared_keys import SharedKey, find_shared_key
 from microveil.plan.propose.weights import settle_weights
 from microveil.plan.roles import is_pattern
 
-_MOST_COLUMNS_FOR_SUMS = 60
 _FEWEST_PAIRS, _MOST_PAIRS = 20, 20_000
 
 
@@ -29,31 +29,67 @@ class TableRoles:
         The column that says whose records they are, if several records are of one unit.
     strata
         The columns that clusters do not cross.
+    rules
+        What every record keeps, and masked values would not.
     """
 
     proposals: dict[str, Proposal]
     key: SharedKey | None
     strata: tuple[str, ...]
+    rules: tuple[str, ...]
 
 
 def propose_roles(table: pl.DataFrame, looks: Mapping[str, ColumnProfile]) -> TableRoles:
     """Propose a role for every column of a table."""
     proposals = _cleared(looks, {name: propose_role(look) for name, look in looks.items()})
+    proposals |= coarsened(looks, proposals)
     key = find_shared_key(looks, proposals)
     persons = np.arange(table.height)
     if key is not None:
         proposals[key.name] = _unit(key, proposals[key.name])
         persons = key.of_records
     proposals, strata = settle_weights(looks, proposals, persons)
-    numeric = [
-        name
-        for name, p in proposals.items()
-        if p.ordered and not p.weighs and table[name].dtype.is_numeric()
+    amounts = [
+        name for name, p in proposals.items() if p.ordered and not p.weighs and not is_pattern(name)
     ]
-    proposals |= _sums(table, numeric)
+    sums = find_sums(table, amounts)
     same = key.same if key else ()
     proposals |= {name: _once(p) for name, p in proposals.items() if name in same and p.masked}
-    return TableRoles(proposals, key, strata)
+    proposals |= {one.total: _derived(one) for one in sums if one.missing_alike}
+    return TableRoles(proposals, key, strata, _rules(table, amounts, sums, same))
+
+
+def _derived(found: Sum) -> Proposal:
+    """Compute a total again from its masked parts."""
+    return Proposal(
+        {"role": "derived", "expression": " + ".join(map(_quoted, found.parts))},
+        "equal to this sum in every record",
+        ("expression",),
+    )
+
+
+def _rules(
+    table: pl.DataFrame, amounts: list[str], sums: Sequence[Sum], same: Sequence[str]
+) -> tuple[str, ...]:
+    """Propose rules for orders and for totals that are not derived.
+
+    Attributes that are masked once for each unit are compared among themselves.
+    """
+    parts = {one.total: one.parts for one in sums if one.missing_alike}
+    kinds = {name: {part in same for part in parts.get(name, [name])} for name in amounts}
+    compared = [name for name in amounts if len(parts.get(name, "ab")) > 1]
+    orders = [
+        f"{in_rules(one)} <= {in_rules(other)}"
+        for one, other in find_orders(table, compared)
+        if len(kinds[one] | kinds[other]) == 1
+    ]
+    totals = [
+        one.rule
+        for one in sums
+        if not one.missing_alike
+        and len(set().union(*(kinds[n] for n in (one.total, *one.parts)))) == 1
+    ]
+    return (*orders, *totals)
 
 
 def _cleared(
@@ -111,38 +147,6 @@ def _once(proposal: Proposal) -> Proposal:
         from_data=(*proposal.from_data, "per_unit"),
         why=f"{proposal.why}; the same in all records of a unit",
     )
-
-
-def _sums(table: pl.DataFrame, numeric: list[str]) -> dict[str, Proposal]:
-    """Find columns that are the sum of two others in every record, missing where a part is."""
-    if len(numeric) > _MOST_COLUMNS_FOR_SUMS or table.height < 3:
-        return {}
-    plain = [name for name in numeric if not is_pattern(name)]
-    columns = {name: table[name].cast(pl.Float64).to_numpy() for name in plain}
-    columns = {name: values for name, values in columns.items() if _varies(values)}
-    found: dict[str, Proposal] = {}
-    for one, other in combinations(columns, 2):
-        total = columns[one] + columns[other]
-        for name, values in columns.items():
-            if {one, other, name} & found.keys() or name in (one, other):
-                continue
-            if _same(values[:8], total[:8]) and _same(values, total):
-                expression = f"{_quoted(one)} + {_quoted(other)}"
-                found[name] = Proposal(
-                    {"role": "derived", "expression": expression},
-                    "equal to this sum in every record",
-                    ("expression",),
-                )
-    return found
-
-
-def _varies(values: np.typing.NDArray[np.float64]) -> bool:
-    known = values[~np.isnan(values)]
-    return bool(np.all(np.abs(known) < 1e300) and np.any(known != known[:1]))
-
-
-def _same(one: np.typing.NDArray[np.float64], other: np.typing.NDArray[np.float64]) -> bool:
-    return bool(np.allclose(one, other, rtol=1e-9, atol=0, equal_nan=True))
 
 
 def _quoted(name: str) -> str:
