@@ -24,7 +24,7 @@ from microveil.plan.uses import Use
 from microveil.types import Booleans, Integers, Reals
 
 
-class Groups(NamedTuple):
+class Grouped(NamedTuple):
     """The group of every record in both tables, as a place in `labels`; `MISSING` in none."""
 
     original: Integers
@@ -69,17 +69,17 @@ class UseColumns:
         """Return numbers or categories, whichever a column holds."""
         return compare_columns(name, *self.tables, self.plan)
 
-    def groups(self, use: Use) -> Groups:
+    def groups(self, use: Use) -> Grouped:
         """Return the group of every record, and what to call the groups that there are."""
         found = [self.grouped(name, use.bands.get(name)) for name in use.by]
         if not found:
             original, released = (np.zeros(len(table), np.int64) for table in self.tables)
-            return Groups(original, released, ("",))
+            return Grouped(original, released, ("",))
         while len(found) > 1:
             found[:2] = [_crossed(*found[:2])]
         return found[0]
 
-    def grouped(self, name: str, width: float | None) -> Groups:
+    def grouped(self, name: str, width: float | None) -> Grouped:
         """Return the groups of one column: categories, whole numbers, or bands of numbers."""
         if width is not None:
             return _bands(self.numbers(name), width)
@@ -92,20 +92,20 @@ class UseColumns:
         return original, released
 
 
-def _bands(column: Numbers, width: float) -> Groups:
+def _bands(column: Numbers, width: float) -> Grouped:
     """Group numbers by the multiple of a width that they are at or above."""
     places = [np.floor(values / width) for values in (column.original, column.released)]
     known = np.unique(np.concatenate([each[~np.isnan(each)] for each in places]))
     labels = tuple(f"{width * at:.6g} to under {width * (at + 1):.6g}" for at in known)
     original, released = (_coded(each, known, np.isnan(each)) for each in places)
-    return Groups(original, released, labels)
+    return Grouped(original, released, labels)
 
 
 def _coded(values: Reals, known: Reals, missing: Booleans) -> Integers:
     return np.where(missing, MISSING, np.searchsorted(known, values)).astype(np.int64)
 
 
-def _in_order(found: Categories, *, by_number: bool) -> Groups:
+def _in_order(found: Categories, *, by_number: bool) -> Grouped:
     """Leave out categories that no record has, and put whole numbers in order."""
     seen = np.union1d(found.original, found.released)
     places = [int(code) for code in seen if code != MISSING]
@@ -114,7 +114,7 @@ def _in_order(found: Categories, *, by_number: bool) -> Groups:
     new = np.full(len(found.labels) + 1, MISSING)  # of what is missing, which is the last
     new[places] = np.arange(len(places))
     labels = tuple(found.labels[place] for place in places)
-    return Groups(new[found.original], new[found.released], labels)
+    return Grouped(new[found.original], new[found.released], labels)
 
 
 def _as_number(label: str) -> float:
@@ -124,7 +124,7 @@ def _as_number(label: str) -> float:
         return math.inf
 
 
-def _crossed(one: Groups, other: Groups) -> Groups:
+def _crossed(one: Grouped, other: Grouped) -> Grouped:
     """Return the combinations of two groupings that there are."""
     both = [
         np.where((a == MISSING) | (b == MISSING), MISSING, a * len(other.labels) + b)
@@ -135,4 +135,4 @@ def _crossed(one: Groups, other: Groups) -> Groups:
     names = (divmod(int(code), len(other.labels)) for code in known)
     labels = tuple(f"{one.labels[first]}, {other.labels[second]}" for first, second in names)
     original, released = (_coded(each, known, each == MISSING) for each in both)
-    return Groups(original, released, labels)
+    return Grouped(original, released, labels)

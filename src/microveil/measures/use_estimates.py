@@ -14,7 +14,7 @@ from microveil.compare.estimates import (
     overlap,
 )
 from microveil.compare.paired_columns import MISSING, Categories, Numbers
-from microveil.compare.use_columns import Groups, UseColumns
+from microveil.compare.use_columns import Grouped, UseColumns
 from microveil.measures.regressions import linear_regression, logistic_regression
 from microveil.plan.uses import Use
 from microveil.types import Integers, Reals
@@ -148,7 +148,7 @@ def _values(use: Use, columns: UseColumns) -> tuple[Reals, Reals]:
 
 def _in_groups(
     values: tuple[Reals, Reals],
-    groups: Groups,
+    groups: Grouped,
     columns: UseColumns,
     times: tuple[float, float],
     of: _Estimator,
@@ -172,7 +172,7 @@ def _present(values: Reals, groups: Integers, weights: Reals, times: float) -> _
 
 
 def _shares(
-    use: Use, columns: UseColumns, groups: Groups, times: tuple[float, float]
+    use: Use, columns: UseColumns, groups: Grouped, times: tuple[float, float]
 ) -> Iterator[SideBySide]:
     """Estimate the share of each category, or of the one that is asked for."""
     found = columns.grouped(use.of or "", None)

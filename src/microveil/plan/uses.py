@@ -307,8 +307,12 @@ def _check_column(use: Use, name: str, wanted: Wanted, attributes: Mapping[str, 
         check_holds(use, name, wanted, categories=attribute.is_category)
 
 
-def check_holds(use: Use, name: str, wanted: Wanted, *, categories: bool) -> None:
-    """Refuse a mean of categories, and groups of numbers without bands."""
+def check_holds(use: Use, name: str, wanted: Wanted, *, categories: bool, times: str = "") -> None:
+    """Refuse a mean of categories, groups of numbers without bands, and times but in models."""
+    if times and wanted != "anything":
+        raise refused_use(
+            use, f"{name!r} holds {times}, which only a model can take; name numbers or categories"
+        )
     if wanted == "numbers" and categories:
         instead = f"group by it without bands, or take the share of {quoted_name(name)}"
         raise refused_use(use, f"{name!r} holds categories; {instead}")

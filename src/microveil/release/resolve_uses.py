@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from microveil.engines.base import Column
 from microveil.errors import Problems
 from microveil.plan.fields import PlanFields
-from microveil.plan.uses import Use, Wanted, check_holds, refused_use, wanted_by
+from microveil.plan.uses import Use, Wanted, check_holds, wanted_by
 
 
 def check_uses_of(
@@ -33,10 +33,6 @@ def check_uses_of(
 
 
 def _check_content(use: Use, name: str, wanted: Wanted, column: Column) -> None:
-    if column.clock and wanted != "anything":
-        raise refused_use(
-            use, f"{name!r} holds {column.type_name}, which only a model can take; name numbers or "
-            "categories"
-        )  # fmt: skip
     whole = column.kind == "integer" and wanted != "numbers"
-    check_holds(use, name, wanted, categories=column.kind is None or whole)
+    times = column.type_name if column.clock else ""
+    check_holds(use, name, wanted, categories=column.kind is None or whole, times=times)

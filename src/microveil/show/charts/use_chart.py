@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from microveil.show.charts.canvas import alt, chart_of, label_axis, layers, series_colour, tooltip
 from microveil.show.words.use_words import UseRow, number
 
-MOST_DRAWN = 30
+MOST_DOTS = 30
 """Groups that a chart of one use has room for; the others are in the table."""
 
 SERIES = ("original", "release")
@@ -23,7 +23,7 @@ def use_chart(use: str, rows: Sequence[UseRow]) -> "alt.LayerChart":
     >>> use_chart("mean age", [row]).height
     57
     """
-    data = [point for row in rows[:MOST_DRAWN] for point in _points(row)]
+    data = [point for row in rows[:MOST_DOTS] for point in _points(row)]
     base = chart_of(data).encode(
         y=label_axis("label"),
         yOffset=alt.YOffset("series", type="nominal", scale=alt.Scale(domain=SERIES)),
@@ -68,8 +68,8 @@ def described(use: str, rows: Sequence[UseRow]) -> str:
     if rows[0].group in _GUESSED:
         guessed = f"1 is perfect, guessing has {_GUESSED[rows[0].group]:g}"
         return f"{rows[0].group} on records that neither model was trained on; {guessed}."
-    left = len(rows) - MOST_DRAWN
-    more = f" The first {MOST_DRAWN} groups are drawn, {left:,} more are not." if left > 0 else ""
+    left = len(rows) - MOST_DOTS
+    more = f" The first {MOST_DOTS} groups are drawn, {left:,} more are not." if left > 0 else ""
     most = max(rows, key=lambda row: row.moved)
     if most.released is None:
         return f"{use}: the release has too few records of {most.group}.{more}"
