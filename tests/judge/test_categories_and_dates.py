@@ -398,7 +398,7 @@ def test_dates_and_times_are_numbers_with_a_unit() -> None:
     assert dates.to_frame().equals(of_numbers)
     readings = {f.measure: reading(f) for f in dates.figures}
     # The standard deviation is sqrt(130/4) days and the mean rises by 1 day.
-    assert readings["utility.means"].endswith("0.175 standard deviations (1 days)")
+    assert readings["utility.means"].endswith("0.175 standard deviations (1 day)")
     zoned = [
         t.select(x=pl.col("x").cast(pl.Datetime("ms")).dt.replace_time_zone("Europe/Madrid"))
         for t in as_dates
