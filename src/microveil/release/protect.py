@@ -1,6 +1,7 @@
 """The straight line: resolve → prepare → mask attributes → pool → keep rules → finish."""
 
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -8,9 +9,10 @@ import polars as pl
 
 from microveil.engines.base import MaskingEngine, OpenTable, Pooled, Shift
 from microveil.engines.memory import memory_table
-from microveil.errors import DataError, FileWarning, PlanError, warn
+from microveil.errors import DataError, FileWarning, PlanError, PrivacyWarning, noted, warn
 from microveil.formats import load_table
 from microveil.plan.plan import Plan
+from microveil.release.assumptions import assumptions_of
 from microveil.release.budget_shares import warn_of_small_shares
 from microveil.release.certificate import certify
 from microveil.release.choose_k import resolve_and_choose
@@ -26,7 +28,7 @@ from microveil.types import Progress, UserTable
 
 def protect(
     data: UserTable,
-    plan: Plan,
+    plan: Plan | None = None,
     *,
     keep_order: bool = False,
     ledger: str | Path | None = None,
@@ -50,7 +52,10 @@ def protect(
         path of a file, or a `Source` that says how to read one. A pandas index is dropped, with a
         warning unless it only numbers the rows.
     plan
-        What to do with each attribute.
+        What to do with each attribute. Without one, `Plan.propose` proposes it; `Release.assumed`
+        lists what it takes for granted and `Release.plan` is there to edit. In a notebook such a
+        release judges itself when it is first shown, which takes seconds, and for that it knows the
+        table that came in.
     keep_order
         Leave the rows of `Release.data` in the order of a table in memory, instead of a random one.
         It tells who is who, and the certificate says so. What `Release.write` writes is in random
@@ -77,11 +82,45 @@ def protect(
     >>> len(release.data), release.certificate.attributes[0].epsilon
     (30, 1.0)
     """
+    if plan is None:
+        return _protect_as_proposed(
+            data, keep_order=keep_order, ledger=ledger, key=key, seed=seed, progress=progress
+        )
     require_plan(plan)
     secret = key_of(plan, key, seed)
     with reserved(plan, ledger, seed) as spending:
         release = _protect(data, plan, secret, seed, progress).entered(spending)
     return release if keep_order else release.shuffled()
+
+
+def _protect_as_proposed(
+    data: UserTable,
+    *,
+    keep_order: bool,
+    ledger: str | Path | None,
+    key: str | Path | None,
+    seed: int | None,
+    progress: Progress | None,
+) -> Release:
+    """Propose a plan and protect by it; one warning says that there is something to read."""
+    from microveil.plan.propose.proposal import propose
+
+    if type(data).__module__.startswith("pyspark."):
+        raise PlanError("a table on Spark needs a plan; propose one from a sample: Plan.propose")
+    read = load_table(data)
+    proposed = propose(read.data, "a table", read.meta.described)
+    plan = Plan.from_toml(proposed.toml)
+    with noted() as notes:
+        release = protect(
+            data, plan, keep_order=keep_order, ledger=ledger, key=key, seed=seed, progress=progress
+        )
+    assumed = assumptions_of(plan)
+    warn(
+        f"no plan was given, so microveil assumed {len(assumed)} things: print(release) lists "
+        "them; to change them, edit the plan that Plan.propose(table) returns",
+        PrivacyWarning,
+    )
+    return replace(release, assumed=assumed, warned=tuple(notes), original=read.data)
 
 
 def _protect(

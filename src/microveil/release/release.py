@@ -12,6 +12,7 @@ from microveil.errors import FileError
 from microveil.formats import FORMATS, Domain, TableMeta, check_escaped, sha256_of
 from microveil.plan.plan import Plan
 from microveil.plan.roles import Bound
+from microveil.release.assumptions import Assumption
 from microveil.release.certificate import Certificate, Exposure, ExposureKind, ProtectedFile
 from microveil.release.detail import Detail
 from microveil.release.key import Key
@@ -48,6 +49,10 @@ class Release(Shown):
         What was done.
     rules
         Private: what became of each rule of the plan.
+    assumed
+        What was taken for granted, where no plan was given.
+    warned
+        What was warned of meanwhile, where no plan was given.
     """
 
     rows: Released = field(repr=False)
@@ -59,6 +64,13 @@ class Release(Shown):
     spending: Spending | None = field(default=None, repr=False)
     key: Key | None = field(default=None, repr=False)
     rules: tuple[RuleOutcome, ...] = field(default=(), repr=False)
+    assumed: tuple[Assumption, ...] = field(default=(), repr=False)
+    warned: tuple[str, ...] = field(default=(), repr=False)
+    original: UserTable | None = field(default=None, repr=False)
+
+    def __getstate__(self) -> dict[str, object]:
+        """Leave the original at home when a release is pickled or copied."""
+        return {**self.__dict__, "original": None}
 
     @property
     def data(self) -> UserTable:

@@ -8,7 +8,8 @@ from rich.text import Text
 
 from microveil.judge.grades import kept_point_to_people, worst
 from microveil.judge.verdict import Verdict
-from microveil.show.screens import ResultScreen
+from microveil.show.charts.dials import Inks, dials, drawn
+from microveil.show.screens import SIDE_BY_SIDE, ResultScreen
 from microveil.show.words.grading import (
     PASS_RULE,
     answers_to_questions,
@@ -35,13 +36,22 @@ _MOVED = (
 
 def verdict_screen(verdict: Verdict) -> ResultScreen:
     """Say everything in a few lines."""
-    said = [f"{about}: {line}" for about, line in verdict_lines(verdict) if about != "Rule"]
-    told = {
-        about: [f"{about}: {line}"]
-        for about, line in verdict_lines(verdict)
-        if about in ("Risk", "To change")
-    }
-    return ResultScreen(_TITLE, said, laid_out=lambda: _laid_out(verdict), sections=told)
+    lines = list(verdict_lines(verdict))
+    said = [f"{about}: {line}" for about, line in lines if about != "Rule"]
+    first = ("Risk", "To change")
+    told = {about: [f"{about}: {line}"] for about, line in lines if about in first}
+    rest = [f"{about}: {line}" for about, line in lines if about not in first]
+    return ResultScreen(
+        _TITLE, said, laid_out=lambda: _laid_out(verdict), sections=told,
+        folded={"More": rest}, panels=lambda: [dials_side_by_side(verdict)],
+    )  # fmt: skip
+
+
+def dials_side_by_side(verdict: Verdict) -> str:
+    """Draw risk and usefulness for a notebook, on white, whatever its theme."""
+    drawn_ones = [drawn(dial, Inks()) for dial in dials(verdict.figures)]
+    sized = [svg.replace("<svg ", '<svg width="220" height="168" ', 1) for svg in drawn_ones]
+    return f'<div style="{SIDE_BY_SIDE};background:#fff;width:fit-content">{"".join(sized)}</div>'
 
 
 def _laid_out(verdict: Verdict) -> RenderableType:
