@@ -77,8 +77,12 @@ def test_the_notebook_of_the_documentation_is_current_and_shows_what_it_says() -
 
 
 def test_a_verdict_is_drawn(release: Release) -> None:
-    html = microveil.verdict(TABLE, release, seed=1)._repr_html_()
+    plan = release.plan.replace(uses=["mean wages by region"])
+    with pytest.warns(microveil.PrivacyWarning):
+        given = protect(TABLE, plan, seed=1)
+    html = microveil.verdict(TABLE, given, seed=1)._repr_html_()
     assert html.count('class="dial"') == 2
+    assert 'aria-label="mean wages by region' in html
     assert "<summary>More (" in html
 
 
@@ -99,3 +103,5 @@ def test_a_table_on_spark_needs_a_plan() -> None:
     table = type("DataFrame", (), {"__module__": "pyspark.sql"})()
     with pytest.raises(PlanError, match="a table on Spark needs a plan"):
         protect(table)
+    with pytest.raises(PlanError, match="key and joint go with a plan"):
+        protect(TABLE, key="people.key")

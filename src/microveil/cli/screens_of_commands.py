@@ -14,6 +14,7 @@ from microveil.plan.propose.columns import Proposal
 from microveil.plan.propose.proposal import Proposed
 from microveil.release.guarantees import exactly, rounded_up
 from microveil.release.ledger import Ledger, Spent
+from microveil.release.persistent import LastingClusters
 from microveil.show.charts.text_charts import sparkline
 from microveil.show.shapes import Shape
 from microveil.show.words.column_words import contents_of
@@ -46,6 +47,25 @@ def show_ledger(ledger: Ledger) -> RenderableType:
     if ledger.counted:
         parts += [Text(f"By attribute: {spent}."), Text(f"All releases together: {levels}.")]
     return Group(*parts)
+
+
+def show_joint(known: LastingClusters) -> RenderableType:
+    """Lay out who kept a pseudonym in each release, and how many share a history now."""
+    grid = _compact("Releases with these joint clusters")
+    counts = ("persons", "kept", "another", "new", "absent")
+    for name in ("id", "made", *counts):
+        grid.add_column(name, justify="right" if name in counts else "left")
+    for one in known.releases:
+        numbers = (one.people, one.kept, one.cut, one.new, one.absent)
+        grid.add_row(one.id, one.made, *(f"{number:,}" for number in numbers))
+    turnover = f"Expected turnover {exactly(known.turnover)}."
+    if not known.releases:
+        return Text(f"{turnover} No release yet.")
+    shared = (
+        f"{len(known.threads):,} pseudonyms so far; each shares its history in all releases with "
+        f"{known.classes.min() - 1:,} others or more."
+    )
+    return Group(grid, "", Text(f"{turnover} {shared}"))
 
 
 def _state_of(release: Spent) -> str:

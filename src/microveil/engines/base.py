@@ -22,6 +22,8 @@ from microveil.core.coding import Coding
 from microveil.core.grid import Grid
 from microveil.core.linear_rules import KeptRule, Rule, System
 from microveil.core.pooling import Pool
+from microveil.core.random_words import WordSource
+from microveil.core.threads import Cluster
 from microveil.engines.beside import Beside
 from microveil.plan.roles import Derived
 from microveil.types import Integers, Reals, UserTable
@@ -214,6 +216,18 @@ class Shift(NamedTuple):
     days: Callable[[str], int]
 
 
+Assign = Callable[[Sequence[str], Integers, Reals, Cluster, WordSource], Integers]
+"""Assigns persons, who look as numbered and lie at these places, to joint clusters."""
+
+
+class Lasting(NamedTuple):
+    """Whose joint clusters last: the column that names persons, what checks and assigns them."""
+
+    person: str
+    check: Callable[[Sequence[str]], None]
+    assign: Assign
+
+
 class Released(Protocol):
     """A released table, where its engine keeps it."""
 
@@ -258,6 +272,9 @@ class MaskingEngine(Protocol):
     @property
     def threads(self) -> int:
         """How many attributes may be masked at once."""
+
+    def last(self, lasting: Lasting, pool: Pool) -> None:
+        """Give persons joint clusters that last; refuse those who would be told from all others."""
 
     def hide(
         self, pseudonyms: Mapping[str, Callable[[str], str]], shifts: Mapping[str, Shift]

@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 
 from microveil.core.attribute import MOSTLY
 from microveil.engines.beside import ClassSizes, Fold, Indistinct
-from microveil.engines.classes import classes_of_units, quasi_identifier_classes
+from microveil.engines.classes import quasi_identifier_classes
 from microveil.engines.dtypes import column_of, comparable, polars_of
-from microveil.engines.layout import numbered
+from microveil.engines.layout import classes_of_units, numbered
 from microveil.engines.memory import open_table
 from microveil.types import Integers, Progress, UserTable
 

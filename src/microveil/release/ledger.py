@@ -5,15 +5,14 @@ import math
 import os
 import secrets
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from decimal import Decimal
 from hashlib import sha256
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Protocol
 
-from filelock import FileLock, Timeout
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from microveil.core.accounting import budget_shares
@@ -23,8 +22,7 @@ from microveil.formats.atomic import why
 from microveil.plan.plan import Plan
 from microveil.release.certificate import Certificate, LedgerState, ProtectedFile
 from microveil.release.guarantees import exactly
-
-_PATIENCE = 60.0  # seconds to wait for another process
+from microveil.release.private_files import locked, replace_private
 
 
 class _Entry(BaseModel):
@@ -211,6 +209,13 @@ class Spending:
         )
 
 
+class GivenBack(Protocol):
+    """What a release was entered into."""
+
+    def give_back(self) -> None:
+        """Take out a release that failed before there was a file of it."""
+
+
 def _releases(count: int) -> str:
     return f"{count:,} release{'' if count == 1 else 's'}"
 
@@ -231,13 +236,14 @@ def reserved(plan: Plan, ledger: str | Path | None, seed: int | None) -> Iterato
 
 
 @contextmanager
-def given_back_on_failure(spending: Spending | None) -> Iterator[None]:
-    """Give back what a release was to spend if it fails before there is a file of it."""
+def given_back_on_failure(*entered: GivenBack | None) -> Iterator[None]:
+    """Take out what a release was entered into if it fails before there is a file of it."""
     try:
         yield
     except BaseException:
-        if spending is not None:
-            spending.give_back()
+        for one in entered:
+            if one is not None:
+                one.give_back()
         raise
 
 
@@ -290,38 +296,17 @@ def _change(
     path = Path(path).resolve()  # so that a link stays one
     if otherwise is None or path.exists():
         Ledger.read(path)  # before a lock is made beside what is none
-    if not path.parent.is_dir():  # which the lock would make
-        raise FileError(f"ledger {path}: cannot be written: the directory does not exist")
-    try:
-        with FileLock(path.with_name(f".{path.name}.lock"), timeout=_PATIENCE, mode=0o600):
-            begun = otherwise if otherwise is not None and not path.exists() else None
-            changed = change(begun or Ledger.read(path))
-            _write(path, changed)
-    except Timeout:
-        raise FileError(
-            f"ledger {path}: another process has been using it for a minute; try again"
-        ) from None
-    except OSError as error:
-        if isinstance(error, FileError):
-            raise
-        raise FileError(f"ledger {path}: cannot be written: {why(error)}") from None
+    with locked(path, "ledger"):
+        begun = otherwise if otherwise is not None and not path.exists() else None
+        changed = change(begun or Ledger.read(path))
+        _write(path, changed)
     return changed
 
 
 def _write(path: Path, ledger: Ledger) -> None:
-    """Replace a ledger by a whole one that only its owner can read."""
     content = {**ledger.model_dump(mode="json"), "sha256": _seal(ledger)}
-    temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
-    try:
-        handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(json.dumps(content, indent=2, ensure_ascii=False) + "\n")
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(path)
-    finally:
-        with suppress(FileNotFoundError):
-            temporary.unlink()
+    text = json.dumps(content, indent=2, ensure_ascii=False) + "\n"
+    replace_private(path, text.encode(), "ledger")
 
 
 def _seal(ledger: Ledger) -> str:

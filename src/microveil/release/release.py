@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from microveil.engines.base import Released
-from microveil.errors import FileError
+from microveil.errors import FileError, PlanError
 from microveil.formats import FORMATS, Domain, TableMeta, check_escaped, sha256_of
 from microveil.plan.plan import Plan
 from microveil.plan.roles import Bound
@@ -17,6 +17,7 @@ from microveil.release.certificate import Certificate, Exposure, ExposureKind, P
 from microveil.release.detail import Detail
 from microveil.release.key import Key
 from microveil.release.ledger import Spending
+from microveil.release.persistent import Joining, LastingRelease
 from microveil.release.rule_outcomes import RuleOutcome
 from microveil.release.store import Places, Store, places_of
 from microveil.shown import Shown
@@ -29,6 +30,7 @@ class Written(Places):
 
     certified: Certificate = field(repr=False)
     rules: tuple[RuleOutcome, ...] = field(default=(), repr=False)
+    threads: tuple[LastingRelease, ...] = field(default=(), repr=False)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -63,6 +65,7 @@ class Release(Shown):
     seed: int | None = field(default=None, repr=False)
     spending: Spending | None = field(default=None, repr=False)
     key: Key | None = field(default=None, repr=False)
+    joined: Joining | None = field(default=None, repr=False)
     rules: tuple[RuleOutcome, ...] = field(default=(), repr=False)
     assumed: tuple[Assumption, ...] = field(default=(), repr=False)
     warned: tuple[str, ...] = field(default=(), repr=False)
@@ -130,6 +133,8 @@ class Release(Shown):
         """Write to places that were checked before the work began."""
         if self.key is not None:
             self.key.check_apart(places.protected)
+        if keep_order and self.joined is not None:
+            raise PlanError("--joint needs rows in random order; leave --keep-order out")
         table, positions = self.rows.arranged(keep_order=keep_order, seed=self.seed)
         meta = replace(self.meta_of(positions), escape_formulas=escape_formulas)
         with self.store.moved_into_place(places.all) as temporary:
@@ -144,7 +149,10 @@ class Release(Shown):
             self.store.write_text(certificate.to_json(), public)
             if self.spending is not None:
                 self.spending.record(file)
-        return Written(places.protected, places.certificate, places.detail, certificate, self.rules)
+        threads = () if self.joined is None else (self.joined.release,)
+        return Written(
+            places.protected, places.certificate, places.detail, certificate, self.rules, threads
+        )
 
     def meta_of(self, positions: Integers | UserTable) -> TableMeta:
         """Say what a file of the released columns holds besides the values of these records."""

@@ -13,7 +13,7 @@ from microveil.show.charts.histograms import Shares
 from microveil.show.charts.palette import AFTER, BEFORE
 from microveil.show.screens import SIDE_BY_SIDE, ResultScreen, html_table
 from microveil.show.shapes import Shape, shapes_of_masked
-from microveil.show.verdicts import dials_side_by_side, verdict_lines
+from microveil.show.verdicts import dials_side_by_side, uses_side_by_side, verdict_lines
 from microveil.show.words.assumption_words import assumption_statement
 
 _WIDTH, _HEIGHT = 150, 34
@@ -51,7 +51,7 @@ def _panels(release: Release) -> Iterator[str]:
         _JUDGED[release] = verdict(release.original, release, seed=release.seed)
     judged = _JUDGED[release]
     risk = next(line for about, line in verdict_lines(judged) if about == "Risk")
-    yield f"{dials_side_by_side(judged)}<div>{escape(risk)}</div>"
+    yield f"{dials_side_by_side(judged)}<div>{escape(risk)}</div>{uses_side_by_side(judged)}"
     yield before_and_after(shapes_of_masked(release.original, release)[:_MOST_SHAPES])
 
 
