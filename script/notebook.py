@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 NOTEBOOK = Path(__file__).parent.parent / "docs" / "how-to" / "notebook.ipynb"
-PAGE = NOTEBOOK.with_name("notebook-run.html")
+PAGE = NOTEBOOK.with_name("notebook-run.htm")
 CELLS: tuple[tuple[str, str], ...] = (
     ("markdown", "# A table protected in two lines"),
     ("code", "import microveil\nfrom microveil.plan.sample import people\n\n"

@@ -52,10 +52,10 @@ def _panels(release: Release) -> Iterator[str]:
     judged = _JUDGED[release]
     risk = next(line for about, line in verdict_lines(judged) if about == "Risk")
     yield f"{dials_side_by_side(judged)}<div>{escape(risk)}</div>{uses_side_by_side(judged)}"
-    yield before_and_after(shapes_of_masked(release.original, release)[:_MOST_SHAPES])
+    yield drawn_shapes(shapes_of_masked(release.original, release)[:_MOST_SHAPES])
 
 
-def before_and_after(shapes: list[Shape]) -> str:
+def drawn_shapes(shapes: list[Shape]) -> str:
     """Draw attributes before and after, a row each."""
     head = ("attribute", "before and after", "mean", "after", "st. dev.", "after")
     rows = [(escape(shape.shares.name), _bars(shape.shares), *_figures(shape)) for shape in shapes]
