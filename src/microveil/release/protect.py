@@ -17,6 +17,7 @@ from microveil.release.budget_shares import warn_of_small_shares
 from microveil.release.certificate import certify
 from microveil.release.choose_k import resolve_and_choose
 from microveil.release.detail import Detail
+from microveil.release.histories import shown_classes
 from microveil.release.key import Key, key_of
 from microveil.release.ledger import reserved
 from microveil.release.persistent import Joining, joining
@@ -86,9 +87,9 @@ def protect(
     (30, 1.0)
     """
     require_plan(plan)
-    secret = key_of(plan, key, seed)
+    secret, on_spark = key_of(plan, key, seed), type(data).__module__.startswith("pyspark.")
     with (
-        reserved(plan, ledger, seed) as spending,
+        reserved(plan, ledger, seed, here=not on_spark) as spending,
         joining(plan, joint, secret, seed, keep_order=keep_order) as joined,
     ):
         release = _protect(data, plan, secret, joined, seed, progress).entered(spending)
@@ -196,6 +197,8 @@ def run_resolved(
     certificate = certify(resolved, pooled, records=table.records, seeded=seed is not None)
     if joined is not None:
         certificate = certificate.with_lasting_clusters(joined.before)
+    joint = {names: label for one in pooled for names, label in one.joint.items()}
+    unit = pooled[0].unit if pooled else None
     return Release(
         rows=rows,
         certificate=certificate.arranged(rows.row_order),
@@ -204,7 +207,7 @@ def run_resolved(
             losses,
             rows.positions,
             plan,
-            joint={names: label for one in pooled for names, label in one.joint.items()},
+            joint=joint,
             rules=as_table(rules) if rules else None,
         ),
         rules=rules,
@@ -213,6 +216,7 @@ def run_resolved(
         seed=seed,
         key=key,
         joined=joined,
+        classes=partial(shown_classes, rows, joint, unit, plan),
     )
 
 
