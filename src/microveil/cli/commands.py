@@ -34,6 +34,7 @@ from microveil.cli.options import (
     Report,
     Seed,
     TargetColumn,
+    UseOption,
     parse_domains,
     plan_flags,
     reads,
@@ -213,6 +214,7 @@ def protect_command(
         bool,
         typer.Option("--escape-formulas", help="In CSV, keep spreadsheets from running text."),
     ] = False,
+    use: UseOption = None,
     known: KnownColumns = None,
     people: People = 1.0,
     no_verdict: Annotated[
@@ -243,7 +245,7 @@ def protect_command(
     """
     from microveil.cli.job import ProtectJob
     from microveil.cli.screens_of_commands import show_verdict
-    from microveil.plan.flags import plan_for_columns, settings_from_file, with_scenario
+    from microveil.plan.flags import plan_for_columns, settings_from_file, with_scenario, with_uses
     from microveil.plan.plan import read_plan_text
     from microveil.plan.problems import located
     from microveil.release.key import key_of
@@ -265,14 +267,15 @@ def protect_command(
         "domains": parse_domains(domain or []),
     }  # fmt: skip
     text = None if plan is None else read_plan_text(plan)
-    with located(text, elsewhere=settings), _progress(quiet=quiet) as progress:
+    given = {*settings, "uses"} if use else settings
+    with located(text, elsewhere=given), _progress(quiet=quiet) as progress:
         if plan is not None:
             chosen = job.plan(settings_from_file(plan, **roles, **settings))
         elif "epsilon" not in settings:
             raise PlanError("give a plan with --plan, or a privacy budget with --epsilon")
         else:
             chosen = plan_for_columns(job.columns(roles["keep"]), **roles, **settings)
-        chosen = with_scenario(chosen, known or (), people)
+        chosen = with_uses(with_scenario(chosen, known or (), people), use or ())
         key_of(chosen, key_file, seed).check_apart(output)
         check_left(chosen, ledger, seed)
         done = job.run(
@@ -440,6 +443,7 @@ def evaluate_command(
     ] = False,
     target: TargetColumn = None,
     quasi_identifier: Annotated[list[str] | None, QUASI_IDENTIFIER] = None,
+    use: UseOption = None,
     known: KnownColumns = None,
     people: People = 1.0,
     engine: EngineOption = "memory",
@@ -473,6 +477,7 @@ def evaluate_command(
         outcome = evaluate(
             **files,
             target=target,
+            uses=use or (),
             quasi_identifiers=quasi_identifier or (),
             known=known or (),
             people=people,

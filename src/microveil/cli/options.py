@@ -52,6 +52,15 @@ KnownColumns = Annotated[
 People = Annotated[
     float, typer.Option(help="Share of the people whose values this attacker knows.")
 ]
+UseOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--use",
+        metavar="USE",
+        help='What the release will be used for, e.g. "mean income by region", "table sex, '
+        'age(10)", "wage ~ age" or "predict died"; can be repeated.',
+    ),
+]
 LedgerOf = Annotated[
     Path | None,
     typer.Option(

@@ -6,8 +6,10 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from microveil.compare.reasons import why_not
 from microveil.judge.grades import kept_point_to_people, worst
 from microveil.judge.verdict import Verdict
+from microveil.measures.use_figures import USES
 from microveil.show.screens import ResultScreen
 from microveil.show.words.grading import (
     PASS_RULE,
@@ -77,6 +79,9 @@ def verdict_lines(verdict: Verdict) -> Iterator[tuple[str, str]]:
     moved = [how_far(figure) for figure in verdict.figures if figure.measure == "utility.il1s"]
     rest = lost.sentences[:1] if moved else lost.sentences
     yield "Usefulness", " ".join(dict.fromkeys([f"{lost.answer}.", *moved, *rest]))
+    for item in verdict.not_computed:
+        if not {*item.measures}.isdisjoint(USES):
+            yield "Uses", f"{item.attribute}: not computed: {why_not(item)}."
     if verdict.change is not None:
         yield "To change", f"{change_in_words(verdict.change)}."
     yield "Rule", PASS_RULE
