@@ -30,11 +30,13 @@ def show_verdict(verdict: Verdict | str) -> RenderableType:
 def show_ledger(ledger: Ledger) -> RenderableType:
     """Lay out what was spent, by release and by attribute, and what is left."""
     grid = _compact("Releases of these people")
-    for name in ("id", "began", "state", "epsilon", "file"):
-        grid.add_column(name, justify="right" if name == "epsilon" else "left")
+    for name in ("id", "began", "state", "epsilon", "chance", "mean", "file"):
+        numeric = name in ("epsilon", "chance", "mean")
+        grid.add_column(name, justify="right" if numeric else "left")
     for one in ledger.releases:
         files = escape(", ".join(file.name for file in one.files) or "none")
-        grid.add_row(one.id, one.began, _state_of(one), exactly(one.epsilon), files)
+        chances = map(_chance, (one.chance, one.mean_chance))
+        grid.add_row(one.id, one.began, _state_of(one), exactly(one.epsilon), *chances, files)
     parts: list[RenderableType] = [grid, ""] if ledger.releases else []
     names = dict.fromkeys(name for one in ledger.counted for name in one.attributes)
     spent = ", ".join(f"{name} {rounded_up(ledger.spent_on(name))}" for name in names)
@@ -46,6 +48,12 @@ def show_ledger(ledger: Ledger) -> RenderableType:
     parts.append(Text(summary))
     if ledger.counted:
         parts += [Text(f"By attribute: {spent}."), Text(f"All releases together: {levels}.")]
+        limit = "" if ledger.limit is None else f"; the limit is {_chance(ledger.limit)}"
+        said = (
+            "Chance of picking a person, for an attacker who knows everything but the random "
+            f"draws, by all releases together: {_chance(ledger.chance)} at most{limit}."
+        )
+        parts.append(Text(said))
     return Group(*parts)
 
 
@@ -66,6 +74,10 @@ def show_joint(known: LastingClusters) -> RenderableType:
         f"{known.classes.min() - 1:,} others or more."
     )
     return Group(grid, "", Text(f"{turnover} {shared}"))
+
+
+def _chance(chance: float | None) -> str:
+    return "unknown" if chance is None else f"{chance:.1%}"
 
 
 def _state_of(release: Spent) -> str:

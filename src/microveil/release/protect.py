@@ -19,6 +19,7 @@ from microveil.release.budget_shares import warn_of_small_shares
 from microveil.release.certificate import certify
 from microveil.release.choose_k import resolve_and_choose
 from microveil.release.detail import Detail
+from microveil.release.histories import shown_classes
 from microveil.release.key import Key, key_of
 from microveil.release.ledger import reserved
 from microveil.release.persistent import Joining, joining
@@ -97,9 +98,9 @@ def protect(
             data, keep_order=keep_order, ledger=ledger, seed=seed, progress=progress
         )
     require_plan(plan)
-    secret = key_of(plan, key, seed)
+    secret, on_spark = key_of(plan, key, seed), type(data).__module__.startswith("pyspark.")
     with (
-        reserved(plan, ledger, seed) as spending,
+        reserved(plan, ledger, seed, here=not on_spark) as spending,
         joining(plan, joint, secret, seed, keep_order=keep_order) as joined,
     ):
         release = _protect(data, plan, secret, joined, seed, progress).entered(spending)
@@ -236,6 +237,8 @@ def run_resolved(
     certificate = certify(resolved, pooled, records=table.records, seeded=seed is not None)
     if joined is not None:
         certificate = certificate.with_lasting_clusters(joined.before)
+    joint = {names: label for one in pooled for names, label in one.joint.items()}
+    unit = pooled[0].unit if pooled else None
     return Release(
         rows=rows,
         certificate=certificate.arranged(rows.row_order),
@@ -244,7 +247,7 @@ def run_resolved(
             losses,
             rows.positions,
             plan,
-            joint={names: label for one in pooled for names, label in one.joint.items()},
+            joint=joint,
             rules=as_table(rules) if rules else None,
         ),
         rules=rules,
@@ -253,6 +256,7 @@ def run_resolved(
         seed=seed,
         key=key,
         joined=joined,
+        classes=partial(shown_classes, rows, joint, unit, plan),
     )
 
 

@@ -1,7 +1,7 @@
 """A release: the protected table, its public certificate, and the private detail kept apart."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -15,6 +15,7 @@ from microveil.plan.roles import Bound
 from microveil.release.assumptions import Assumption
 from microveil.release.certificate import Certificate, Exposure, ExposureKind, ProtectedFile
 from microveil.release.detail import Detail
+from microveil.release.histories import ShownClasses
 from microveil.release.key import Key
 from microveil.release.ledger import Spending
 from microveil.release.persistent import Joining, LastingRelease
@@ -22,6 +23,10 @@ from microveil.release.rule_outcomes import RuleOutcome
 from microveil.release.store import Places, Store, places_of
 from microveil.shown import Shown
 from microveil.types import Integers, UserTable
+
+
+def _unknown() -> None:
+    """Nothing is known of its classes."""
 
 
 @dataclass(frozen=True)
@@ -66,6 +71,7 @@ class Release(Shown):
     spending: Spending | None = field(default=None, repr=False)
     key: Key | None = field(default=None, repr=False)
     joined: Joining | None = field(default=None, repr=False)
+    classes: Callable[[], ShownClasses | None] = field(default=_unknown, repr=False)
     rules: tuple[RuleOutcome, ...] = field(default=(), repr=False)
     assumed: tuple[Assumption, ...] = field(default=(), repr=False)
     warned: tuple[str, ...] = field(default=(), repr=False)
@@ -84,7 +90,8 @@ class Release(Shown):
         """Return the same release with what its ledger says on its certificate."""
         if spending is None:
             return self
-        return replace(self, certificate=spending.settle(self.certificate), spending=spending)
+        certificate = spending.settle(self.certificate, self.classes())
+        return replace(self, certificate=certificate, spending=spending)
 
     def shuffled(self) -> "Release":
         """Return the same release with its rows in random order."""
