@@ -368,6 +368,13 @@ def ledger_command(
         float | None,
         typer.Option(help="Privacy budget per person that all releases together may spend."),
     ] = None,
+    limit: Annotated[
+        float | None,
+        typer.Option(
+            help="Highest chance by which an attacker who knows everything but the random draws "
+            "may pick a person by all releases, e.g. 0.1."
+        ),
+    ] = None,
     withdraw: Annotated[
         str | None,
         typer.Option(metavar="ID", help="Stop counting a release that was never shared."),
@@ -377,13 +384,16 @@ def ledger_command(
 
     With --budget, the ledger is created if it does not exist. Then protect every table of these
     people with --ledger: a release that would exceed the remaining budget is refused before any
-    work is done. A run that was killed counts until it is withdrawn.
+    work is done, and one that passes the limit before anything is released. A run that was killed
+    counts until it is withdrawn.
     """
     from microveil.cli.screens_of_commands import show_ledger
     from microveil.release import ledger as ledgers
 
     if budget is not None:
         ledgers.declare(file, budget)
+    if limit is not None:
+        ledgers.declare_limit(file, limit)
     if withdraw is not None:
         ledgers.withdraw(file, withdraw)
     _say(show_ledger(ledgers.Ledger.read(file)))

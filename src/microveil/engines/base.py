@@ -199,14 +199,16 @@ class Pooled:
 
     `parts` counts the parts of the table, made by median splits, that MDAV ran over one by one.
     `smallest_class` counts the records of the rarest combination of averaged values. `joint` has
-    the joint cluster of each record, in record order, by the names of the attributes. `related`
-    says whether exchange went by models of relations, where there is enough to fit them to.
+    the joint cluster of each record, in record order, by the names of the attributes, and `unit`
+    the unit of each, if there are units here. `related` says whether exchange went by models of
+    relations, where there is enough to fit them to.
     """
 
     parts: int
     smallest_class: int | None
     joint: Mapping[str, Any]
     related: bool = False
+    unit: Integers | None = None
 
 
 class Shift(NamedTuple):

@@ -499,8 +499,10 @@ class LocalEngine:
                 raise pooled_wrongly(pool.names, f"a joint cluster has {found.smallest} records")
         words = open_words(seed, f"pooling {', '.join(pool.names)}")
         if pool.pooling == "average":
-            return Pooled(parts, self._average(pool, clusters, words), joint)
-        return Pooled(parts, None, joint, related=self._exchange(pool, clusters, words))
+            smallest = self._average(pool, clusters, words)
+            return Pooled(parts, smallest, joint, unit=table.layout.unit)
+        related = self._exchange(pool, clusters, words)
+        return Pooled(parts, None, joint, related=related, unit=table.layout.unit)
 
     def _lasting_clusters(
         self, lasting: Lasting, present: PersonsPresent, pool: Pool, seed: int | None

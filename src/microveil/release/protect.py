@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -10,13 +11,15 @@ import polars as pl
 from microveil.engines.base import MaskingEngine, OpenTable, Pooled, Shift
 from microveil.engines.memory import memory_table
 from microveil.engines.refusals import no_lasting_clusters
-from microveil.errors import DataError, FileWarning, PlanError, warn
+from microveil.errors import DataError, FileWarning, PlanError, PrivacyWarning, noted, warn
 from microveil.formats import load_table
 from microveil.plan.plan import Plan
+from microveil.release.assumptions import assumptions_of
 from microveil.release.budget_shares import warn_of_small_shares
 from microveil.release.certificate import certify
 from microveil.release.choose_k import resolve_and_choose
 from microveil.release.detail import Detail
+from microveil.release.histories import shown_classes
 from microveil.release.key import Key, key_of
 from microveil.release.ledger import reserved
 from microveil.release.persistent import Joining, joining
@@ -29,7 +32,7 @@ from microveil.types import Progress, UserTable
 
 def protect(
     data: UserTable,
-    plan: Plan,
+    plan: Plan | None = None,
     *,
     keep_order: bool = False,
     ledger: str | Path | None = None,
@@ -54,7 +57,10 @@ def protect(
         path of a file, or a `Source` that says how to read one. A pandas index is dropped, with a
         warning unless it only numbers the rows.
     plan
-        What to do with each attribute.
+        What to do with each attribute. Without one, `Plan.propose` proposes it; `Release.assumed`
+        lists what it takes for granted and `Release.plan` is there to edit. In a notebook such a
+        release judges itself when it is first shown, which takes seconds, and for that it knows the
+        table that came in.
     keep_order
         Leave the rows of `Release.data` in the order of a table in memory, instead of a random one.
         It tells who is who, and the certificate says so. What `Release.write` writes is in random
@@ -85,14 +91,49 @@ def protect(
     >>> len(release.data), release.certificate.attributes[0].epsilon
     (30, 1.0)
     """
+    if plan is None:
+        if key is not None or joint is not None:
+            raise PlanError("key and joint go with a plan; Plan.propose(table) proposes one")
+        return _protect_as_proposed(
+            data, keep_order=keep_order, ledger=ledger, seed=seed, progress=progress
+        )
     require_plan(plan)
-    secret = key_of(plan, key, seed)
+    secret, on_spark = key_of(plan, key, seed), type(data).__module__.startswith("pyspark.")
     with (
-        reserved(plan, ledger, seed) as spending,
+        reserved(plan, ledger, seed, here=not on_spark) as spending,
         joining(plan, joint, secret, seed, keep_order=keep_order) as joined,
     ):
         release = _protect(data, plan, secret, joined, seed, progress).entered(spending)
     return release if keep_order else release.shuffled()
+
+
+def _protect_as_proposed(
+    data: UserTable,
+    *,
+    keep_order: bool,
+    ledger: str | Path | None,
+    seed: int | None,
+    progress: Progress | None,
+) -> Release:
+    """Propose a plan and protect by it; one warning says that there is something to read."""
+    from microveil.plan.propose.proposal import propose
+
+    if type(data).__module__.startswith("pyspark."):
+        raise PlanError("a table on Spark needs a plan; propose one from a sample: Plan.propose")
+    read = load_table(data)
+    proposed = propose(read.data, "a table", read.meta.described)
+    plan = Plan.from_toml(proposed.toml)
+    with noted() as notes:
+        release = protect(
+            data, plan, keep_order=keep_order, ledger=ledger, seed=seed, progress=progress
+        )
+    assumed = assumptions_of(plan)
+    warn(
+        f"no plan was given, so microveil assumed {len(assumed)} things: print(release) lists "
+        "them; to change them, edit the plan that Plan.propose(table) returns",
+        PrivacyWarning,
+    )
+    return replace(release, assumed=assumed, warned=tuple(notes), original=read.data)
 
 
 def _protect(
@@ -196,6 +237,8 @@ def run_resolved(
     certificate = certify(resolved, pooled, records=table.records, seeded=seed is not None)
     if joined is not None:
         certificate = certificate.with_lasting_clusters(joined.before)
+    joint = {names: label for one in pooled for names, label in one.joint.items()}
+    unit = pooled[0].unit if pooled else None
     return Release(
         rows=rows,
         certificate=certificate.arranged(rows.row_order),
@@ -204,7 +247,7 @@ def run_resolved(
             losses,
             rows.positions,
             plan,
-            joint={names: label for one in pooled for names, label in one.joint.items()},
+            joint=joint,
             rules=as_table(rules) if rules else None,
         ),
         rules=rules,
@@ -213,6 +256,7 @@ def run_resolved(
         seed=seed,
         key=key,
         joined=joined,
+        classes=partial(shown_classes, rows, joint, unit, plan),
     )
 
 

@@ -1,7 +1,7 @@
 """A release: the protected table, its public certificate, and the private detail kept apart."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -12,8 +12,10 @@ from microveil.errors import FileError, PlanError
 from microveil.formats import FORMATS, Domain, TableMeta, check_escaped, sha256_of
 from microveil.plan.plan import Plan
 from microveil.plan.roles import Bound
+from microveil.release.assumptions import Assumption
 from microveil.release.certificate import Certificate, Exposure, ExposureKind, ProtectedFile
 from microveil.release.detail import Detail
+from microveil.release.histories import ShownClasses
 from microveil.release.key import Key
 from microveil.release.ledger import Spending
 from microveil.release.persistent import Joining, LastingRelease
@@ -21,6 +23,10 @@ from microveil.release.rule_outcomes import RuleOutcome
 from microveil.release.store import Places, Store, places_of
 from microveil.shown import Shown
 from microveil.types import Integers, UserTable
+
+
+def _unknown() -> None:
+    """Nothing is known of its classes."""
 
 
 @dataclass(frozen=True)
@@ -50,6 +56,10 @@ class Release(Shown):
         What was done.
     rules
         Private: what became of each rule of the plan.
+    assumed
+        What was taken for granted, where no plan was given.
+    warned
+        What was warned of meanwhile, where no plan was given.
     """
 
     rows: Released = field(repr=False)
@@ -61,7 +71,15 @@ class Release(Shown):
     spending: Spending | None = field(default=None, repr=False)
     key: Key | None = field(default=None, repr=False)
     joined: Joining | None = field(default=None, repr=False)
+    classes: Callable[[], ShownClasses | None] = field(default=_unknown, repr=False)
     rules: tuple[RuleOutcome, ...] = field(default=(), repr=False)
+    assumed: tuple[Assumption, ...] = field(default=(), repr=False)
+    warned: tuple[str, ...] = field(default=(), repr=False)
+    original: UserTable | None = field(default=None, repr=False)
+
+    def __getstate__(self) -> dict[str, object]:
+        """Leave the original at home when a release is pickled or copied."""
+        return {**self.__dict__, "original": None}
 
     @property
     def data(self) -> UserTable:
@@ -72,7 +90,8 @@ class Release(Shown):
         """Return the same release with what its ledger says on its certificate."""
         if spending is None:
             return self
-        return replace(self, certificate=spending.settle(self.certificate), spending=spending)
+        certificate = spending.settle(self.certificate, self.classes())
+        return replace(self, certificate=certificate, spending=spending)
 
     def shuffled(self) -> "Release":
         """Return the same release with its rows in random order."""
