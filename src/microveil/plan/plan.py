@@ -25,7 +25,6 @@ from microveil.shown import Shown
 from microveil.types import UserTable
 
 if TYPE_CHECKING:
-    import polars as pl
 
     class PlanChanges(PlanFields):
         """What `Plan.replace` takes: every setting, and none is required."""
@@ -140,8 +139,16 @@ class Plan(Shown, PlanFields):
         (10, 'identifier')
         """
         from microveil.plan.propose.proposal import propose_plan
+        from microveil.plan.user_table import opened
 
-        return cls.from_toml(propose_plan(_polars(table), "a table"))
+        try:
+            frame = opened(table)
+        except TypeError:
+            raise DataError(
+                "expected a Polars or pandas DataFrame or a PyArrow Table, found "
+                f"{type(table).__name__}; for a file, read it first, or run microveil plan FILE"
+            ) from None
+        return cls.from_toml(propose_plan(frame.to_native(), "a table"))
 
     def diff(self, other: "Plan") -> str:
         """Say what is different in another plan, a line for each setting.
@@ -216,18 +223,6 @@ class Plan(Shown, PlanFields):
             raise FileError(f"plan {path}: cannot be written: {error.strerror}") from None
         finally:
             temporary.unlink(missing_ok=True)
-
-
-def _polars(table: UserTable) -> "pl.DataFrame":
-    import narwhals as nw
-
-    frame = nw.from_native(table, eager_only=True, pass_through=True)
-    if not isinstance(frame, nw.DataFrame):
-        raise DataError(
-            "expected a Polars or pandas DataFrame or a PyArrow Table, found "
-            f"{type(table).__name__}; for a file, read it first, or run microveil plan FILE"
-        )
-    return frame.to_polars()
 
 
 def read_plan_text(path: str | Path) -> str:
