@@ -29,6 +29,8 @@ TABLES["integers of 128 bits"] = pl.DataFrame(
 TABLES["views"] = pa.table({"s": pa.array(LETTERS, pa.string_view()), "x": range(N)})
 TABLES["256 bits"] = pa.table({"s": pa.array([1] * N, pa.decimal256(60)), "x": range(N)})
 TABLES["intervals"] = pd.DataFrame({"s": [*pd.interval_range(0, 2)] * (N // 2), "x": range(N)})
+PERIODS = pd.PeriodIndex([*pd.period_range("2020", periods=2)] * (N // 2))
+TABLES["periods"] = pd.DataFrame({"s": PERIODS, "x": range(N)})
 TABLES["sets"] = pl.DataFrame(
     {"s": pl.Series([{letter} for letter in LETTERS], dtype=pl.Object), "x": range(N)}
 )

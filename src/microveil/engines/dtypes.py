@@ -69,18 +69,19 @@ def column_of(frame: nw.DataFrame[Any], name: str) -> nw.Series[Any]:
 
 
 def polars_of(series: nw.Series[Any]) -> pl.Series:
-    """Return a column as Polars has it, by a plain name, which PyArrow's does not keep.
+    """Return a column as Polars has it, by a plain name, which PyArrow's does not keep."""
+    return series.to_polars().alias("column")
 
-    Of types that other libraries add to Arrow, such as intervals, it is what they are stored as.
-    """
-    column = series.to_polars().alias("column")
+
+def stored(column: pl.Series) -> pl.Series:
+    """Return what values of types that other libraries add, such as intervals, are stored as."""
     return column.ext.storage() if isinstance(column.dtype, pl.BaseExtension) else column
 
 
 def comparable(series: nw.Series[Any], attribute: str) -> pl.Series:
     """Return a column as Polars has it; refuse one of which it cannot tell equal values."""
     try:
-        column = polars_of(series)
+        column = stored(polars_of(series))
     except NOT_POLARS:
         column = pl.Series(dtype=pl.Object)
     if column.dtype == pl.Object:
