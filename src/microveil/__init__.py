@@ -151,7 +151,7 @@ _SCREENS = {
     "Evaluation": "show.evaluations",
     "Exploration": "show.explorations",
     "Plan": "show.plans",
-    "Release": "show.certificates",
+    "Release": "show.releases",
     "Risk": "show.risks",
     "Verdict": "show.verdicts",
 }

@@ -121,7 +121,7 @@ class ProtectJob:
         else:
             table = self._loaded(plan) if self._engine == "memory" else self._table
             release = protect(table, plan, progress=progress, **given)
-            with given_back_on_failure(release.spending):
+            with given_back_on_failure(release.spending, release.joined):
                 look(table, release)
                 written = release.write_to(
                     self._places,

@@ -97,6 +97,11 @@ class RelatedExchange:
             parts.append(Part(first, last, model))
         return cls(ordered, tuple(parts), block)
 
+    @property
+    def related(self) -> bool:
+        """Whether some rows go by a model, and not by independent exchange."""
+        return any(part.model is not None for part in self.parts)
+
     def elsewhere(self, clusters: JointClusters) -> "RelatedExchange":
         """Exchange the rows of other joint clusters by the model of the first part."""
         first = Part(0, len(clusters.size), self.parts[0].model)

@@ -19,6 +19,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from microveil.core.attribute import AttributeSettings, CategorySettings
 from microveil.core.random_words import WordSource, random_order
 from microveil.types import Booleans, Integers, Reals
 
@@ -62,6 +63,16 @@ def numbers_in_rows(numbers: Reals, why: Integers | int = 0) -> RowValues:
     """
     missing = np.isnan(numbers)
     return RowValues(numbers, np.where(missing, 1 + why, 0) if missing.any() else None)
+
+
+def masked_in_rows(
+    attribute: AttributeSettings, values: Reals, why: Integers | int = 0
+) -> RowValues:
+    """Return what an attribute has in some rows, given its numbers or codes, NaN if missing."""
+    if not isinstance(attribute, CategorySettings) or attribute.kind == "ordinal":
+        return numbers_in_rows(values, why)
+    last = len(attribute.categories) + why
+    return RowValues(None, np.where(np.isnan(values), last, values).astype(np.int64))
 
 
 @dataclass(frozen=True, eq=False)

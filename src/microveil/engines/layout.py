@@ -14,7 +14,8 @@ from microveil.core.relation_model import RowValues, numbers_in_rows
 from microveil.engines.dtypes import comparable, numbers_with_gaps
 from microveil.types import Integers
 
-_FEW = 20
+FEW_KEPT = 20
+"""Whole numbers of a kept column that are as few as this are taken for categories."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,7 +81,7 @@ def kept_values(column: nw.Series[Any], attribute: str) -> RowValues:
     """
     dtype = column.dtype
     number = dtype.is_numeric() or dtype.is_temporal()
-    if number and not (dtype.is_integer() and column.n_unique() <= _FEW):
+    if number and not (dtype.is_integer() and column.n_unique() <= FEW_KEPT):
         return numbers_in_rows(numbers_with_gaps(column))
     return RowValues(None, numbered([comparable(column, attribute)]))
 
@@ -101,4 +102,25 @@ def numbered(columns: Sequence[pl.Series]) -> Integers:
         numbers = ranks.fill_null(ranks.max() + 1 if ranks.max() else 0).to_numpy()  # type: ignore[operator]
         label = label * (int(numbers.max()) + 1) + numbers
         label = np.unique(label, return_inverse=True)[1].astype(np.int64)
+    return label
+
+
+def classes_of_units(record: Integers, unit: Integers) -> Integers:
+    """Give units whose records are of the same classes the same number.
+
+    Examples
+    --------
+    >>> one, other, third = classes_of_units(np.array([0, 1, 1, 0, 0]), np.array([0, 0, 1, 1, 2]))
+    >>> bool(one == other), bool(one == third)
+    (True, False)
+    """
+    order = np.lexsort((record, unit))
+    sizes = np.bincount(unit)
+    rank = np.arange(len(unit)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    label = np.zeros(len(sizes), dtype=np.int64)
+    for place in range(int(sizes.max())):
+        here = order[rank == place]
+        own = np.full(len(sizes), -1)
+        own[unit[here]] = record[here]
+        label = numbered([pl.Series(label), pl.Series(own)])
     return label

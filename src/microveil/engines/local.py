@@ -33,11 +33,12 @@ from microveil.core.pooling import (
 )
 from microveil.core.random_words import SeededWords, WordSource, open_words, random_order
 from microveil.core.related_exchange import ReadRows, RelatedExchange
-from microveil.core.relation_model import RowValues, numbers_in_rows
+from microveil.core.relation_model import RowValues, masked_in_rows
 from microveil.engines.base import (
     CategoryFacts,
     Column,
     Facts,
+    Lasting,
     Pooled,
     Preparation,
     Released,
@@ -60,6 +61,12 @@ from microveil.engines.dtypes import (
     polars_of,
     shifted,
     text_column,
+)
+from microveil.engines.lasting_clusters import (
+    PersonsPresent,
+    kept_series,
+    lasting_labels,
+    look_at_persons,
 )
 from microveil.engines.layout import Layout, kept_values, numbered
 from microveil.engines.refusals import (
@@ -318,15 +325,22 @@ def cluster_jointly(
     """
     ties = open_words(seed, f"joint {', '.join(pool.names)}")
     layout, k = table.layout, pool.anonymity
+    own, members = place_all(table, pool, read)
     if layout.unit is None:
-        points = place_records(pool.attributes, table.records, read)
-        label, parts = cluster_points(points, k, ties, strata=layout.stratum)
+        label, parts = cluster_points(own, k, ties, strata=layout.stratum)
         return JointLabels(label), parts
-    units, records = ([a for a in pool.attributes if a.per_unit == x] for x in (True, False))
-    own = place_records(units, len(layout.first), read)
-    members = place_records(records, table.records, read)
     strata = None if layout.stratum is None else layout.stratum[layout.first]
     return cluster_units(own, members, layout.unit, k, ties, strata)
+
+
+def place_all(table: LocalTable, pool: Pool, read: ReadValues) -> tuple[Reals, Reals]:
+    """Place units, and their records, in spaces of their own; without units, all records."""
+    layout = table.layout
+    if layout.unit is None:
+        return place_records(pool.attributes, table.records, read), np.empty((table.records, 0))
+    units, records = ([a for a in pool.attributes if a.per_unit == x] for x in (True, False))
+    own = place_records(units, len(layout.first), read)
+    return own, place_records(records, table.records, read)
 
 
 class LocalEngine:
@@ -335,11 +349,25 @@ class LocalEngine:
     def __init__(self, table: LocalTable) -> None:
         self._table, self._shelf = table, table.source.shelf()
         self._declared: dict[str, tuple[Category, ...]] = {}
+        self._lasting: tuple[Lasting, PersonsPresent] | None = None
 
     @property
     def threads(self) -> int:
         """How many attributes may be masked at once."""
         return self._table.source.threads
+
+    def last(self, lasting: Lasting, pool: Pool) -> None:
+        """Look at persons whose joint clusters last, before anything is masked."""
+        table, codes = self._table, self._table.source.missing_codes
+        kept = [
+            series
+            for name in pool.kept
+            for series in kept_series(name, table.source.column(name), codes.get(name))
+        ]
+        named = self._texts(lasting.person).alias(lasting.person)
+        present = look_at_persons(named, table.layout, kept, pool.anonymity)
+        lasting.check(present.names)
+        self._lasting = lasting, present
 
     def hide(
         self, pseudonyms: Mapping[str, Callable[[str], str]], shifts: Mapping[str, Shift]
@@ -432,12 +460,7 @@ class LocalEngine:
 
     def masked(self, attribute: AttributeSettings) -> Reals:
         """Return released numbers, or codes of categories, of all records; NaN where one lacks."""
-        released = self._released(attribute.name)
-        if not isinstance(attribute, CategorySettings):
-            return numbers_with_gaps(released)
-        codes = np.full(len(released), np.nan)
-        codes[is_present(released)] = codes_of(released, attribute.categories)
-        return codes
+        return _with_gaps(self._released(attribute.name), attribute)
 
     def take(self, attribute: AttributeSettings, values: Reals) -> None:
         """Keep masked values that came about elsewhere, as `masked` returns them."""
@@ -462,7 +485,9 @@ class LocalEngine:
         Missing values are pooled as well.
         """
         table, joint, clusters = self._table, {}, {}
-        if pool.follows_masked_values:
+        if self._lasting is not None:
+            labels, parts = self._lasting_clusters(*self._lasting, pool, seed), 1
+        elif pool.follows_masked_values:
             labels, parts = cluster_jointly(table, pool, seed, self._read_masked)
         else:
             labels, parts = table.cluster_jointly(pool, seed)
@@ -474,16 +499,29 @@ class LocalEngine:
                 raise pooled_wrongly(pool.names, f"a joint cluster has {found.smallest} records")
         words = open_words(seed, f"pooling {', '.join(pool.names)}")
         if pool.pooling == "average":
-            return Pooled(parts, self._average(pool, clusters, words), joint)
-        self._exchange(pool, clusters, words)
-        return Pooled(parts, None, joint, related=True)
+            smallest = self._average(pool, clusters, words)
+            return Pooled(parts, smallest, joint, unit=table.layout.unit)
+        related = self._exchange(pool, clusters, words)
+        return Pooled(parts, None, joint, related=related, unit=table.layout.unit)
+
+    def _lasting_clusters(
+        self, lasting: Lasting, present: PersonsPresent, pool: Pool, seed: int | None
+    ) -> JointLabels:
+        read = self._read_masked if pool.follows_masked_values else self._table.read
+        ties = open_words(seed, f"joint {', '.join(pool.names)}")
+        own, members = place_all(self._table, pool, read)
+        layout = self._table.layout
+        return lasting_labels(present, layout, own, members, pool, lasting.assign, ties)
 
     def _read_masked(self, attribute: AttributeSettings) -> tuple[NDArray[Any], Booleans]:
         present = self._table.present(attribute.name)
         return self._masked_values(attribute)[present], present
 
-    def _exchange(self, pool: Pool, clusters: dict[bool, JointClusters], words: WordSource) -> None:
-        """Exchange values of units, then those of records, by models fitted before either."""
+    def _exchange(self, pool: Pool, clusters: dict[bool, JointClusters], words: WordSource) -> bool:
+        """Exchange values of units, then those of records, by models fitted before either.
+
+        Returns whether there are any models.
+        """
         for attribute in pool.attributes:  # missing codes are exchanged with values, not mixed
             codes = self._missing_codes(attribute.name)
             if codes is not None:
@@ -494,6 +532,7 @@ class LocalEngine:
             kept, exchanged = self._readers(pool, level)
             for place, giver in related.draw(kept, exchanged, words):
                 self._give(level[place].name, giver, related.clusters)
+        return any(related.related for related in fitted)
 
     def _fitted(
         self, pool: Pool, level: Sequence[AttributeSettings], clusters: JointClusters,
@@ -523,14 +562,9 @@ class LocalEngine:
         """Return what an attribute has in all rows now, or in some."""
         column = self._released(attribute.name)
         column = column if rows is None else column[rows]
-        if isinstance(attribute, NumericSettings):
-            return numbers_in_rows(numbers_with_gaps(column), self._why_missing(attribute, rows))
-        codes, why = np.full(len(column), np.nan), self._why_missing(attribute, rows)
-        codes[is_present(column)] = codes_of(column, attribute.categories)
-        if attribute.kind == "ordinal":
-            return numbers_in_rows(codes, why)
-        last = len(attribute.categories) + why
-        return RowValues(None, np.where(np.isnan(codes), last, codes).astype(np.int64))
+        return masked_in_rows(
+            attribute, _with_gaps(column, attribute), self._why_missing(attribute, rows)
+        )
 
     def _why_missing(self, attribute: AttributeSettings, rows: Integers | None) -> Integers | int:
         """Return numbers of the missing codes of all rows, or of some; 0 where there are none."""
@@ -702,6 +736,15 @@ def codes_of(column: nw.Series[Any], categories: tuple[Category, ...]) -> Intege
     codes = list(range(len(categories)))
     coded = values.drop_nulls().replace_strict(list(categories), codes, return_dtype=pl.Int64)
     return coded.to_numpy()
+
+
+def _with_gaps(column: nw.Series[Any], attribute: AttributeSettings) -> Reals:
+    """Return numbers, or codes of categories; NaN where one is missing."""
+    if not isinstance(attribute, CategorySettings):
+        return numbers_with_gaps(column)
+    codes = np.full(len(column), np.nan)
+    codes[is_present(column)] = codes_of(column, attribute.categories)
+    return codes
 
 
 def _rank(values: Integers) -> tuple[Order, Integers]:

@@ -131,7 +131,7 @@ def _described(column: ColumnMeta) -> "Described":
         missing = any(_is_between(value, low, high) for low, high in column.missing)
         if not missing and not isinstance(number, float):
             labels[number] = label
-    return Described(labels, column.measure)
+    return Described(labels, column.measure, column.label or "")
 
 
 def _is_between(value: Code, low: Code, high: Code) -> bool:

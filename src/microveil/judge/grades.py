@@ -11,6 +11,7 @@ from typing import Literal, get_args
 from microveil.attacks.attack_rows import ATTACKS, GAINS, GRADED, Question
 from microveil.compare.figures import Figure
 from microveil.judge.registry import MEASURES
+from microveil.measures.use_figures import USES
 
 Grade = Literal["good", "fair", "poor", "unknown"]
 
@@ -80,11 +81,14 @@ def _may_pass(figure: Figure) -> bool:
 
 
 def how_useful(figures: Sequence[Figure]) -> Graded:
-    """Grade what is left of the data.
+    """Grade what is left of the data, by what it is used for where that is known.
 
-    If values were exchanged, rows belong to nobody; if it is not known which record is whose, rows
-    cannot be compared. Quantiles then take the place of values.
+    Without uses, if values were exchanged, rows belong to nobody; if it is not known which record
+    is whose, rows cannot be compared. Quantiles then take the place of values.
     """
+    used = _graded(figures, USES)
+    if used.figures:
+        return used
     moved = worst(figures, "utility.il1s")
     by_rows = moved is not None and "exchanged" not in moved.facts
     left_out = "utility.quantiles" if by_rows else "utility.il1s"
@@ -127,5 +131,5 @@ def _badness(figure: Figure) -> tuple[int, float]:
 
 def _tells(figure: Figure) -> bool:
     """Whether a figure is worth a sentence: that no record is in a bad place is not."""
-    of_use = MEASURES[figure.measure].topic == "utility"
+    of_use = MEASURES[figure.measure].topic in ("uses", "utility")
     return bool(figure.value) or of_use or figure.measure in ATTACKS

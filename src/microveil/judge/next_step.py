@@ -15,7 +15,7 @@ from microveil.attacks.questions import question_items
 from microveil.attacks.whole_units import link_units
 from microveil.compare.asked import Asked
 from microveil.compare.examined import Examined
-from microveil.compare.figures import Figure, figures_in
+from microveil.compare.figures import Figure, Items, NotComputed, figures_in
 from microveil.compare.paired_columns import kind_of
 from microveil.engines.dtypes import column_of
 from microveil.errors import PlanError
@@ -27,6 +27,7 @@ from microveil.measures.category_shares import share_figures
 from microveil.measures.record_moves import move_figures
 from microveil.measures.relations import association_figures, correlation_figures
 from microveil.measures.univariate import estimate_figures
+from microveil.measures.use_figures import use_figures
 from microveil.plan.plan import Plan
 from microveil.plan.roles import Confidential
 from microveil.plan.scenarios import Scenario
@@ -230,17 +231,18 @@ def _for_use(seen: Examined, deciding: Figure, random: np.random.Generator) -> C
     Failing that, take the one that helps most.
     """
     measure, plan, tried = deciding.measure, seen.planned, []
-    before = _worst_loss(seen.trial(plan, _TRIED_ON, random), measure)
+    before = _worst_loss(losses_of(seen.trial(plan, _TRIED_ON, random)), measure)
     for after in _more_useful(plan):
         trial = seen.trial(after, _TRIED_ON, random)
-        value = _worst_loss(trial, measure)
+        lost = losses_of(trial)
+        value = _worst_loss(lost, measure)
         if trial is None or before is None or value is None or value > _WORTHWHILE * before:
             continue
         if _share_linked(trial, EVERYTHING) > LOW_LINKAGE:
             continue
         names = tuple(n for n in type(plan).model_fields if getattr(plan, n) != getattr(after, n))
         change = Change("settings", names, measure, before, value, plan=after, earlier=plan)
-        if how_useful(losses_of(trial)).grade != "poor":
+        if how_useful(lost).grade != "poor":
             return change
         tried.append((value, change))
     return min(tried, key=lambda pair: pair[0])[1] if tried else Change("explore")
@@ -282,25 +284,29 @@ def _cost(seen: Examined, after: Examined) -> tuple[str, float, float] | None:
     That is how far numbers move or, if rows belong to nobody then, how far relations change.
     """
     for measure in _RELATIONS if after.planned.exchanged else ("utility.il1s",):
-        before, then = (_worst_loss(each, measure) for each in (seen, after))
+        before, then = (_worst_loss(losses_of(each), measure) for each in (seen, after))
         if seen.whole and before is not None and then is not None:
             return measure, before, then
     return None
 
 
-def losses_of(seen: Examined) -> list[Figure]:
+def loss_items(seen: Examined, asked: Asked) -> Items:
     """Measure what was lost by what usefulness is graded on."""
     by_rows = () if seen.planned.exchanged else (move_figures,)
-    return [
-        figure
-        for compute in (
-            *by_rows, estimate_figures, correlation_figures, share_figures, association_figures,
-        )
-        for figure in figures_in(compute(seen, Asked()))
-        if MEASURES[figure.measure].limits
-    ]  # fmt: skip
+    for compute in (
+        use_figures, *by_rows, estimate_figures, correlation_figures, share_figures,
+        association_figures,
+    ):  # fmt: skip
+        for item in compute(seen, asked):
+            if isinstance(item, NotComputed) or MEASURES[item.measure].limits:
+                yield item
 
 
-def _worst_loss(seen: Examined | None, measure: str) -> float | None:
-    figure = None if seen is None else worst(losses_of(seen), measure)
+def losses_of(seen: Examined | None) -> list[Figure]:
+    """Return the figures that were lost; none of what could not be tried."""
+    return [] if seen is None else figures_in(loss_items(seen, Asked()))
+
+
+def _worst_loss(figures: Sequence[Figure], measure: str) -> float | None:
+    figure = worst(figures, measure)
     return None if figure is None else abs(figure.value)

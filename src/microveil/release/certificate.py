@@ -37,6 +37,7 @@ from microveil.formats import check_regular
 from microveil.plan.plan import Plan
 from microveil.plan.roles import Bound
 from microveil.release.guarantees import (
+    Condition,
     Level,
     can_be_without_noise,
     level_1_bound,
@@ -52,6 +53,7 @@ Randomness = Literal["operating system", "seeded"]
 RowOrder = Literal["random", "as in the original"]
 ExposureKind = Literal[
     "record-count", "kept-values", "strata-of-clusters", "records-of-units", "records-of-persons",
+    "threads-of-persons",
     "intervals-of-dates", "missing-values", "missing-per-joint-cluster", "records-left-out",
     "shared-values", "values-of-joint-clusters", "exact-values", "exact-values-but-trimmed",
     "exact-categories", "values-by-chance", "labels", "missing-codes", "missing-codes-moved",
@@ -245,7 +247,30 @@ class Certificate(Shown, _Entry):
     ledger: Annotated[
         LedgerState | None, Field(description="null: no ledger was kept, or the release is seeded")
     ] = None
+    lasting: Annotated[
+        int | None,
+        Field(
+            description="earlier releases of the same people with joint clusters and pseudonyms "
+            "that last; null: they are of this release alone"
+        ),
+    ] = None
     file: ProtectedFile | None = None
+
+    def with_lasting_clusters(self, before: int) -> "Certificate":
+        """Return the certificate of a release with joint clusters that last."""
+        replaced = ("persons-linked", "units-linked", "kept-can-identify")
+        *others, released = self.levels
+        left = tuple(one for one in released.conditions if one.kind not in replaced)
+        last = Condition(kind="threads-last", attributes=self.pseudonyms)
+        released = released.model_copy(update={"conditions": (*left, last)})
+        exposed = tuple(
+            one.model_copy(update={"kind": "threads-of-persons"})
+            if one.kind == "records-of-persons"
+            else one
+            for one in self.not_protected
+        )
+        changes = {"levels": (*others, released), "not_protected": exposed, "lasting": before}
+        return self.model_copy(update=changes)
 
     def arranged(self, row_order: RowOrder, **changes: object) -> "Certificate":
         """Return the certificate of the same release with its rows in this order."""

@@ -24,7 +24,7 @@ ConditionKind = Literal[
     # what the released table shows, and what its theorem assumes
     "no-clusters", "shared-values-visible", "category-visible", "rows-in-random-order",
     "kept-can-identify", "shifted-can-identify", "masked-can-identify", "persons-linked",
-    "units-linked", "groups-apart",
+    "units-linked", "threads-last", "groups-apart",
 ]  # fmt: skip
 
 

@@ -53,7 +53,9 @@ _TEXTS: dict[NoteKind, str] = {
     "holds. A record can still break a rule if no masked values within the domains keep it",
     "clusters-from-data": "the data decided where clusters begin and end",
 }
-_NOT_WARNED: tuple[NoteKind, ...] = ("settings-from-data", "rules-kept", "clusters-from-data")
+NOT_WARNED: tuple[NoteKind, ...] = ("settings-from-data", "rules-kept", "clusters-from-data")
+"""Notes that nobody is warned of."""
+
 _MOST_NAMED = 8
 
 
@@ -101,7 +103,7 @@ def message_of(note: Note, most: int | None = None) -> str:
 def warn_of(notes: Sequence[Note]) -> None:
     """Warn of what weakens the guarantee, once for all attributes of which it is so."""
     for note in notes:
-        if note.kind not in _NOT_WARNED:
+        if note.kind not in NOT_WARNED:
             warn(message_of(note, _MOST_NAMED), PrivacyWarning)
 
 

@@ -19,6 +19,7 @@ from microveil.machine import available_memory
 from microveil.plan.plan import Plan
 from microveil.release.key import key_of
 from microveil.release.ledger import reserved
+from microveil.release.persistent import joining
 from microveil.release.protect import require_plan, run_plan
 from microveil.release.release import Release, Written
 from microveil.release.store import LocalStore
@@ -76,6 +77,7 @@ def protect_file(
     escape_formulas: bool = False,
     ledger: str | Path | None = None,
     key: str | Path | None = None,
+    joint: str | Path | None = None,
     seed: int | None = None,
     progress: Progress | None = None,
     look: InspectRelease | None = None,
@@ -88,7 +90,7 @@ def protect_file(
 
     Parameters
     ----------
-    source, plan, ledger, key, seed, progress
+    source, plan, ledger, key, joint, seed, progress
         As for `protect`.
     output, detail, keep_order, overwrite, escape_formulas
         As for `Release.write`; the output is Parquet or CSV as well.
@@ -112,14 +114,16 @@ def protect_file(
     source = replace(source, na=source.na or plan.na, dates=source.dates or plan.dates)
     with (
         reserved(plan, ledger, seed) as spending,
+        joining(plan, joint, secret, seed, keep_order=keep_order) as joined,
         scratch_directory(places.protected) as scratch,
     ):
         files, meta = _columns(source, Path(source.location), plan.verbatim, scratch)
         shuffle = None if keep_order else open_words(seed, "row order")
         workspace = Workspace(scratch, shuffle, described=detail or look is not None)
         table = columnwise_table(files, workspace, inferred=meta.inferred)
-        release = run_plan(plan, table, LocalStore(meta), seed=seed, progress=progress, key=secret)
-        release = release.entered(spending)
+        release = run_plan(
+            plan, table, LocalStore(meta), seed=seed, progress=progress, key=secret, joined=joined
+        ).entered(spending)
         if look is not None:
             look(_side_by_side(files), release)
         return release.write_to(places, keep_order=keep_order, escape_formulas=escape_formulas)

@@ -30,6 +30,7 @@ from microveil.release.resolve_numbers import (
     resolve_numbers,
 )
 from microveil.release.resolve_rules import resolve_rules, typed
+from microveil.release.resolve_uses import check_uses_of
 from microveil.release.resolve_weight import check_sampling_weight
 from microveil.release.unit_checks import check_anonymity, check_clusters, check_table_units
 
@@ -84,6 +85,8 @@ def resolve(plan: Plan, table: OpenTable) -> ResolvedPlan:
     _check_people(plan, table, problems)
     with problems:
         check_sampling_weight(plan, table.prepared(coded))
+    with problems:
+        check_uses_of(plan.uses, table.columns, plan)
     preparation = _laid_out(plan, table, coded)
     table = table.prepared(preparation)
     if preparation.complete:

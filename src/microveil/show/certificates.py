@@ -10,7 +10,6 @@ from rich.table import Table
 from rich.text import Text
 
 from microveil.release.certificate import Certificate
-from microveil.release.release import Release
 from microveil.show.screens import MOST_BARS, ResultScreen
 from microveil.show.words.certificate_words import (
     ATTRIBUTE_COLUMNS,
@@ -46,17 +45,10 @@ def show_certificate(certificate: Certificate) -> RenderableType:
 
 def certificate_screen(certificate: Certificate) -> ResultScreen:
     """Summarise a certificate; its whole is every sentence of it."""
-    return _screen(certificate, _TITLE)
+    return summary_screen(certificate, _TITLE)
 
 
-def release_screen(release: Release) -> ResultScreen:
-    """Summarise what was released."""
-    library = type(release.data).__module__.partition(".")[0]
-    title = f"Release: a {library} table of {len(release.data.columns):,} columns"
-    return _screen(release.certificate, title)
-
-
-def _screen(certificate: Certificate, title: str) -> ResultScreen:
+def summary_screen(certificate: Certificate, title: str) -> ResultScreen:
     """Summarise what was masked and what ε covers."""
     seeded = [SEEDED] if is_seeded(certificate) else []
     roles = {

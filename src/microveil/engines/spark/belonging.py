@@ -95,12 +95,12 @@ def unit_facts(records: DataFrame, same: Mapping[str, str]) -> UnitFacts:
     return UnitFacts(missing, found[0] or 0, dict(zip(differs, found[1:], strict=True)))
 
 
-def values_of_record(pooled: int) -> int:
+def values_of_record(pooled: int, kept: int) -> int:
     """Return how many values of a record a worker holds, of so many attributes in a pool.
 
-    To mask one takes as much memory as to pool two or three.
+    Besides them are so many kept columns. To mask one takes as much memory as to pool two or three.
     """
-    return max(8, len(BELONGING) + 2 * pooled)
+    return max(8, len(BELONGING) + 2 * pooled + kept)
 
 
 def parts_of(records: Integers, most: int) -> Integers:

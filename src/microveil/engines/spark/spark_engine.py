@@ -28,10 +28,15 @@ from microveil.core.linear_rules import KeptRule, Rule, System
 from microveil.core.mask import mask_singly, total_losses
 from microveil.core.pooling import Pool
 from microveil.core.random_words import SystemWords
-from microveil.engines.base import Pooled, Released, Shift
+from microveil.engines.base import Lasting, Pooled, Released, Shift
 from microveil.engines.beside import Beside
 from microveil.engines.detail_rows import cluster_rows, loss_row
-from microveil.engines.refusals import no_finite_result, no_pseudonym, pooled_wrongly
+from microveil.engines.refusals import (
+    no_finite_result,
+    no_lasting_clusters,
+    no_pseudonym,
+    pooled_wrongly,
+)
 from microveil.engines.spark import (
     belonging,
     derivations,
@@ -80,19 +85,22 @@ class SparkEngine:
         """How many attributes may be masked at once: a few, so that Spark need not wait for us."""
         return _AT_ONCE
 
+    def last(self, _: Lasting, __: Pool) -> None:
+        """Refuse."""
+        raise no_lasting_clusters()
+
     def pool(self, pool: Pool, seed: int | None) -> Pooled:
         """Pool masked values: records are parted into blocks, and pooled within each of them.
 
         Blocks are neighbours by a tree of cuts that the driver finds on a sample of records, or
         whole strata, or tables of units. Joint clusters are formed, and permutations drawn, by the
-        one task that has a block, in files that are written once. Attributes of blocks of
-        neighbours are exchanged independently of each other.
+        one task that has a block, in files that are written once, by a model of that block.
         """
         name, self._pools = f"pool{self._pools}", self._pools + 1
         whole = self._staged.is_whole(pool.attributes, pooled=True)
         pooled = (self._pool_strata if whole else self._pool_blocks)(pool, seed, name)
         self._scratch.delete(f"{name}/gathered")
-        parts, smallest = self._take_pooled(pooled, pool)
+        found, smallest = self._take_pooled(pooled, pool)
         numbers = self._staged.table.select("key", F.col("id").alias("record"))
         joint = {
             ", ".join(a.name for a in level): numbers.join(
@@ -100,8 +108,7 @@ class SparkEngine:
             ).drop("key")
             for at, level in enumerate(pool.levels)
         }
-        related = whole and pool.pooling == "exchange"
-        return Pooled(parts, smallest, joint, related=related)
+        return Pooled(int(found["parts"]), smallest, joint, related=found["related"])
 
     def _pool_blocks(self, pool: Pool, seed: int | None, name: str) -> DataFrame:
         """Pool within blocks of neighbours."""
@@ -109,8 +116,11 @@ class SparkEngine:
             self._staged.step_of(attribute).cast("double").alias(f"u{number}")
             for number, attribute in enumerate(pool.attributes)
         ]
-        gathered = self._gather(self._staged.table.select("key", *steps), pool, name)
-        space = pooling.PoolSpace(pool, _scalings(gathered, pool))
+        kept = [self._staged.kept_value(name) for name in pool.kept]
+        values = [value.alias(f"x{number}") for number, (value, _) in enumerate(kept)]
+        gathered = self._gather(self._staged.table.select("key", *steps, *values), pool, name)
+        numbers = tuple(number for _, number in kept)
+        space = pooling.PoolSpace(pool, _scalings(gathered, pool), numbers)
         tree = self._tree(gathered, space)
         count = partial(pooling.count_blocks, space=space, tree=tree)
         found = map_batches(gathered, count, pooling.COUNTED).groupBy("block").sum("records")
@@ -128,9 +138,10 @@ class SparkEngine:
     def _pool_strata(self, pool: Pool, seed: int | None, name: str) -> DataFrame:
         """Pool whole strata, or the whole table of units that have none."""
         masked = pa.schema(fields(pa.float64(), *pooling.masked_columns(len(pool.attributes))))
-        sheet = self._staged.sheet(pool.names, masked)
+        names = (*pool.names, *pool.kept)
+        sheet = self._staged.sheet(names, masked)
         records = self._staged.table.select(
-            *belonging.BELONGING, *(self._places[name] for name in pool.names)
+            *belonging.BELONGING, *(self._places[name] for name in names)
         )
         gathered = self._gather(records, pool, name)
         work = partial(whole_strata.pool_part, sheet=sheet, pool=pool, seed=seed)
@@ -164,7 +175,7 @@ class SparkEngine:
         few = gathered.limit(1).toArrow().combine_chunks().to_batches()[0]
         width = space.points(few).shape[1]
         records = self._staged.records
-        held = 2 * len(space.pool.attributes) + width  # values of a record
+        held = len(space.columns) + width  # values of a record
         most = max(spark_table.VALUES_PER_TASK // held, 2 * space.pool.anonymity)
         parts = math.ceil(records / (most * _FILLED)) if records > most else 1
         if parts == 1:
@@ -173,13 +184,17 @@ class SparkEngine:
         sample = gathered.sample(fraction=share, seed=self._seed).toArrow().combine_chunks()
         return grow(space.points(sample.to_batches()[0]), parts)
 
-    def _take_pooled(self, pooled: DataFrame, pool: Pool) -> tuple[int, int | None]:
-        """Check what was pooled, and let it take the place of what was masked."""
+    def _take_pooled(self, pooled: DataFrame, pool: Pool) -> tuple[Row, int | None]:
+        """Check what was pooled, and let it take the place of what was masked.
+
+        Returns what is said of it, and how many records the rarest combination of averages has.
+        """
         masked = pooling.masked_columns(len(pool.attributes))
         found = _one(
             pooled.agg(
                 F.max("problem").alias("problem"), F.count("key").alias("records"),
-                F.sum("parts").alias("parts"), *(F.count(name).alias(name) for name in masked),
+                F.sum("parts").alias("parts"), F.max("related").alias("related"),
+                *(F.count(name).alias(name) for name in masked),
             )
         )  # fmt: skip
         if found["problem"]:
@@ -201,7 +216,7 @@ class SparkEngine:
         deal = partial(join.deal_values, places=places, buckets=self._buckets)
         values = pooled.select("key", *masked)
         self._dealt[", ".join(places.values())] = map_batches(values, deal, join.DEALT_COLUMNS)
-        return int(found["parts"]), smallest
+        return found, smallest
 
     def hide(
         self, pseudonyms: Mapping[str, Callable[[str], str]], shifts: Mapping[str, Shift]

@@ -36,6 +36,7 @@ from microveil.engines.base import (
     Views,
 )
 from microveil.engines.dtypes import describe
+from microveil.engines.layout import FEW_KEPT
 from microveil.engines.spark import belonging, ranking, whole_strata, workers
 from microveil.engines.spark.scratch_files import Scratch
 from microveil.engines.spark.tasks import map_batches
@@ -234,7 +235,7 @@ class StagedTable:
     def _check_strata(self) -> None:
         """Refuse strata, or a table of units, that one worker cannot hold."""
         groups = [len(group.attributes) for group in self.plan.pooled_groups]
-        held = belonging.values_of_record(max(groups, default=0))
+        held = belonging.values_of_record(max(groups, default=0), len(self.plan.kept))
         most, found = belonging.MOST_TOGETHER // held, int(self._records_of_strata.max(initial=0))
         if found > most:
             setting = "within" if self._preparation.strata else "unit"
@@ -303,6 +304,20 @@ class StagedTable:
         elif column.kind is None:
             value = value.cast("string").try_cast("double")
         return value.cast("double")
+
+    def kept_value(self, attribute: str) -> tuple[Expression, bool]:
+        """Return a kept column as doubles, and whether these are numbers, as in `kept_values`.
+
+        Otherwise they are fingerprints of its values, missing ones included, which are secret.
+        """
+        column, place = self.columns[attribute], F.col(self.places[attribute])
+        few = self.table.select(place).distinct().limit(FEW_KEPT + 1)
+        if column.clock or (
+            column.kind is not None and not (column.kind == "integer" and few.count() <= FEW_KEPT)
+        ):
+            return self.plain_number(attribute), True
+        known = F.xxhash64(F.lit(self.copy.secrets[3]), place.cast("string"))
+        return F.shiftrightunsigned(known, 12).cast("double"), False
 
     def _number(self, attribute: str) -> Expression:
         """Return a column as doubles, coded as the plan says."""

@@ -173,6 +173,7 @@ def _pooled(
         "key": opened.records["key"],
         "block": pa.array(np.full(records, opened.part)),
         "parts": pa.array(np.append(pooled.parts, np.zeros(records - 1)).astype(np.int32)),
+        "related": pa.array(np.full(records, pooled.related)),
         **{
             f"m{number}": pa.array(engine.masked(attribute), from_pandas=True)
             for number, attribute in enumerate(pool.attributes)
@@ -184,7 +185,7 @@ def _pooled(
 def _pool_of_part(pool: Pool, table: LocalTable) -> Pool:
     """Return a pool of which the attributes count their values in these strata."""
     own = {a.name: replace(a, records=int(table.present(a.name).sum())) for a in pool.attributes}
-    return replace(pool, attributes=tuple(own.values()), kept=())  # which are not dealt
+    return replace(pool, attributes=tuple(own.values()))
 
 
 def _open(batches: Batches, sheet: Sheet) -> _Opened | None:

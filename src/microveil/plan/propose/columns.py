@@ -17,6 +17,8 @@ from microveil.core.attribute import Category
 from microveil.core.grid import LARGEST_STEPS, MOST_DECIMALS, grid_of_decimals, observed_decimals
 from microveil.plan.propose.headers import (
     Says,
+    label_says_weight,
+    says_education,
     says_sampling_weight,
     says_year,
     tokens,
@@ -39,6 +41,7 @@ _MOST_CODES, _MOST_CODES_WITH_GAPS, _FEWEST_COUNTS = 12, 20, 5
 _MOST_PEOPLE_OF_A_UNIT = 20
 _MOST_WORDS = 4  # such as yes, no, refused and not known in a column called phone
 _SHARE_IN_USE = 0.01
+_FEWEST_YEARS, _MOST_YEARS, _MOST_YEARS_OF_ALL = 8, 20, 30  # at school: of the median, and of all
 _WEIGHTS_OF_BODIES = ((20.0, 250.0), (400.0, 6_000.0))  # kilograms or pounds, grams at birth
 _MASKED = "amounts or counts"
 _KEEP, _MASK = 'role = "kept"', 'role = "confidential"'
@@ -64,10 +67,11 @@ _NAMED_CODES: dict[Says, _Codes] = {
 
 
 class Described(NamedTuple):
-    """What a file says of a column: labels of its values, and SPSS's level of measurement."""
+    """What a file says of a column: labels of values, level of measurement, its own label."""
 
     labels: Mapping[Category, str] = {}
     measure: str | None = None
+    label: str = ""
 
 
 @dataclass(frozen=True)
@@ -192,6 +196,20 @@ def as_polars(table: UserTable) -> pl.DataFrame:
     return pl.DataFrame([_column_of(frame[name]) for name in frame.columns])
 
 
+def ordered_numbers(table: UserTable) -> dict[str, Described]:
+    """Find ordered categories that are numbers, of which Polars knows no type."""
+    if isinstance(table, pl.DataFrame | pl.LazyFrame):
+        return {}
+    types = nw.from_native(table, eager_only=True).schema.items()
+    listed = {name: list(t.categories) for name, t in types if isinstance(t, nw.Enum)}
+    whole = {name: values for name, values in listed.items() if all(map(_is_whole, values))}
+    return {name: Described(measure="ordinal") for name, v in whole.items() if v == sorted(v)}
+
+
+def _is_whole(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
 def _column_of(column: "nw.Series[Any]") -> pl.Series:
     try:
         values = column.to_polars().alias(column.name)
@@ -270,6 +288,8 @@ def _of_numbers(look: ColumnProfile) -> Proposal:
     if labelled is not None:
         return labelled
     named_amount = look.says in ("measure", "scale")
+    if _are_years_of_education(look, look.whole):
+        return as_amount(look)
     if is_surely_numbered(look.whole) or (not named_amount and is_numbered(look.whole)):
         return _key(look, _why_numbered(look))
     return _of_whole_numbers(look, look.whole)
@@ -325,6 +345,17 @@ def _are_few_years(look: ColumnProfile, whole: Integers) -> bool:
     return says_year(look.name) and are_years(whole) and look.has_few(_MOST_CODES)
 
 
+def _are_years_of_education(look: ColumnProfile, whole: Integers) -> bool:
+    """Whether numbers are the years people went to school, and no codes of their degrees.
+
+    Without years in the name, degrees would be coded by fewer or by lower numbers.
+    """
+    said = max(says_education(look.name), says_education(look.described.label))
+    typical = _FEWEST_YEARS <= np.median(whole) <= _MOST_YEARS and look.distinct >= _FEWEST_COUNTS
+    within = whole.min() >= 0 and whole.max() <= _MOST_YEARS_OF_ALL
+    return bool(within and (said == 2 or (said == 1 and typical)))
+
+
 def _why_numbered(look: ColumnProfile) -> str:
     return (
         "all different, like a key" if look.distinct == len(look.values) else "numbered like a key"
@@ -355,7 +386,9 @@ def _is_key_of_categories(look: ColumnProfile) -> bool:
 
 def is_sampling_weight(look: ColumnProfile) -> bool:
     """Whether a column seems to hold sampling weights."""
-    says = says_sampling_weight(look.name)
+    says, labelled = says_sampling_weight(look.name), label_says_weight(look.described.label)
+    if labelled is not None:
+        says = labelled
     smallest = look.values.min()
     if says is False or smallest is None or float(smallest) < 0 or look.distinct < 2:  # type: ignore[arg-type]
         return False

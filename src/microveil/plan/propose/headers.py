@@ -76,6 +76,8 @@ _THING = _words("""
     ssu ea village course brand drug substance ticket site centre center team area tract parcel
     model station airport line route catalogue catalog price vendor supplier merchant seller
 """)
+_YEARS_COUNTED = re.compile(r".*(yrs?|years?|jahren?|annees?|anni|anos)|(yrs?|years?).*")
+_EDUCATION = re.compile(r".*(educ|schul|school|bildung|istruzione|etudes|estudios).*|edu.*")
 _YEAR = frozenset(("year", "jahr", "annee", "anno", "ano", "jaar", "yr", "syear"))
 _PLACE = _words("""
     zip zipcode zip5 postcode postal postalcode plz postleitzahl codepostal codigopostal npa
@@ -150,7 +152,7 @@ _WEIGHT = _words("""
 """)
 _WEIGHT_ALONE = _words("""
     weights gewichtung gewichtungsfaktor ponderation ponderacion hochrechnung
-    hochrechnungsfaktor pweight fweight dweight anweight iweight rweight pspwght pweights
+    hochrechnungsfaktor weighting pweight fweight dweight anweight iweight rweight pspwght pweights
 """)
 _SURVEY = _words("""
     sampling sample survey household hh person persons individual indiv design final base
@@ -162,8 +164,21 @@ _FACTORS = (("expansion", "factor"), ("raising", "factor"), ("grossing", "factor
             ("facteur", "extrapolation"), ("factor", "expansion"), ("fator", "expansao"),
             ("inflation", "factor"))  # fmt: skip
 _BODY = _words("""
-    body birth baby kg lb lbs koerper geburts corps naissance net gross product item parcel
+    body birth baby kg kilo kilos kilogram kilograms gram grams pounds lb lbs
+    koerper geburts corps naissance net gross product item parcel
     height patient child mother newborn vehicle
+""")
+_KNOWN = _words("""
+    birth birthday birthdate dob born geburt geburtsdatum geburtsjahr naissance nacimiento nascita
+    age alter edad eta leeftijd alder aalder sex sexe sexo sesso gender geschlecht geslacht kon
+    kjonn race ethnic ethnicity ethnie religion konfession nationality nationalitaet nationalite
+    nacionalidad staatsangehoerigkeit citizenship citizen region regions state bundesland county
+    kreis province provincia district bezirk distrito canton kanton commune comune gemeinde
+    municipio municipality city stadt ville ciudad town country land pays pais paese marital
+    familienstand zivilstand matrimonial married occupation job beruf profession ocupacion
+    professione education educ bildung schooling children child kids kinder kind enfants hijos figli
+    hhsize hsize famsize nchild language sprache langue idioma lingua employer arbeitgeber
+    admission admitted aufnahme discharge discharged entlassung hispan
 """)
 _ABBREVIATED_WEIGHT = re.compile(
     r"\w*wgh?ts?|wt[a-z]{2,}|(p|f|hh|per|fam|ind|asec|final|sample|samp|pers)wts?"
@@ -227,6 +242,35 @@ def says_sampling_weight(name: str) -> bool | None:
     return None
 
 
+def label_says_weight(label: str) -> bool | None:
+    """Whether the label of a column says sampling weight, or the weight of a body; None if neither.
+
+    Examples
+    --------
+    >>> labels = ("Household cross-sectional weight", "Weight in kg", "Income")
+    >>> [label_says_weight(label) for label in labels]
+    [True, False, None]
+    """
+    if says_sampling_weight(label):
+        return True
+    parts = tokens(label)
+    return False if _has(parts, _WEIGHT) and _has(parts, _BODY) else None
+
+
+def says_education(text: str) -> int:
+    """Say whether a name or label is of education: 2 if it is of its years, 1 if it may be.
+
+    Examples
+    --------
+    >>> [says_education(name) for name in ("educ_years", "yrschool", "education", "years")]
+    [2, 2, 1, 0]
+    """
+    parts = tokens(text)
+    if not any(_EDUCATION.fullmatch(part) for part in parts):
+        return 0
+    return 2 if any(_YEARS_COUNTED.fullmatch(part) for part in parts) else 1
+
+
 def says_whose(name: str) -> bool:
     """Whether a name says that its column is the key of persons, households or their accounts.
 
@@ -257,6 +301,18 @@ def names_a_thing(name: str) -> bool:
 def says_year(name: str) -> bool:
     """Whether a name says that its column holds years."""
     return _has(tokens(name), _YEAR)
+
+
+def says_known(name: str) -> bool:
+    """Whether a name says that others may know what its column holds of a person.
+
+    Examples
+    --------
+    >>> [says_known(name) for name in ("BirthDate", "zip_code", "geschlecht", "blood_pressure")]
+    [True, True, True, False]
+    """
+    parts = tokens(name)
+    return _has(parts, _KNOWN) or _is_place(parts) or any(_ends(part, _KNOWN) for part in parts)
 
 
 def _is_key_of_people(part: str) -> bool:

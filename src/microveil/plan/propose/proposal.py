@@ -19,6 +19,7 @@ from microveil.plan.propose.columns import (
     Described,
     Proposal,
     as_polars,
+    ordered_numbers,
 )
 from microveil.plan.propose.rare import merging_rare
 from microveil.plan.propose.shared_keys import SharedKey
@@ -102,6 +103,7 @@ def propose(
     na, dates
         How the file was read, which the plan keeps.
     """
+    described = {**ordered_numbers(table), **described}
     table, plain = as_polars(table), Described()
     looks = {c.name: ColumnProfile(c.name, c, described.get(c.name, plain)) for c in table}
     seen = _without_rare(propose_roles(table, looks), table)

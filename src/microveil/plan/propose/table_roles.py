@@ -9,6 +9,7 @@ import polars as pl
 from microveil.plan.propose.columns import ColumnProfile, Proposal, as_amount, propose_role
 from microveil.plan.propose.held import Sum, find_orders, find_sums, in_rules
 from microveil.plan.propose.numbering import LARGE, are_long, are_years, go_together
+from microveil.plan.propose.places import coarsened
 from microveil.plan.propose.shared_keys import SharedKey, find_shared_key
 from microveil.plan.propose.weights import settle_weights
 from microveil.plan.roles import is_pattern
@@ -41,6 +42,7 @@ class TableRoles:
 def propose_roles(table: pl.DataFrame, looks: Mapping[str, ColumnProfile]) -> TableRoles:
     """Propose a role for every column of a table."""
     proposals = _cleared(looks, {name: propose_role(look) for name, look in looks.items()})
+    proposals |= coarsened(looks, proposals)
     key = find_shared_key(looks, proposals)
     persons = np.arange(table.height)
     if key is not None:

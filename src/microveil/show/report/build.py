@@ -167,6 +167,7 @@ def _page(
         "losses": _losses(pair.detail),
         "attributes_said": "Shares of records, before (blue) and after (orange)." + not_drawn,
         "distributions": distributions,
+        "uses": drawings.uses(),
         "matrices": drawings.matrices(pair),
         "overviews": drawings.overviews(pair),
         "parts_of_evaluation": [

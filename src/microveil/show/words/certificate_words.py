@@ -68,6 +68,9 @@ _EXPOSED: dict[ExposureKind, str] = {
     "the same key file: the pseudonyms in {names} show it. Whose records they are is hidden from "
     "everyone who does not have the key file, and from no one who has it. How many records a "
     "person has, and where the identifier is missing, is not hidden.",
+    "threads-of-persons": "Which records belong to one pseudonym in {names}, here and in every "
+    "release made with the same joint clusters, and how many records it has. Whose records they "
+    "are is hidden from everyone who does not have the key file, and from no one who has it.",
     "intervals-of-dates": "Intervals between a person's dates, and times of day, in {names}: all "
     "dates of a person are moved by one secret number of days. Epsilon does not cover this: an "
     "attacker who knows one date of a person can work out all the others.",
@@ -258,7 +261,7 @@ def how_hidden(certificate: Certificate) -> str:
         return ""
     least = min(group.anonymity for group in certificate.groups)
     known = " by the attributes of one group" if len(certificate.groups) > 1 else ""
-    if set(certificate.pseudonyms) - {certificate.unit}:
+    if certificate.lasting is None and set(certificate.pseudonyms) - {certificate.unit}:
         known += ", without using the other records that pseudonyms link to it,"
     row = f"a unit of a size that {least} have" if certificate.unit else "a person's row"
     return f", but {row} is picked{known} with probability at most 1/{least}"
@@ -420,6 +423,14 @@ def _theorem(level: Level) -> list[str]:
             f"It is about this table on its own: the pseudonyms in {', '.join(units)} show "
             "everyone which units are the same in other tables made with the same key file, and "
             "an attacker who knows both tables can use them together to narrow a unit down."
+        )
+    threads = level.about("threads-last")
+    if threads:
+        sentences.append(
+            f"It covers what the pseudonyms in {', '.join(threads)} link, in this and all earlier "
+            "releases made with the same joint clusters, kept columns and numbers of records "
+            "included, provided that no other table has these pseudonyms. A person may get another "
+            "pseudonym from release to release; the same pseudonym is the same person."
         )
     if level.has("groups-apart"):
         sentences.append(
