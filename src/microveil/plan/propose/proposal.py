@@ -3,6 +3,7 @@
 Looking at the data has a price, so every proposal that depends on it is marked as such.
 """
 
+import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib.metadata import version
@@ -15,8 +16,7 @@ from tomlkit.items import Table
 
 from microveil.core.choices import DEFAULT_METHOD, DateOrder
 from microveil.errors import DataError
-from microveil.plan.plan import Plan
-from microveil.plan.propose.answers import proposed_known, proposed_uses, with_known
+from microveil.plan.fields import PlanFields
 from microveil.plan.propose.columns import (
     ColumnProfile,
     Described,
@@ -24,12 +24,13 @@ from microveil.plan.propose.columns import (
     as_polars,
     ordered_numbers,
 )
+from microveil.plan.propose.purposes import proposed_known, proposed_uses
 from microveil.plan.propose.rare import merging_rare
 from microveil.plan.propose.shared_keys import SharedKey
 from microveil.plan.propose.table_roles import FOUND, TableRoles, propose_roles
 from microveil.plan.settings import RECOMMENDED, PlanSettings, declared_in
 from microveil.plan.toml import commented, inline, texts
-from microveil.plan.uses import Use
+from microveil.plan.uses import Use, check_uses
 from microveil.types import UserTable
 
 FROM_DATA = "(from the data)"
@@ -141,12 +142,12 @@ def propose(
     attributes = tomlkit.table(is_super_table=True)
     for column, proposal in proposals.items():
         attributes.add(column, _section(proposal))
-    plan = Plan.from_toml(tomlkit.dumps({**document, "attributes": attributes}))
-    plan = with_known(plan, proposed_known(plan) if known is None else known)
-    plan = plan.replace(uses=proposed_uses(plan, table) if uses is None else uses)
-    scenarios = [{"known": list(scenario.known or ())} for scenario in plan.scenarios]
-    _add_tables(document, _SCENARIOS, "scenarios", scenarios)
-    _add_tables(document, _USES, "uses", [use.to_settings() for use in plan.uses])
+    plan = PlanFields(**tomllib.loads(tomlkit.dumps({**document, "attributes": attributes})))
+    known = proposed_known(plan) if known is None else known
+    uses = proposed_uses(plan, table) if uses is None else uses
+    check_uses(uses, plan.attributes)
+    _add_tables(document, _SCENARIOS, "scenarios", [{"known": list(known)}] if known else [])
+    _add_tables(document, _USES, "uses", [use.to_settings() for use in uses])
     document.add("attributes", attributes)
     toml = tomlkit.dumps(document).rstrip() + "\n"
     columns = {column: (looks[column], p) for column, p in proposals.items()}
