@@ -15,6 +15,7 @@ from microveil.plan.plan import Plan
 from microveil.release.certificate import Certificate
 from microveil.show.charts.dials import Inks, dials, drawn
 from microveil.show.charts.histograms import Shares
+from microveil.show.charts.use_chart import described, use_chart
 from microveil.show.evaluations import scenario_rows
 from microveil.show.shapes import shapes_of_masked
 from microveil.show.verdicts import verdict_lines
@@ -26,6 +27,7 @@ from microveil.show.words.grading import (
     risk_card,
     usefulness_card,
 )
+from microveil.show.words.use_words import by_use
 
 _SHOWN = ("Risk", "Usefulness", "To change", "Rule")
 """Lines of a verdict that its box, its dials and the rule of grading say."""
@@ -78,12 +80,24 @@ def _verdict(draft: Draft, found: Verdict) -> None:
     st.caption("These figures are computed from the original data: keep them private.")
     others = ((about, line) for about, line in verdict_lines(found) if about not in _SHOWN)
     st.html(items(f"{about}: {line}" for about, line in others))
+    _uses(found)
     scenarios = scenario_rows(found.figures)
     if scenarios:
         st.subheader("What an attacker may know", anchor=False)
         st.html(scenario_table(scenarios))
     with st.expander("How this is graded"):
         st.caption(RULES)
+
+
+def _uses(found: Verdict) -> None:
+    """Draw what the release will be used for, two uses a line."""
+    drawn_of = list(by_use(found.figures))
+    if drawn_of:
+        st.subheader("What the table will be used for", anchor=False)
+    for first in range(0, len(drawn_of), 2):
+        for column, (use, rows) in zip(st.columns(2), drawn_of[first : first + 2], strict=False):
+            column.altair_chart(use_chart(use, rows))
+            column.caption(described(use, rows))
 
 
 def _take(draft: Draft, plan: Plan) -> None:
@@ -132,7 +146,7 @@ def _everything(outcome: Protected) -> None:
     except MicroveilError as error:
         st.html(message("error", str(error)))
         return
-    for title, topic in (("Utility", "utility"), ("Risk", "risk")):
+    for title, topic in (("Uses", "uses"), ("Utility", "utility"), ("Risk", "risk")):
         st.subheader(title, anchor=False)
         st.html(readings(readings_of(found, topic)))  # type: ignore[arg-type]
     st.html(items(remarks(found)))
