@@ -31,7 +31,7 @@ def test_from_a_file_to_a_release_in_three_commands(run: Run) -> None:
     people().write_csv("people.csv")
     assert run("plan people.csv -o plan.toml")[0] == 0
     assert Path("plan.toml").stat().st_mode & 0o777 == 0o600  # it lists categories seen
-    code, out, err = run("protect people.csv --plan plan.toml -o safe.parquet")
+    code, out, err = run("protect people.csv --plan plan.toml -o safe.parquet --no-verdict")
     lines = err.splitlines()
     assert code == 0
     assert all(line.startswith("warning: ") for line in lines)
@@ -246,7 +246,8 @@ def test_demo(run: Run) -> None:
     assert code == 1
     assert "people.csv: the file exists" in err
     assert run("demo --overwrite")[0] == 0
-    again = run("protect microveil-demo/people.csv --plan microveil-demo/plan.toml -o again.csv")
+    files = "microveil-demo/people.csv --plan microveil-demo/plan.toml"
+    again = run(f"protect {files} -o again.csv --no-verdict")
     assert again[0] == 0
 
 

@@ -17,7 +17,7 @@ from microveil.release.ledger import Ledger, Spent
 from microveil.release.persistent import LastingClusters
 from microveil.show.charts.text_charts import sparkline
 from microveil.show.shapes import Shape
-from microveil.show.words.column_words import contents_of
+from microveil.show.words.column_words import ROLE_WORDS, contents_of
 
 _LONGEST_NAME = 20
 
@@ -101,8 +101,8 @@ def show_proposed(proposed: Proposed) -> Table:
     grid.add_column("role", no_wrap=True)
     grid.add_column("why", ratio=1, overflow="fold")
     for name, (look, proposal) in proposed.columns.items():
-        role, style = _ROLES[proposal.role]
-        role = str(proposal.settings.get("kind", role))
+        style = _STYLES[proposal.role]
+        role = str(proposal.settings.get("kind", ROLE_WORDS[proposal.role]))
         grid.add_row(
             Text(name),
             contents_of(look.column.dtype),
@@ -123,14 +123,13 @@ def _reasons(proposal: Proposal) -> Iterator[str]:
         yield f"or {proposal.instead}"
 
 
-_ROLES = {
-    "confidential": ("masked", ""),
-    "identifier": ("dropped", "bold red"),
-    "kept": ("kept", "yellow"),
-    "sampling_weight": ("sampling weight", "yellow"),
-    "derived": ("derived", "cyan"),
+_STYLES = {
+    "confidential": "",
+    "identifier": "bold red",
+    "kept": "yellow",
+    "sampling_weight": "yellow",
+    "derived": "cyan",
 }
-"""What a role does to a column, and its style."""
 
 
 def lost_of(proposed: Proposed) -> str:

@@ -11,7 +11,6 @@ from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
-from scipy.stats import binom
 
 from microveil.core.random_words import WordSource, random_order
 from microveil.types import Booleans, Integers, Reals
@@ -44,6 +43,8 @@ def first_size(k: int, turnover: float) -> int:
 
 def _share_cut(size: int, k: int, turnover: float) -> float:
     """Expect which share of those of a class who stay are cut, if others leave independently."""
+    from scipy.stats import binom  # takes a while, and few plans need it
+
     leaving = np.arange(1, size)
     ended = np.maximum(leaving, k)
     cut = np.where(size - ended >= k, ended, size) - leaving

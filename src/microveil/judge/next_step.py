@@ -109,7 +109,7 @@ def _pooled(
     plan = seen.planned
     whole = plan.anonymity and not plan.groups
     number = 2 * plan.anonymity if whole and plan.anonymity >= ENOUGH else ENOUGH
-    after = _replaced(plan, anonymity=number, groups=())
+    after = _replaced(seen, anonymity=number, groups=())
     if after is None:
         return
     trial = seen.trial(after, _TRIED_ON, random)
@@ -132,7 +132,7 @@ def _without_kept(seen: Examined, linked: Figure, scenario: Scenario) -> Iterato
         if name not in plan.kept:
             continue
         others = tuple(other for other in scenario.known or () if other != name)
-        after = _replaced(plan, scenarios=(), attributes={**plan.attributes, name: "identifier"})
+        after = _replaced(seen, scenarios=(), attributes={**plan.attributes, name: "identifier"})
         known = Scenario(known=others) if others else None
         share = link_to_nearest(seen, known).share if known else 1 / seen.records
         yield Change("drop", (name,), linked.measure, linked.value, share, plan=after, earlier=plan)
@@ -148,7 +148,7 @@ def _with_kept_masked(seen: Examined, linked: Figure, random: np.random.Generato
         else Confidential(kind=_kind_of(seen, name))
         for name in plan.kept
     }
-    after = _replaced(plan, attributes={**plan.attributes, **masked})
+    after = _replaced(seen, attributes={**plan.attributes, **masked})
     trial = None if after is None else seen.trial(after, _TRIED_ON, random)
     if trial is None:
         return _against_kept(seen)
@@ -161,7 +161,7 @@ def _with_kept_masked(seen: Examined, linked: Figure, random: np.random.Generato
 def _without_rules(seen: Examined, linked: Figure) -> Change | None:
     """Leave released values where exchange put them."""
     plan = seen.planned
-    after = _replaced(plan, rules=())
+    after = _replaced(seen, rules=())
     return Change(
         "settings", ("rules",), linked.measure, linked.value, 0.0, plan=after, earlier=plan
     )
@@ -174,7 +174,7 @@ def _with_units_pooled(
     plan = seen.planned
     whole = plan.anonymity >= ENOUGH and not plan.groups
     number = 2 * plan.anonymity if whole else ENOUGH
-    after = _replaced(plan, anonymity=number, groups=())
+    after = _replaced(seen, anonymity=number, groups=())
     trial = None if after is None else seen.trial(after, _TRIED_ON, random)
     found = None if trial is None else link_units(trial.pair)
     if found is None or found.share >= linked.value:
@@ -189,13 +189,13 @@ def _against_inference(seen: Examined, told: Figure, random: np.random.Generator
     plan = seen.planned
     whole = plan.anonymity >= ENOUGH and not plan.groups
     number = 5 * plan.anonymity if whole else ENOUGH
-    after = _replaced(plan, anonymity=number, groups=())
+    after = _replaced(seen, anonymity=number, groups=())
     if after is None:
-        return Change("explore")
+        return _exploring(plan)
     found = figures_in(question_items(seen, int(random.integers(2**32)), after))
     gains = [figure.value for figure in found if figure.measure == told.measure]
     if not gains or max(gains) > _WORTHWHILE * told.value:
-        return Change("explore")
+        return _exploring(plan)
     return Change(
         "pool", (), told.measure, told.value, max(gains), number, plan=after, earlier=plan
     )
@@ -206,13 +206,17 @@ def _kind_of(seen: Examined, name: str) -> Literal["nominal"] | None:
 
 
 def _against_kept(seen: Examined) -> Change | None:
-    """Drop the kept column without which fewest records are unique."""
+    """Drop the kept column without which fewest records are unique.
+
+    Where that is the same for several, it is the one that has most values.
+    """
     plan, kept = seen.planned, seen.planned.kept
     shares = {
         name: seen.classes(others).unique if (others := [o for o in kept if o != name]) else 0.0
         for name in kept
     }
-    name = min(shares, key=shares.__getitem__)
+    source = seen.given.source
+    name = min(kept, key=lambda n: (shares[n], -column_of(source, n).n_unique()))
     attributes = {**plan.attributes, name: "identifier"}
     return Change(
         "drop",
@@ -220,7 +224,7 @@ def _against_kept(seen: Examined) -> Change | None:
         "risk.unique_kept",
         seen.classes(kept).unique,
         shares[name],
-        plan=_replaced(plan, scenarios=(), attributes=attributes),
+        plan=_replaced(seen, scenarios=(), attributes=attributes),
         earlier=plan,
     )
 
@@ -232,7 +236,7 @@ def _for_use(seen: Examined, deciding: Figure, random: np.random.Generator) -> C
     """
     measure, plan, tried = deciding.measure, seen.planned, []
     before = _worst_loss(losses_of(seen.trial(plan, _TRIED_ON, random)), measure)
-    for after in _more_useful(plan):
+    for after in _more_useful(seen):
         trial = seen.trial(after, _TRIED_ON, random)
         lost = losses_of(trial)
         value = _worst_loss(lost, measure)
@@ -245,31 +249,40 @@ def _for_use(seen: Examined, deciding: Figure, random: np.random.Generator) -> C
         if how_useful(lost).grade != "poor":
             return change
         tried.append((value, change))
-    return min(tried, key=lambda pair: pair[0])[1] if tried else Change("explore")
+    return min(tried, key=lambda pair: pair[0])[1] if tried else _exploring(plan)
 
 
-def _more_useful(plan: Plan) -> Iterator[Plan]:
+def _exploring(plan: Plan) -> Change | None:
+    """Propose to compare other plans, which explore does by the errors of numbers."""
+    numbers = any(not attribute.is_category for attribute in plan.confidential.values())
+    return Change("explore") if numbers else None
+
+
+def _more_useful(seen: Examined) -> Iterator[Plan]:
     """Propose plans that lose less, those first that give up least."""
+    plan = seen.planned
     candidates = [
-        _as_recommended(plan),
-        _replaced(plan, pooling="average") if plan.anonymity else None,
-        _replaced(plan, epsilon=10 * plan.epsilon),
+        _as_recommended(seen),
+        _replaced(seen, pooling="average") if plan.anonymity else None,
+        _replaced(seen, epsilon=10 * plan.epsilon),
     ]
     yield from (after for after in candidates if after is not None and after != plan)
 
 
-def _as_recommended(plan: Plan) -> Plan | None:
+def _as_recommended(seen: Examined) -> Plan | None:
     """Mask as recommended, and pool as before."""
     masking = {name: value for name, value in RECOMMENDED.items()
                if name not in ("anonymity", "pooling")}  # fmt: skip
-    return _replaced(plan, **masking)
+    return _replaced(seen, **masking)
 
 
-def _replaced(plan: Plan, **changes: Any) -> Plan | None:  # noqa: ANN401 - settings of a plan
+def _replaced(seen: Examined, **changes: Any) -> Plan | None:  # noqa: ANN401 - settings of a plan
+    """Change the plan; None if there is no such plan, or the table does not take it."""
     try:
-        return plan.replace(**changes)
+        after = seen.planned.replace(**changes)
     except PlanError:
         return None
+    return after if seen.fits(after) else None
 
 
 def _share_linked(trial: Examined, scenario: Scenario) -> float:

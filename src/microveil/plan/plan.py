@@ -139,9 +139,16 @@ class Plan(Shown, PlanFields):
         (10, 'identifier')
         """
         from microveil.plan.propose.proposal import propose_plan
+        from microveil.plan.user_table import opened
 
-        _require_table(table)
-        return cls.from_toml(propose_plan(table, "a table"))
+        try:
+            frame = opened(table)
+        except TypeError:
+            raise DataError(
+                "expected a Polars or pandas DataFrame or a PyArrow Table, found "
+                f"{type(table).__name__}; for a file, read it first, or run microveil plan FILE"
+            ) from None
+        return cls.from_toml(propose_plan(frame.to_native(), "a table"))
 
     def diff(self, other: "Plan") -> str:
         """Say what is different in another plan, a line for each setting.
@@ -216,16 +223,6 @@ class Plan(Shown, PlanFields):
             raise FileError(f"plan {path}: cannot be written: {error.strerror}") from None
         finally:
             temporary.unlink(missing_ok=True)
-
-
-def _require_table(table: object) -> None:
-    import narwhals as nw
-
-    if not isinstance(nw.from_native(table, eager_only=True, pass_through=True), nw.DataFrame):
-        raise DataError(
-            "expected a Polars or pandas DataFrame or a PyArrow Table, found "
-            f"{type(table).__name__}; for a file, read it first, or run microveil plan FILE"
-        )
 
 
 def read_plan_text(path: str | Path) -> str:

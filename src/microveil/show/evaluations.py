@@ -117,6 +117,9 @@ def _table(part: Topic, figures: list[Figure]) -> Table:
     return table
 
 
+_NOT_TRIED = "not tried: another found too many"
+
+
 def scenario_rows(figures: Iterable[Figure]) -> list[list[str]]:
     """Say what each attack found by scenario, under a row of names; the worst comes first.
 
@@ -134,7 +137,7 @@ def scenario_rows(figures: Iterable[Figure]) -> list[list[str]]:
         *(
             [
                 label or "knows all masked attributes",
-                *(percent(each[measure].value) for measure in LINKAGE),
+                *(percent(each[m].value) if m in each else _NOT_TRIED for m in LINKAGE),
             ]
             for label, each in rows
         ),

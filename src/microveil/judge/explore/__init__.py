@@ -48,7 +48,8 @@ def explore(
     Every point has its expected error, for which no noise is drawn. For each ε some points are also
     run, measured and attacked: clusters of the best k, noise-optimal ones, both with iDP-CBLS, and
     the better of them with masked values pooled among 5, 10 and 25 records, as many as the plan
-    says, and as many as the limits need. What comes out is a function of the data that ε does not
+    says, and as many as the limits need. Where the plan has uses and no target is given, the plan
+    is recommended that is best for them. What comes out is a function of the data that ε does not
     cover: keep it private. No run is released.
 
     Parameters
@@ -56,7 +57,7 @@ def explore(
     data
         As for `protect`.
     plan
-        Roles, domains, groups and what else is to stay; method, ε, k, partition, trim, post,
+        Roles, domains, groups, uses and what else is to stay; method, ε, k, partition, trim, post,
         anonymity and pooling are varied, also where a numeric attribute has its own. Expected error
         is that of numbers, dates and times; categories are masked along with them, in clusters of
         the k that is tried, and measured.
@@ -109,7 +110,8 @@ def explore(
     with noted():  # nothing is released; protect warns
         tried = _expect(opened, base, candidates(base, table, budgets), limits, progress)
         points = _measure(tried, measurer, progress)
-    rule: AdviceRule = "spread" if target is None else "learning"
+    used = any(point.found and point.found.use_loss is not None for point in points)
+    rule: AdviceRule = "learning" if target is not None else "uses" if used else "spread"
     return advise(base, points, limits, rule, target if isinstance(target, str) else None)
 
 

@@ -14,6 +14,7 @@ from microveil.show.charts.histograms import Shares
 from microveil.show.charts.overviews import amounts, heat_map, spans
 from microveil.show.charts.use_chart import described, use_chart
 from microveil.show.shapes import BeforeAndAfter, Shape, correlation_matrices, shapes, widths
+from microveil.show.words.numbers import deviations
 from microveil.show.words.readings import label_of, reading
 from microveil.show.words.use_words import by_use, number
 
@@ -147,7 +148,7 @@ class Drawings:
         most = int(np.argmax(errors))
         caption = (
             f"Root mean square error of masked values. It is largest for {names[most]}: "
-            f"{errors[most]:.2g} standard deviations."
+            f"{deviations(errors[most])}."
         )
         chart = amounts(names, errors, title="standard deviations", description=caption)
         return [self._add(chart, "Error of each attribute", caption)]
@@ -160,7 +161,7 @@ class Drawings:
         caption = (
             "How closely an attacker who knows all other records learns a value. Bars show the "
             "middle 80% of records, marks the median. The smallest median is that of "
-            f"{narrowest[0]}: {narrowest[2]:.2g} standard deviations. Clusters below {NARROW} are "
+            f"{narrowest[0]}: {deviations(narrowest[2])}. Clusters below {NARROW} are "
             "narrow."
         )
         columns = (known[column].to_list() for column in known.columns)

@@ -56,8 +56,8 @@ def length_of_time(microseconds: float) -> str:
     steps = {"years": 365.25 * 86_400e6, "days": 86_400e6, "hours": 3_600e6, "minutes": 60e6}
     for step, length in steps.items():
         if abs(microseconds) >= length:
-            return f"{microseconds / length:.3g} {step}"
-    return f"{microseconds / 1e6:.3g} seconds"
+            return _counted(microseconds / length, step)
+    return _counted(microseconds / 1e6, "seconds")
 
 
 def deviations(number: float, microseconds: object = None) -> str:
@@ -66,12 +66,18 @@ def deviations(number: float, microseconds: object = None) -> str:
     Examples
     --------
     >>> deviations(1), deviations(0.25, 86_400e6)
-    ('1 standard deviation', '0.25 standard deviations (1 days)')
+    ('1 standard deviation', '0.25 standard deviations (1 day)')
     """
-    words = f"{number:.3g} standard deviation{'' if f'{number:.3g}' == '1' else 's'}"
+    words = _counted(number, "standard deviations")
     if not isinstance(microseconds, float):
         return words
     return f"{words} ({length_of_time(microseconds)})"
+
+
+def _counted(number: float, things: str) -> str:
+    """Write a number of things, of which one is written without the s."""
+    said = f"{number:.3g}"
+    return f"{said} {things.removesuffix('s') if said == '1' else things}"
 
 
 def listed(names: Sequence[str]) -> str:
