@@ -24,6 +24,7 @@ from microveil.show.report.assessment import answered, assessed, determination
 from microveil.show.report.drawings import Drawings
 from microveil.show.report.report_words import cards, done, repeated, verdict_on
 from microveil.show.report.templating import render
+from microveil.show.words.attribute_marks import MARK_COLUMNS, mark_rows
 from microveil.show.words.certificate_words import (
     ATTRIBUTE_COLUMNS,
     NUMBER_COLUMNS,
@@ -220,6 +221,8 @@ def _certified(certificate: Certificate) -> dict[str, Any]:
         "remarks": remarks_of(certificate),
         "columns": [(name, _class_of(name)) for name in ATTRIBUTE_COLUMNS],
         "attributes": attribute_rows(certificate),
+        "mark_columns": [(n, "name" if n == "attribute" else "text") for n in MARK_COLUMNS],
+        "marks": mark_rows(certificate),
     }
 
 
