@@ -11,7 +11,8 @@ from microveil.app.markup import items, message
 from microveil.app.session_state import Draft, go_to, remember
 from microveil.errors import MicroveilError
 from microveil.plan.plan import Plan
-from microveil.plan.propose.answers import proposed_known, proposed_uses, with_known, with_unit
+from microveil.plan.propose.answers import with_known, with_unit
+from microveil.plan.propose.purposes import proposed_known, proposed_uses
 from microveil.plan.settings import declared_in
 from microveil.show.words.numbers import percent
 
