@@ -115,19 +115,20 @@ def _settings(random: Random, names: list[str]) -> Any:  # noqa: ANN401 - what a
         "anonymity": lambda: random.choice([2, 3, 5, 10]),
         "pooling": lambda: random.choice(get_args(Pooling)),
         "groups": lambda: [random.sample(names, min(2, len(names)))],
-        "together": lambda: [random.sample(names, min(2, len(names)))],
+        "within": lambda: random.sample(names, 1),
+        "unit": lambda: random.choice(names),
+        "exact_from": lambda: random.choice([0, 1, 3, 10]),
         "rules": lambda: [_rule(random, names) for _ in range(random.choice([1, 1, 2]))],
     }
     often = {
         "k": 0.9, "missing": 0.8, "domain_from_data": 0.7, "guarantee": 0.15, "cap": 0.1,
-        "rules": 0.1,
+        "rules": 0.1, "within": 0.15, "unit": 0.15,
     }  # fmt: skip
     for name, choose in optional.items():
         if random.random() < often.get(name, 0.35):
             settings[name] = choose()
     if "anonymity" not in settings or random.random() < 0.8:
         settings.pop("groups", None)
-        settings.pop("together", None)
     return settings
 
 
@@ -153,6 +154,7 @@ def _role(random: Random, column: pl.Series) -> dict[str, Any]:
     if column.dtype.is_float() and random.random() < 0.3:
         settings["decimals"] = random.choice([0, 1, 2, 15])
     own: dict[str, list[Any]] = {
+        "per_unit": [True], "merge": [2, 5],
         "budget_share": [0.5, 3, 1e-6], "k": [3, 4], "method": [*get_args(MethodName)],
     }  # fmt: skip
     return settings | {n: random.choice(of) for n, of in own.items() if random.random() < 0.1}
