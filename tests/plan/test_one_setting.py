@@ -128,5 +128,5 @@ def test_labels_are_those_of_all_choices(declared: Declared) -> None:
 def test_protect_has_every_flag() -> None:
     text = CliRunner().invoke(app, ["protect", "--help"]).output
     flags = [each.name.replace("_", "-") for each in declared_in(Plan) if each.setting.flag]
-    assert len(flags) == 15
+    assert len(flags) == 19
     assert all(f"--{flag} " in text for flag in flags)

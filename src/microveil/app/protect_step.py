@@ -16,6 +16,7 @@ from microveil.app.session_state import (
 )
 from microveil.errors import MicroveilError, noted
 from microveil.plan.plan import Plan
+from microveil.plan.synthetic_checks import require_masked
 from microveil.release.protect import protect
 
 
@@ -47,6 +48,7 @@ def _button(draft: Draft, checked: Checked) -> None:
 
 
 def _protected(draft: Draft, plan: Plan) -> Protected:
+    require_masked(plan, "the page, which looks for people in a release,")
     table = draft.chosen.as_planned(plan)
     with noted(), step_bar("Masking") as progress:  # notes were shown by the check
         key = draft.key if draft.key in NAMED.keys else None

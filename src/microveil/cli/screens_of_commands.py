@@ -44,6 +44,7 @@ def show_ledger(ledger: Ledger) -> RenderableType:
     summary = (
         f"Budget {exactly(ledger.budget)} per person, declared {ledger.budgets[-1].declared}: "
         f"{exactly(ledger.spent)} spent, {exactly(ledger.left)} left."
+        f"{f' Their delta add up to {ledger.delta:g}.' if ledger.delta else ''}"
     )
     parts.append(Text(summary))
     if ledger.counted:

@@ -306,6 +306,10 @@ def _opened(
 def _of_release(original: UserTable, release: Release, progress: Progress | None) -> _Opened:
     """Open what `protect` returned, wherever its engine keeps it."""
     beside = release.rows.beside_original()
+    if release.certificate.synthetic is not None:
+        table = load_table(original, **release.plan.reading)
+        beside = BesideHere(table.data, release.data, None, None, table.meta.inferred, progress)
+        return _Opened(beside, None, release.plan, paired=False)
     if beside is None:
         inferred = False
         if not isinstance(original, pl.LazyFrame):

@@ -153,6 +153,11 @@ def verdict(
 def _judged(
     seen: Examined, release: Release, asked: Asked, scenarios: tuple[Scenario, ...]
 ) -> Verdict:
+    if release.certificate.synthetic is not None:
+        raise DataError(
+            "synthetic rows are those of no record, so that there is nobody to look for; their "
+            "certificate bounds what any attacker learns, and evaluate measures their usefulness"
+        )
     if not seen.paired:
         raise DataError(
             "it is not known which record is whose, so nobody can be looked for; give the release "

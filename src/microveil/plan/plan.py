@@ -17,6 +17,7 @@ from microveil.plan.problems import located, plan_from
 from microveil.plan.rules import check_rules, parse
 from microveil.plan.scenarios import check_scenarios
 from microveil.plan.settings import EMPTY, PUBLISHED, Given, takes
+from microveil.plan.synthetic_checks import check_synthetic
 from microveil.plan.toml import as_toml, inline, texts
 from microveil.plan.units import check_units_and_strata
 from microveil.plan.uses import check_uses
@@ -79,7 +80,7 @@ class Plan(Shown, PlanFields):
     def _check(self) -> Self:
         roles = {name: attribute.role for name, attribute in self.attributes.items()}
         problems = Problems()
-        for check in (check_settings, check_units_and_strata, check_rules):
+        for check in (check_settings, check_synthetic, check_units_and_strata, check_rules):
             with problems:
                 check(self)
         with problems:
@@ -94,6 +95,8 @@ class Plan(Shown, PlanFields):
     @property
     def verbatim(self) -> tuple[str, ...]:
         """Names of the attributes whose values are text, whatever they look like."""
+        if self.release == "synthetic":  # so that no record decides on the type of a column
+            return tuple(self.confidential)
         text = [n for n, a in self.confidential.items() if a.has_text_categories]
         compared = {name for rule in self.rules for name in parse(rule).names}
         kept = [name for name in self.names("kept") if name not in compared]

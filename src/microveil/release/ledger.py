@@ -69,6 +69,7 @@ class Spent(_Entry):
     process: int
     unit: str = "person"
     epsilon: Annotated[float, Field(gt=0, allow_inf_nan=False)]
+    delta: Annotated[float, Field(ge=0, lt=1)] = 0.0
     attributes: dict[str, float]
     levels: Annotated[tuple[float | None, ...], Field(strict=False)] = ()
     files: Annotated[tuple[ProtectedFile, ...], Field(strict=False)] = ()
@@ -127,6 +128,11 @@ class Ledger(_Entry):
     def left(self) -> float:
         """What another release may spend."""
         return max(0.0, total([self.budget, -self.spent]))
+
+    @property
+    def delta(self) -> float:
+        """Probability with which the releases together may tell more than their ε: δ add up."""
+        return total(one.delta for one in self.counted)
 
     def spent_on(self, attribute: str) -> float:
         """Return what the releases spent on an attribute of this name."""
@@ -276,6 +282,7 @@ class Spending:
             releases_before=len(before.counted),
             epsilon_before=before.spent,
             epsilon_after=after,
+            delta_after=total([before.delta, certificate.levels[2].delta]),
             attributes_before={a.name: before.spent_on(a.name) for a in certificate.attributes},
         )
 
@@ -329,6 +336,8 @@ def _ledger_of(plan: Plan, ledger: str | Path | None, seed: int | None) -> Path 
 
 def _reserve(path: Path, plan: Plan, *, here: bool) -> Spending:
     shares = budget_shares(plan.epsilon, [a.budget_share for a in plan.confidential.values()])
+    if plan.release == "synthetic":  # which any of them may have spent
+        shares = [plan.epsilon] * len(plan.confidential)
     entry = Spent(
         id=secrets.token_hex(4),
         began=_now(),
@@ -336,6 +345,7 @@ def _reserve(path: Path, plan: Plan, *, here: bool) -> Spending:
         process=os.getpid(),
         unit=plan.unit or "person",
         epsilon=plan.epsilon,
+        delta=plan.delta if plan.release == "synthetic" else 0.0,
         attributes=dict(zip(plan.confidential, shares, strict=True)),
         linked=bool(plan.names("pseudonym")),
     )
@@ -422,7 +432,9 @@ def _write(path: Path, ledger: Ledger) -> None:
 
 
 def _seal(ledger: Ledger) -> str:
-    return sha256(ledger.model_dump_json().encode()).hexdigest()
+    without = {n: {"delta"} for n, one in enumerate(ledger.releases) if not one.delta}
+    content = ledger.model_dump_json(exclude={"releases": without})
+    return sha256(content.encode()).hexdigest()
 
 
 def _replaced(ledger: Ledger, release: str, **changes: object) -> Ledger:

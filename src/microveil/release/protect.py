@@ -23,10 +23,11 @@ from microveil.release.histories import shown_classes
 from microveil.release.key import Key, key_of
 from microveil.release.ledger import reserved
 from microveil.release.persistent import Joining, joining
-from microveil.release.release import Release
+from microveil.release.release import Release, check_order
 from microveil.release.resolve import ResolvedPlan
 from microveil.release.rule_outcomes import as_table, outcomes_of
 from microveil.release.store import LocalStore, Store
+from microveil.release.synthesise_here import synthesise_in_memory
 from microveil.types import Progress, UserTable
 
 
@@ -98,6 +99,7 @@ def protect(
             data, keep_order=keep_order, ledger=ledger, seed=seed, progress=progress
         )
     require_plan(plan)
+    check_order(plan, keep_order=keep_order)
     secret, on_spark = key_of(plan, key, seed), type(data).__module__.startswith("pyspark.")
     with (
         reserved(plan, ledger, seed, here=not on_spark) as spending,
@@ -147,6 +149,12 @@ def _protect(
         from microveil.engines.spark.spark_engine import SparkTable
         from microveil.release.spark_store import SparkStore
 
+        if plan.release == "synthetic":
+            raise PlanError(
+                'release = "synthetic" does not run on Spark yet; write the table as a Parquet '
+                "file, and protect that: files larger than memory need little of it",
+                setting="release",
+            )
         if plan.na:
             raise PlanError("na applies to files; set these values to null in Spark", setting="na")
         spark = SparkStore(data.sparkSession)
@@ -155,6 +163,8 @@ def _protect(
         return run_plan(plan, opened, spark, seed=seed, progress=progress, key=key)
     _tell_of_index(data)
     read = load_table(data, **plan.reading)
+    if plan.release == "synthetic":
+        return synthesise_in_memory(read.data, plan, read.meta, seed, progress)
     opened = memory_table(read.data, inferred=read.meta.inferred, codes=read.meta.codes)
     store = LocalStore(read.meta)
     return run_plan(plan, opened, store, seed=seed, progress=progress, key=key, joined=joined)

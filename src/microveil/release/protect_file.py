@@ -21,8 +21,9 @@ from microveil.release.key import key_of
 from microveil.release.ledger import reserved
 from microveil.release.persistent import joining
 from microveil.release.protect import require_plan, run_plan
-from microveil.release.release import Release, Written
+from microveil.release.release import Release, Written, check_detail, check_order
 from microveil.release.store import LocalStore
+from microveil.release.synthesise_here import synthesise_in_files
 from microveil.types import Progress
 
 COLUMNWISE = (".parquet", ".csv")
@@ -99,6 +100,8 @@ def protect_file(
         lazy and are gone afterwards.
     """
     require_plan(plan)
+    check_order(plan, keep_order=keep_order)
+    check_detail(plan, detail=detail)
     check_threads()
     source = source if isinstance(source, Source) else Source(source)
     store = LocalStore(TableMeta(source.path))
@@ -121,9 +124,14 @@ def protect_file(
         shuffle = None if keep_order else open_words(seed, "row order")
         workspace = Workspace(scratch, shuffle, described=detail or look is not None)
         table = columnwise_table(files, workspace, inferred=meta.inferred)
-        release = run_plan(
-            plan, table, LocalStore(meta), seed=seed, progress=progress, key=secret, joined=joined
-        ).entered(spending)
+        if plan.release == "synthetic":
+            release = synthesise_in_files(table, plan, source.path, scratch, seed, progress)
+        else:
+            release = run_plan(
+                plan, table, LocalStore(meta),
+                seed=seed, progress=progress, key=secret, joined=joined,
+            )  # fmt: skip
+        release = release.entered(spending)
         if look is not None:
             look(_side_by_side(files), release)
         return release.write_to(places, keep_order=keep_order, escape_formulas=escape_formulas)

@@ -130,6 +130,8 @@ class Release(Shown):
         escape_formulas
             Put an apostrophe in front of text in a CSV file that a spreadsheet takes for a formula.
         """
+        check_detail(self.plan, detail=detail)
+        check_order(self.plan, keep_order=keep_order)
         places = self.store.places(path, detail=detail)
         self.store.check(places, overwrite=overwrite)
         if escape_formulas:
@@ -212,6 +214,26 @@ class Release(Shown):
             "missing-codes-moved": masked - averaged,
             "missing-codes-averaged": averaged,
         }
+
+
+def check_detail(plan: Plan, *, detail: bool) -> None:
+    """Refuse a private detail of rows that belong to nobody."""
+    if detail and plan.release == "synthetic":
+        raise PlanError(
+            "a synthetic release has no private detail, because its rows are those of no record; "
+            "leave out detail (--detail)",
+            setting="release",
+        )
+
+
+def check_order(plan: Plan, *, keep_order: bool) -> None:
+    """Refuse to keep the order of records in rows that are those of none."""
+    if keep_order and plan.release == "synthetic":
+        raise PlanError(
+            "synthetic rows are those of no record, so that there is no order to keep; leave out "
+            "keep_order (--keep-order)",
+            setting="release",
+        )
 
 
 def _exposed(kind: ExposureKind, names: Sequence[str]) -> tuple[Exposure, ...]:

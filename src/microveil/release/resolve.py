@@ -76,7 +76,7 @@ def resolve(plan: Plan, table: OpenTable) -> ResolvedPlan:
     """
     problems = Problems()
     with problems:
-        _check_columns(plan, table)
+        check_columns(plan, table)
     with problems:
         _check_records(table)
     if table.records < 2:
@@ -197,7 +197,8 @@ def _pool(plan: Plan, group: Group, by_name: Mapping[str, AttributeSettings]) ->
     )
 
 
-def _check_columns(plan: Plan, table: OpenTable) -> None:
+def check_columns(plan: Plan, table: OpenTable) -> None:
+    """Refuse a plan that does not name the columns of a table."""
     if not table.columns:
         raise DataError("the table has no columns")
     problems = Problems()

@@ -75,6 +75,11 @@ def _chart(certificate: Certificate) -> "alt.LayerChart":
     """Draw each attribute's share of ε, and its bound when re-clustered where all have one."""
     from microveil.show.charts.overviews import amounts, spans
 
+    if certificate.synthetic is not None:
+        spent = certificate.synthetic.spent
+        said = "What the budget was spent on"
+        purposes, parts = [str(part.purpose) for part in spent], [part.share for part in spent]
+        return amounts(purposes, parts, title="share of the budget", description=said)
     shown = certificate.attributes[:MOST_BARS]
     names, shares = [a.name for a in shown], [a.epsilon for a in shown]
     bounds = [a.level_2_bound for a in shown if a.level_2_bound is not None]

@@ -19,6 +19,7 @@ from microveil.judge.explore.trials import Measurer
 from microveil.measures.expected_error import expected_of
 from microveil.measures.learning import check_number_of_classes, open_target
 from microveil.plan.plan import Plan
+from microveil.plan.synthetic_checks import require_masked
 from microveil.release.choose_k import resolve_and_choose
 from microveil.release.resolve import ResolvedPlan
 from microveil.release.store import LocalStore
@@ -92,6 +93,8 @@ def explore(
     """
     if runs < 1:
         raise DataError(f"runs must be 1 or more, got {runs}")
+    if plan is not None:
+        require_masked(plan, "explore")
     if not len(epsilons):
         raise PlanError("epsilons must hold at least one budget, got none")
     loaded, name = _load(data, plan)

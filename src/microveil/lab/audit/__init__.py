@@ -21,6 +21,7 @@ from microveil.lab.audit.number_targets import Mechanism, NumericTarget
 from microveil.lab.audit.released import Narrowed, Pinned, narrowed, pinned
 from microveil.lab.audit.targets import AnyTarget, open_targets
 from microveil.plan.plan import Plan
+from microveil.plan.synthetic_checks import require_masked
 from microveil.release.choose_k import resolve_and_choose
 from microveil.types import Progress
 
@@ -105,6 +106,7 @@ def audit(
             f"an audit needs at least {_FEWEST_RUNS} runs and {_FEWEST_RELEASES} releases, "
             f"got {runs} and {releases}"
         )
+    require_masked(plan, "audit")
     for setting in ("unit", "within"):
         if getattr(plan, setting):
             raise PlanError(

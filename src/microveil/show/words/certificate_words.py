@@ -13,6 +13,12 @@ from microveil.release.certificate import (
 )
 from microveil.release.guarantees import ConditionKind, Level, exactly, rounded_up
 from microveil.release.notes import message_of
+from microveil.show.words.synthetic_words import (
+    level_of_synthetic,
+    spent_on,
+    synthetic_rows_of,
+    synthetic_statement,
+)
 
 SCOPE = (
     "This certificate states what was done and what epsilon covers. It is not a clearance: whether "
@@ -140,11 +146,14 @@ def scope_of(certificate: Certificate) -> str:
 def level_heading(level: Level) -> str:
     """Name a level and its bound."""
     bound = "no bound" if level.epsilon is None else f"epsilon at most {rounded_up(level.epsilon)}"
+    bound += f", delta {level.delta:g}" if level.delta else ""
     return f"{level.level}. {level.name.capitalize()}: {bound}{', enforced' * level.enforced}"
 
 
 def level_statement(certificate: Certificate, level: Level) -> str:
     """State what a level covers, and on which conditions."""
+    if certificate.synthetic is not None:
+        return level_of_synthetic(certificate, certificate.synthetic, level.level)
     statements = {1: _fixed_clusters, 2: _re_clustered, 3: _as_released}
     return statements[level.level](certificate, level)
 
@@ -152,24 +161,27 @@ def level_statement(certificate: Certificate, level: Level) -> str:
 def ledger_statement(ledger: LedgerState, epsilon: float) -> str:
     """Say what earlier releases of the same people spent, and what this one adds."""
     budget, before = exactly(ledger.budget), ledger.releases_before
+    chance = f" and delta {ledger.delta_after:g}" if ledger.delta_after else ""
     elsewhere = "Releases of these people made without this ledger are not counted."
     if not before:
         return (
             "This is the first release of these people in their ledger; it spends epsilon "
-            f"{exactly(epsilon)} of a declared budget of {budget}. {elsewhere}"
+            f"{exactly(epsilon)}{chance} of a declared budget of {budget}. {elsewhere}"
         )
     return (
         f"Before this one, {before:,} release{'' if before == 1 else 's'} of these people spent "
         f"epsilon {exactly(ledger.epsilon_before)} of a declared budget of {budget}; with this one "
-        f"it is {exactly(ledger.epsilon_after)}. Where every release states a bound at a level, "
-        "the sum of these bounds holds at that level for all releases together, on the conditions "
-        "of each. If one of them has no bound there, neither has the sum. "
+        f"it is {exactly(ledger.epsilon_after)}{chance}. Where every release states a bound at a "
+        "level, the sum of these bounds holds at that level for all releases together, on the "
+        "conditions of each. If one of them has no bound there, neither has the sum. "
         f"{elsewhere}"
     )
 
 
 def attribute_rows(certificate: Certificate) -> list[tuple[str, ...]]:
     """Return a row for every masked attribute: what `ATTRIBUTE_COLUMNS` names."""
+    if certificate.synthetic is not None:
+        return synthetic_rows_of(certificate.synthetic)
     return [
         (
             a.name,
@@ -217,8 +229,8 @@ def facts_of(certificate: Certificate) -> dict[str, str]:
         "random numbers": certificate.randomness,
         "records": f"{certificate.records:,}",
         "epsilon": f"{exactly(certificate.epsilon)} per {f'unit ({unit})' if unit else 'person'}",
-        "guarantee": certificate.guarantee,
         f"records per {'unit' if unit else 'person'}": f"at most {certificate.records_per_person}",
+        **_facts_of_synthetic(certificate),
         **({"one value per unit": ", ".join(per_unit)} if unit else {}),
         **({"strata": ", ".join(certificate.within)} if certificate.within else {}),
         "missing values": certificate.missing,
@@ -238,8 +250,23 @@ def facts_of(certificate: Certificate) -> dict[str, str]:
     return {name: value or "none" for name, value in rows.items()}
 
 
+def _facts_of_synthetic(certificate: Certificate) -> dict[str, str]:
+    synthetic = certificate.synthetic
+    if synthetic is None:
+        return {"guarantee": certificate.guarantee}
+    predicts = {"predicts": synthetic.predicts} if synthetic.predicts else {}
+    return {
+        "release": "synthetic rows",
+        "delta": f"{synthetic.delta:g}",
+        "budget": spent_on(synthetic),
+        **predicts,
+    }
+
+
 def release_statement(certificate: Certificate) -> str:
     """Say in a sentence how much was masked, and what ε covers."""
+    if certificate.synthetic is not None:
+        return synthetic_statement(certificate, certificate.synthetic)
     bounds = [
         "no bound" if level.epsilon is None else f"epsilon {rounded_up(level.epsilon)}"
         for level in certificate.levels
