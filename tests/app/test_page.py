@@ -95,6 +95,8 @@ def test_the_sample_from_start_to_end_in_clicks(page: AppTest) -> None:
     (found,) = said(page, "verdict")
     assert "The release passes." in found
     assert len(said(page, "grade")) == 2
+    specs = [chart.proto.spec for chart in page.get("vega_lite_chart")]
+    assert any('"share education"' in spec for spec in specs)
     assert any("knows region, age" in body for body in html(page))
     press(page, EVERYTHING)
     assert any("unique" in body for body in html(page))
@@ -138,7 +140,7 @@ def test_a_release_that_fails_is_not_for_publication(page: AppTest) -> None:
     press(page, "Protect")
     (found,) = said(page, "verdict")
     assert "does not pass" in found
-    assert "add anonymity = 10" in found
+    assert "add &quot;Anonymity&quot; to 10" in found
     press(page, "Download all the same")
     assert PUBLISH not in [caption.value for caption in page.caption]
     go(page, "Verdict")
@@ -222,6 +224,28 @@ def test_expected_error_follows_the_sliders(page: AppTest) -> None:
     widget(page.select_slider, "k").set_value(50).run()
     assert first < pooled
     assert 2 * first < float(page.metric[0].value) < second
+
+
+def test_the_dial_moves_crowd_and_budget_along_what_was_measured(page: AppTest) -> None:
+    upload(page, people(250).select("age", "wages", "region"))
+    go(page, "Protect")
+    dial = widget(page.select_slider, "More private")
+    assert dial.value == "crowd 10, ε 1"
+    assert dial.options == [
+        "crowd 100, ε 0.3", "crowd 50, ε 1", "crowd 10, ε 1", "crowd 10, ε 5", "crowd 5, ε 10",
+    ]  # fmt: skip
+    dial.set_value(dial.options[1]).run()
+    assert "Crowd</span> 50 persons" in state(page)
+    assert widget(page.select_slider, "Anonymity").value == 50
+    widget(page.select_slider, "ε").set_value(0.5).run()
+    assert widget(page.select_slider, "More private").value == "crowd 50, ε 0.5"
+    press(page, "Measure the stops on this table (takes a while)")
+    (table,) = [body for body in html(page) if "attacks that were made" in body]
+    assert 'aria-current="true"><td>crowd 50, ε 0.5' in table
+    left = widget(page.select_slider, "More private").options
+    assert ("left out" in table) == (len(left) < table.count("crowd "))
+    widget(page.select_slider, "More private").set_value(left[-1]).run()
+    assert left[-1].removeprefix("crowd ").partition(",")[0] in state(page)
 
 
 def test_a_change_after_protecting_is_pointed_out(page: AppTest) -> None:

@@ -425,7 +425,7 @@ def test_figures_are_about_what_their_measure_says(release: Release) -> None:
         (("utility.mean_see",), r"no measure has the id .*; did you mean 'utility.mean_sse'\?"),
         (
             ("mean SSE",),
-            r"did you mean 'utility.mean_sse'\? \(ids: use.estimate, use.model, utility.mean_sse, utility.sse_",
+            r"did you mean 'utility.mean_sse'\? \(ids: use.estimate, use.model, utility.mean_sse",
         ),
         (("nearest linkag",), r"did you mean 'linkage.nearest'\?"),
         (("?",), r"no measure has the id '\?' \(ids: use.estimate, .*f_measure_original\)$"),

@@ -3,7 +3,8 @@
 import polars as pl
 
 from microveil import Plan
-from microveil.plan.propose.answers import proposed_known, proposed_uses, with_known, with_unit
+from microveil.plan.propose.answers import with_known, with_unit
+from microveil.plan.propose.purposes import proposed_known, proposed_uses
 from microveil.plan.survey import survey
 
 VISITS = pl.DataFrame(

@@ -10,7 +10,15 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from microveil import Confidential, FileError, Plan, PlanError, protect, protect_file
+from microveil import (
+    Confidential,
+    FileError,
+    Plan,
+    PlanError,
+    PrivacyWarning,
+    protect,
+    protect_file,
+)
 from microveil.formats import sha256_of
 from microveil.release.key import Key
 from microveil.release.ledger import Ledger, declare, declare_limit, reserved, withdraw
@@ -299,6 +307,13 @@ def test_lasting_clusters_and_releases_without_pseudonyms_keep_to_it(
         protect(NAMED[rows], UNNAMED, ledger=ledger)
     assert len(chances(ledger)) == 6
     assert all(chance is not None and chance <= 0.2 for chance in chances(ledger))
+    numbers = {name: Confidential(kind="integer", lower=0, upper=9999) for name in ATTRIBUTES}
+    synthetic = Plan(
+        epsilon=0.1, release="synthetic", missing="drop", attributes={**numbers, "id": "identifier"}
+    )
+    with pytest.warns(PrivacyWarning, match="mostly noise"):
+        protect(NAMED, synthetic, ledger=ledger)
+    assert chances(ledger)[-1] == 0.0  # no row is a person's
     other = Key.make(key.with_name("other.key")).path
     protect(NAMED, POOLED, ledger=ledger, key=other)  # which links nothing to what was before
     assert chances(ledger)[-1] == 0.2

@@ -13,7 +13,7 @@ import pytest
 
 from microveil import Confidential, DataError, FileError, Plan, PlanError, protect, protect_file
 from microveil.release.key import Key
-from microveil.release.ledger import Ledger, declare
+from microveil.release.ledger import Ledger, declare, declare_limit
 from microveil.release.persistent import LastingClusters, declare_turnover, forget
 from microveil.release.private_files import locked
 from tests.conftest import Run
@@ -24,6 +24,13 @@ ROLES: dict[str, Any] = {"id": "pseudonym", "age": NUMBER, "wage": NUMBER}
 PLAN = Plan.published(epsilon=1, k=4, anonymity=K, attributes=ROLES)
 YEARLY = Plan.published(epsilon=1, k=4, anonymity=K, unit="id", records_per_person=4,
                         attributes=ROLES)  # fmt: skip
+
+
+SYNTHETIC: dict[str, Any] = {
+    "release": "synthetic", "missing": "drop",
+    "attributes": {n: Confidential(kind="integer", lower=0, upper=9) for n in ("age", "wage")}
+    | {"id": "identifier"},
+}  # fmt: skip
 
 
 def people(numbers: "range | list[int]", **more: list[Any]) -> pl.DataFrame:
@@ -162,6 +169,38 @@ def test_two_tables_of_one_year_share_joint_clusters_and_pseudonyms(
     known = LastingClusters.read(files[1])
     assert known.classes.min() >= K
     assert 0 < known.releases[2].cut < 30
+
+
+def test_records_of_units_are_exchanged_in_places_with_one_kept_value(
+    files: tuple[Path, Path],
+) -> None:
+    """Half of the persons have their records the other way round, and look alike all the same."""
+    table = visits(range(40), lambda _: 2)
+    kinds = [kind for row in range(40) for kind in ("xy" if row % 2 else "yx")]
+    plan = YEARLY.replace(attributes={**ROLES, "kind": "kept"})
+    release = protect(table.with_columns(kind=pl.Series(kinds)), plan, key=files[0], joint=files[1])
+    (joint,) = release.detail.joint.values()
+    assert len(set(zip(joint, kinds, strict=True))) == len(set(joint)) > 2
+    ways = {way for label in set(joint) for way in np.flatnonzero(np.asarray(joint) == label) % 4}
+    assert ways == {0, 1, 2, 3}
+    assert len(LastingClusters.read(files[1]).classes) < 40 / K + 1
+
+
+def test_which_values_are_missing_changes_places_by_chance(files: tuple[Path, Path]) -> None:
+    """Of n in a joint cluster m lack a value: m²/n of them, on average, are without one again."""
+    plan, gaps = PLAN.replace(missing="keep"), [None if row % 4 == 0 else row for row in range(200)]
+    table = people(range(200)).with_columns(wage=pl.Series(gaps))
+    was, again, expected, variance = table["wage"].is_null(), 0, 0.0, 0.0
+    for seed in range(3):
+        release = protect(table, plan, key=files[0], joint=files[1], seed=seed)
+        rows = release.detail.positions
+        assert isinstance(rows, np.ndarray)
+        again += int((was.gather(rows) & release.data["wage"].is_null()).sum())
+        (joint,) = release.detail.joint.values()
+        size, lack = np.bincount(joint), np.bincount(joint, weights=was.to_numpy())
+        expected += float(np.sum(lack**2 / size))
+        variance += float(np.sum((lack * (size - lack) / size) ** 2 / (size - 1)))
+    assert abs(again - expected) < 4 * variance**0.5 < 150 - expected
 
 
 def test_a_correction_of_an_earlier_release_and_people_who_come_back(
@@ -336,6 +375,7 @@ def test_persons_who_stand_out_are_counted_and_refused(files: tuple[Path, Path])
         ({"groups": [["age"], ["wage"]]}, "all confidential attributes in one group"),
         ({"attributes": {**ROLES, "on": "shifted"}}, "cannot be used with shifted dates"),
         ({"attributes": {**ROLES, "home": "identifier"}, "unit": "home"}, "the unit must be the"),
+        (SYNTHETIC, r"--joint needs records that are masked, but release = "),
         ({"anonymity": 5}, "anonymity must be 4 as in the earlier releases"),
     ],
 )
@@ -343,8 +383,19 @@ def test_plans_that_tell_persons_apart_are_refused_before_anything_is_read(
     files: tuple[Path, Path], tmp_path: Path, change: dict[str, Any], message: str
 ) -> None:
     wave(people(range(20)), files)
+    key = None if change is SYNTHETIC else files[0]
     with pytest.raises(PlanError, match=message):
-        protect(tmp_path / "none.csv", PLAN.replace(**change), key=files[0], joint=files[1])
+        protect(tmp_path / "none.csv", PLAN.replace(**change), key=key, joint=files[1])
+
+
+def test_spark_is_refused_before_any_work(files: tuple[Path, Path], tmp_path: Path) -> None:
+    frame = type("DataFrame", (), {"__module__": "pyspark.sql.dataframe"})()
+    with pytest.raises(PlanError, match="kept on one machine, not on Spark"):
+        protect(frame, PLAN, key=files[0], joint=files[1])
+    declare(tmp_path / "l.json", 5)
+    declare_limit(tmp_path / "l.json", 0.5)
+    with pytest.raises(PlanError, match=r"and not on Spark; change the plan, or use a ledger"):
+        protect(frame, PLAN, key=files[0], ledger=tmp_path / "l.json")
 
 
 def test_only_its_owner_can_read_it_and_bad_settings_are_refused(files: tuple[Path, Path]) -> None:

@@ -1,11 +1,14 @@
 """The charts of the page, from the package that draws all of them."""
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from microveil.judge.explore import Exploration
 from microveil.show.charts.distributions import distribution
 from microveil.show.charts.exploration_chart import exploration_map
 from microveil.show.charts.histograms import Shares
+from microveil.show.charts.use_chart import use_chart
+from microveil.show.words.use_words import UseRow
 
 if TYPE_CHECKING:
     import altair as alt
@@ -23,6 +26,11 @@ def before_and_after(shares: Shares) -> "alt.LayerChart":
 def map_chart(exploration: Exploration) -> "alt.LayerChart":
     """Draw error and linkage of the plans that were compared, and mark the recommended one."""
     return fitted(exploration_map(exploration))
+
+
+def chart_of_use(use: str, rows: Sequence[UseRow]) -> "alt.LayerChart":
+    """Draw what a release is used for, before and after."""
+    return fitted(use_chart(use, rows))
 
 
 def fitted(chart: "alt.LayerChart") -> "alt.LayerChart":

@@ -10,6 +10,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from microveil.app.edit import attribute_settings
 from microveil.app.markup import message
+from microveil.app.page_words import in_page_words
 from microveil.app.server import NAMED
 from microveil.app.session_state import Draft
 from microveil.plan.settings import MORE, Declared, Setting, declared_in
@@ -31,7 +32,7 @@ def expert_settings(draft: Draft) -> None:
     for problem in draft.checked().problems:
         if not draft.is_about_rows(problem):
             place = places.get(str(problem.setting), places[""])
-            place.html(message("error", str(problem), problem.setting))
+            place.html(message("error", in_page_words(str(problem)), problem.setting))
 
 
 def controls(draft: Draft) -> dict[str, DeltaGenerator]:

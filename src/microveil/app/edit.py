@@ -8,6 +8,7 @@ import streamlit as st
 
 from microveil.app.attributes import COLUMNS
 from microveil.app.markup import message
+from microveil.app.page_words import in_page_words
 from microveil.app.session_state import Draft
 from microveil.core.methods import METHODS
 from microveil.errors import MicroveilError
@@ -121,7 +122,7 @@ def _say_what_is_wrong(draft: Draft, columns: Sequence[str]) -> None:
     """Say beside a table of attributes what is to be put right in it."""
     for problem in draft.checked().problems:
         if draft.is_about_rows(problem) and _column_of(problem) in (*columns, None):
-            st.html(message("error", str(problem), problem.attribute))
+            st.html(message("error", in_page_words(str(problem)), problem.attribute))
 
 
 def _column_of(problem: MicroveilError) -> str | None:

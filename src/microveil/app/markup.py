@@ -98,11 +98,21 @@ def verdict_box(passes: bool | None, sentences: Iterable[str]) -> str:
     )
 
 
-def scenario_table(rows: Iterable[list[str]]) -> str:
-    """Write what each attack found by scenario, under a row of names."""
+def table_of(rows: Iterable[list[str]], marked: int | None = None) -> str:
+    """Write a table under a row of names, with one of its rows marked.
+
+    Examples
+    --------
+    >>> table_of([["who"], ["Ann"], ["Bob"]], marked=1).count("font-weight")
+    1
+    """
     names, *others = ([escape(cell) for cell in row] for row in rows)
     head = "".join(f'<th style="text-align: left">{name}</th>' for name in names)
-    body = "".join(f"<tr>{''.join(f'<td>{cell}</td>' for cell in cells)}</tr>" for cells in others)
+    bold = ' style="font-weight: 700" aria-current="true"'
+    body = "".join(
+        f"<tr{bold if place == marked else ''}>{''.join(f'<td>{cell}</td>' for cell in cells)}</tr>"
+        for place, cells in enumerate(others)
+    )
     return f'<table style="width: 100%"><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>'
 
 

@@ -2,10 +2,12 @@
 
 import streamlit as st
 
+from microveil.app.dial import dial
 from microveil.app.drawer import expert_settings
 from microveil.app.elements import show_notes, step_bar
 from microveil.app.markup import message
 from microveil.app.outlook import expected
+from microveil.app.page_words import in_page_words
 from microveil.app.server import NAMED
 from microveil.app.session_state import (
     Checked,
@@ -26,6 +28,8 @@ def protect_step(draft: Draft) -> None:
     expert_settings(draft)
     checked = draft.checked()
     with place:
+        if checked.plan is not None:
+            dial(draft, checked.plan)
         _button(draft, checked)
     if checked.plan is not None:
         with st.expander("What the plan is expected to lose, and other plans"):
@@ -33,7 +37,7 @@ def protect_step(draft: Draft) -> None:
 
 
 def _button(draft: Draft, checked: Checked) -> None:
-    show_notes(checked.notes, " about what the guarantee covers")
+    show_notes(list(map(in_page_words, checked.notes)), " about what the guarantee covers")
     pressed = st.button("Protect", type="primary", disabled=checked.plan is None)
     if checked.plan is None:
         st.html(message("error", "put right what is marked below, beside its control, first"))
@@ -41,7 +45,7 @@ def _button(draft: Draft, checked: Checked) -> None:
         try:
             keep_outcome(_protected(draft, checked.plan))
         except MicroveilError as error:
-            st.html(message("error", str(error)))
+            st.html(message("error", in_page_words(str(error))))
         else:
             go_to("Verdict")
             st.rerun()

@@ -8,10 +8,12 @@ import streamlit as st
 
 from microveil.app.before import risk_before
 from microveil.app.markup import items, message
+from microveil.app.page_words import in_page_words
 from microveil.app.session_state import Draft, go_to, remember
 from microveil.errors import MicroveilError
 from microveil.plan.plan import Plan
-from microveil.plan.propose.answers import proposed_known, proposed_uses, with_known, with_unit
+from microveil.plan.propose.answers import with_known, with_unit
+from microveil.plan.propose.purposes import proposed_known, proposed_uses
 from microveil.plan.settings import declared_in
 from microveil.show.words.numbers import percent
 
@@ -34,7 +36,7 @@ def questions_step(draft: Draft) -> None:
     """Ask one question after the other; those that were answered can be asked again."""
     plan, _, problems = draft.checked()
     if plan is None:
-        st.html(items(str(problem) for problem in problems))
+        st.html(items(in_page_words(str(problem)) for problem in problems))
         st.button("Back to the table", on_click=go_to, args=("Table",))
         return
     open_ = next((q for q in ASKED if q.text not in draft.answered), None)
@@ -56,7 +58,7 @@ def _ask(draft: Draft, plan: Plan, question: PageQuestion) -> None:
     try:
         draft.take(answered())
     except MicroveilError as error:
-        st.html(message("error", str(error)))
+        st.html(message("error", in_page_words(str(error))))
         return
     draft.answered.add(question.text)
     if all(each.text in draft.answered for each in ASKED):

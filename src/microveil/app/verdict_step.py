@@ -3,9 +3,10 @@
 import streamlit as st
 
 from microveil.app.attacked import attacked
-from microveil.app.charts import before_and_after
+from microveil.app.charts import before_and_after, chart_of_use
 from microveil.app.figures_table import readings_of, remarks
-from microveil.app.markup import graded, items, message, readings, scenario_table, verdict_box
+from microveil.app.markup import graded, items, message, readings, table_of, verdict_box
+from microveil.app.page_words import in_page_words
 from microveil.app.session_state import Draft, Protected, go_to, remember
 from microveil.errors import MicroveilError, noted
 from microveil.judge.evaluated import Evaluation
@@ -15,6 +16,7 @@ from microveil.plan.plan import Plan
 from microveil.release.certificate import Certificate
 from microveil.show.charts.dials import Inks, dials, drawn
 from microveil.show.charts.histograms import Shares
+from microveil.show.charts.use_chart import MOST_DOTS
 from microveil.show.evaluations import scenario_rows
 from microveil.show.shapes import shapes_of_masked
 from microveil.show.verdicts import verdict_lines
@@ -26,6 +28,7 @@ from microveil.show.words.grading import (
     risk_card,
     usefulness_card,
 )
+from microveil.show.words.use_words import UseRow, by_use
 
 _SHOWN = ("Risk", "Usefulness", "To change", "Rule")
 """Lines of a verdict that its box, its dials and the rule of grading say."""
@@ -55,7 +58,7 @@ def verdict_step(draft: Draft, outcome: Protected) -> None:
     label = "Next: download" if passed(found) else "Download all the same"
     st.button(label, type="primary" if passed(found) else "secondary", on_click=go_to,
               args=("Download",))  # fmt: skip
-    _details(outcome)
+    _details(outcome, found)
 
 
 def passed(found: Verdict | MicroveilError) -> bool:
@@ -65,7 +68,9 @@ def passed(found: Verdict | MicroveilError) -> bool:
 
 def _verdict(draft: Draft, found: Verdict) -> None:
     change = found.change
-    to_change = [f"To change: {change_in_words(change)}."] if change is not None else []
+    to_change = (
+        [in_page_words(f"To change: {change_in_words(change)}.")] if change is not None else []
+    )
     st.html(verdict_box(found.passed, [passes_or_not(found.figures), *to_change]))
     if change is not None and change.plan is not None:
         st.button("Take this change, and protect again", on_click=_take, args=(draft, change.plan))
@@ -81,7 +86,7 @@ def _verdict(draft: Draft, found: Verdict) -> None:
     scenarios = scenario_rows(found.figures)
     if scenarios:
         st.subheader("What an attacker may know", anchor=False)
-        st.html(scenario_table(scenarios))
+        st.html(table_of(scenarios))
     with st.expander("How this is graded"):
         st.caption(RULES)
 
@@ -91,10 +96,12 @@ def _take(draft: Draft, plan: Plan) -> None:
     go_to("Protect")
 
 
-def _details(outcome: Protected) -> None:
-    shown, everything, attacks, promised = st.tabs(
-        ["Before and after", "All figures", "Attacks", "Certificate"]
+def _details(outcome: Protected, found: Verdict | MicroveilError) -> None:
+    used, shown, everything, attacks, promised = st.tabs(
+        ["Uses", "Before and after", "All figures", "Attacks", "Certificate"]
     )
+    with used:
+        _uses([] if isinstance(found, MicroveilError) else [*by_use(found.figures)])
     with shown:
         shapes = remember(
             "shapes", outcome, lambda: shapes_of_masked(outcome.original.data, outcome.release)
@@ -136,6 +143,18 @@ def _everything(outcome: Protected) -> None:
         st.subheader(title, anchor=False)
         st.html(readings(readings_of(found, topic)))  # type: ignore[arg-type]
     st.html(items(remarks(found)))
+
+
+def _uses(compared: list[tuple[str, list[UseRow]]]) -> None:
+    """Draw what the release is used for, original and release with their intervals."""
+    if not compared:
+        st.caption("The plan names no uses; the second step asks for them.")
+    for first in range(0, len(compared), 2):
+        for column, (use, rows) in zip(st.columns(2), compared[first : first + 2], strict=False):
+            with column:
+                st.altair_chart(chart_of_use(use, rows))
+                if len(rows) > MOST_DOTS:
+                    st.caption(f"The first {MOST_DOTS} of {len(rows):,} groups.")
 
 
 def _shapes(compared: list[Shares]) -> None:

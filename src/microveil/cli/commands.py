@@ -97,13 +97,22 @@ def plan_command(
         Path | None,
         typer.Option(help="Plan to check instead; lists everything that is wrong with it."),
     ] = None,
+    use: UseOption = None,
+    yes: Annotated[
+        bool, typer.Option("--yes", "-y", help="Take what is proposed, and ask nothing.")
+    ] = False,
     overwrite: Overwrite = False,
     quiet: Quiet = False,
 ) -> None:
-    """Inspect a file and write a commented plan to edit, or check an edited plan."""
+    """Inspect a file and write a commented plan to edit, or check an edited plan.
+
+    On a terminal it asks three questions first, each with what it proposes: whose the rows are,
+    what an attacker could know, and what the table will be used for.
+    """
+    from microveil.cli.asking import Asking, on_terminal
     from microveil.cli.screens_of_commands import lost_of, show_proposed
     from microveil.formats import check_output, load_table, write_text
-    from microveil.plan.propose.proposal import propose
+    from microveil.plan.uses import Use
 
     if check is not None:
         _check_plan(check, data, quiet=quiet)
@@ -111,8 +120,10 @@ def plan_command(
     if output is None:
         raise PlanError("give -o PLAN to write a plan, or --check PLAN to check one")
     check_output(output, overwrite=overwrite, source=data.path, suffixes=(".toml",))
-    table = load_table(data)
-    proposed = propose(table.data, data.name, table.meta.described, na=data.na, dates=data.dates)
+    said = {"uses": [Use.parse(text) for text in use]} if use else {}
+    asking = Asking(data, load_table(data), _say, said)
+    asks = on_terminal() and not (yes or quiet)
+    proposed = asking.ask() if asks else asking.proposed()
     write_text(output, proposed.toml, private=True)
     _say(show_proposed(proposed), quiet=quiet)
     _say(lost_of(proposed), quiet=quiet or not lost_of(proposed))

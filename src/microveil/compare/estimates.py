@@ -120,8 +120,8 @@ def estimate_of_total(column: Reals, weights: Reals, records: int) -> Estimate:
     Examples
     --------
     >>> total = estimate_of_total(np.ones(50), np.ones(50), 100)  # 50 of 100 records
-    >>> total.value, round(total.interval.reach / _DEVIATIONS_OF_95_PERCENT, 3)
-    (50.0, 5.025)
+    >>> total.value, round(float(total.interval.reach) / 1.96, 2)
+    (50.0, 5.03)
     """
     products = weights * column
     total = float(products.sum())

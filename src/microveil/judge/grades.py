@@ -15,7 +15,8 @@ from microveil.measures.use_figures import USES
 
 Grade = Literal["good", "fair", "poor", "unknown"]
 
-_ORDER: list[Grade] = ["unknown", "good", "fair", "poor"]
+GRADES: tuple[Grade, ...] = ("good", "fair", "poor")
+_ORDER: list[Grade] = ["unknown", *GRADES]
 _OF_USE = (
     "utility.il1s", "utility.quantiles", "utility.pearson", "utility.total_variation",
     "utility.cramers_v",
@@ -115,6 +116,24 @@ def grade_of(figure: Figure) -> Grade:
     good, fair = limits
     value = figure.counted
     return "good" if value <= good else "fair" if value <= fair else "poor"
+
+
+def place_of(found: Graded) -> float | None:
+    """Place a grade between 0, the best, and 1 by the figure that decided on it."""
+    if found.grade == "unknown":
+        return None
+    figure = found.figures[0]
+    limits = MEASURES[figure.measure].limits
+    if limits is None:
+        return None
+    good, fair = limits
+    if found.grade == "good":
+        within = figure.counted / good if good else 0.0
+    elif found.grade == "fair":
+        within = (figure.counted - good) / (fair - good)
+    else:
+        within = 1 - fair / figure.counted
+    return (GRADES.index(found.grade) + min(max(within, 0.0), 1.0)) / 3
 
 
 def _graded(figures: Sequence[Figure], measures: Sequence[str]) -> Graded:

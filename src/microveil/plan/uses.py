@@ -17,6 +17,7 @@ from microveil.errors import PlanError, Problems
 from microveil.plan.parts import PlanPart, did_you_mean
 from microveil.plan.roles import Confidential
 from microveil.plan.settings import EMPTY, Given, Names, Setting
+from microveil.plan.toml import inline
 from microveil.plan.use_text import settings_of_text
 
 UseKind = Literal["mean", "total", "share", "quantile", "table", "regression", "predict"]
@@ -182,6 +183,8 @@ class Use(PlanPart):
     def to_settings(self) -> dict[str, Any]:
         """Return it as a table of TOML: the first key is what is computed."""
         settings = self.model_dump(exclude_defaults=True, exclude={"kind", "of", "predictors"})
+        if self.bands:
+            settings["bands"] = inline(self.bands)
         if self.kind == "table":
             return {"table": list(settings.pop("by")), **settings}
         if self.kind == "regression":

@@ -40,11 +40,16 @@ class Crowd:
 class ShownClasses:
     """The class of each person, or unit, in one release, from 0 on; by pseudonym if it has them.
 
-    Classes are those of `attacks.informed`.
+    Classes are those of `attacks.informed`. Where no row is a person's there are none.
     """
 
     label: Integers
     thread: pl.Series | None
+
+    @classmethod
+    def of_nobody(cls) -> "ShownClasses":
+        """Return those of a synthetic release."""
+        return cls(np.empty(0, dtype=np.int64), None)
 
     @property
     def crowd(self) -> Crowd:
@@ -104,11 +109,15 @@ def all_together(releases: Sequence[ShownClasses]) -> Crowd:
 
 def _crowd(sizes: Integers) -> Crowd:
     sizes = sizes[sizes > 0]
+    if not len(sizes):
+        return Crowd(0.0, 0.0)
     return Crowd(1 / int(sizes.min()), len(sizes) / int(sizes.sum()))
 
 
 def can_be_counted(plan: Plan) -> bool:
     """Whether all that a release by a plan shows of a person is pooled, kept, or one pseudonym."""
+    if plan.release == "synthetic":
+        return True
     people, pooled = plan.names("pseudonym"), [n for g in plan.pooled_groups for n in g.attributes]
     by_one = len(people) <= 1 and (not people or plan.unit in (None, *people))
     return by_one and not plan.shifted and set(pooled) >= set(plan.confidential)

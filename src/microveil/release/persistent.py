@@ -30,6 +30,7 @@ from microveil.errors import DataError, FileError, PlanError, Problems
 from microveil.formats import check_regular
 from microveil.formats.atomic import why
 from microveil.plan.plan import Plan
+from microveil.plan.synthetic_checks import require_masked
 from microveil.release.key import Key
 from microveil.release.private_files import locked, replace_private
 from microveil.types import Integers, Reals
@@ -196,6 +197,7 @@ def _check_version(path: Path, first: bytes) -> None:
 
 def _check_plan(plan: Plan, *, keep_order: bool) -> None:
     """Refuse plans whose releases show more of a person than joint clusters hide."""
+    require_masked(plan, "--joint")
     problems, people = Problems(), plan.names("pseudonym")
     with problems:
         if len(people) != 1:

@@ -17,6 +17,7 @@ from microveil.engines.drawn import RowsToDraw, SyntheticRows, computed
 from microveil.errors import DataError, FileWarning, PlanError, Problems, few, warn
 from microveil.plan.plan import Plan
 from microveil.release.detail import Detail
+from microveil.release.histories import ShownClasses
 from microveil.release.notes import Note, warn_of
 from microveil.release.release import Release
 from microveil.release.resolve import check_columns
@@ -198,6 +199,7 @@ def synthesise(
         plan=plan,
         store=store,
         seed=seed,
+        classes=ShownClasses.of_nobody,
     )
 
 

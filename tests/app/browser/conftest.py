@@ -133,8 +133,10 @@ class Page:
 
     def press(self, label: str) -> None:
         """Press a button once, and wait until the page has begun to follow and come to rest."""
-        before = self.script("return window.turns")
-        self.button(label).click()
+        before, button = self.script("return window.turns"), self.button(label)
+        self.script("arguments[0].scrollIntoView({block: 'center'})", button)
+        time.sleep(0.2)  # what was beneath the pointer has moved away
+        button.click()
         self.clicks += 1
         wait_for("the page to follow", lambda: self.script("return window.turns") != before)
         self.resolve()
@@ -167,8 +169,8 @@ class Page:
         metrics = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False}
         self.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
 
-    def script(self, code: str) -> Any:  # noqa: ANN401 - whatever it returns
-        return self.driver.execute_script(code)
+    def script(self, code: str, *given: Element) -> Any:  # noqa: ANN401 - whatever it returns
+        return self.driver.execute_script(code, *given)
 
     def picture(self, name: str) -> None:
         """Save a picture of the whole page."""

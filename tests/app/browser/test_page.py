@@ -131,7 +131,7 @@ def test_names_that_look_like_markup_stay_text(page: Page) -> None:
     for label in ("2 Questions", "Agree", "Agree", "Agree", "Protect"):
         page.press(label)
         assert page.all("main a, [data-testid=stMain] a") == []
-    for tab in ("Certificate", "Attacks", "All figures", "Before and after"):
+    for tab in ("Certificate", "Attacks", "All figures", "Before and after", "Uses"):
         page.find("[role=tab]", tab).click()
         page.resolve()
         assert page.all("main a, [data-testid=stMain] a") == []

@@ -12,7 +12,13 @@ from microveil.release.certificate import (
     PooledGroup,
 )
 from microveil.release.guarantees import ConditionKind, Level, exactly, rounded_up
-from microveil.release.notes import message_of
+from microveil.show.words.attribute_marks import (
+    bound_mark,
+    by_attribute,
+    named,
+    names_of,
+    noted_of,
+)
 from microveil.show.words.synthetic_words import (
     level_of_synthetic,
     spent_on,
@@ -40,7 +46,6 @@ ATTRIBUTE_COLUMNS = (
 NUMBER_COLUMNS = ("epsilon", "level 2 bound")
 """Those that hold numbers."""
 
-_MOST_NAMED = 3
 _NO_BOUND: dict[ConditionKind, str] = {
     "re-clustering-only": "the noise covers a record that moves from cluster to cluster (level 2), "
     "but not a record that keeps its cluster whatever value it takes",
@@ -119,6 +124,7 @@ def certificate_sections(certificate: Certificate) -> dict[str, list[str]]:
             for level in certificate.levels
         ],
         **remarks_of(certificate),
+        **by_attribute(certificate),
     }
 
 
@@ -128,7 +134,7 @@ def remarks_of(certificate: Certificate) -> dict[str, list[str]]:
     sections = {
         "Ledger": [ledger_statement(ledger, certificate.epsilon)] if ledger else [],
         "What is not protected": [_exposed(one, certificate) for one in certificate.not_protected],
-        "Notes": [f"{_capitalised(message_of(note))}." for note in certificate.notes],
+        "Notes": [f"{_capitalised(noted_of(note, certificate))}." for note in certificate.notes],
     }
     return {title: sentences for title, sentences in sections.items() if sentences}
 
@@ -234,7 +240,7 @@ def facts_of(certificate: Certificate) -> dict[str, str]:
         **({"one value per unit": ", ".join(per_unit)} if unit else {}),
         **({"strata": ", ".join(certificate.within)} if certificate.within else {}),
         "missing values": certificate.missing,
-        "pooled": "; ".join(map(_pooled, certificate.groups)),
+        "pooled": "; ".join(_pooled(group, certificate) for group in certificate.groups),
         "derived": ", ".join(f"{d.name} = {d.expression}" for d in certificate.derived),
         "rules": "; ".join(certificate.rules),
         "kept, unprotected": ", ".join(certificate.kept),
@@ -343,12 +349,12 @@ def _as_released(certificate: Certificate, level: Level) -> str:
         )
     shown = level.about("shared-values-visible")
     if shown:
-        sentences.append(_structure(certificate, shown))
+        sentences.append(_structure(certificate, level))
     categories = level.about("category-visible")
     if categories:
         sentences.append(
-            f"In {_named(categories, certificate)}, a cluster between clusters of one category "
-            "reveals the category itself."
+            f"In {_at(level, 'category-visible', certificate)}, a cluster between clusters of one "
+            "category reveals the category itself."
         )
     if certificate.groups:
         sentences += [_promise(group, certificate) for group in certificate.groups]
@@ -356,24 +362,30 @@ def _as_released(certificate: Certificate, level: Level) -> str:
     return " ".join(sentences)
 
 
-def _structure(certificate: Certificate, shown: Sequence[str]) -> str:
+def _at(level: Level, kind: ConditionKind, certificate: Certificate) -> str:
+    """Name the attributes of a condition."""
+    return named(level.about(kind), bound_mark(kind, level.level), certificate)
+
+
+def _structure(certificate: Certificate, level: Level) -> str:
     """Say what individual clusters show where they are not pooled."""
+    shown = level.about("shared-values-visible")
     sizes = (a.k for a in certificate.attributes if a.name in shown and a.k is not None)
     least = min(sizes, default=1)  # of a certificate that was changed by hand
     return (
         "The released table shows which records share a masked value in "
-        f"{_named(shown, certificate)}, and noise does not hide this. An attacker who knows every "
-        "other record can tell which cluster a person is in, and so between which values of the "
-        "neighbouring clusters the true value lies, at any epsilon. At least "
-        f"{least} records share each masked value of one attribute, but combinations of attributes "
-        "may be unique: an attacker who knows original values can link rows to people by which "
-        "records share values, at any epsilon."
+        f"{_at(level, 'shared-values-visible', certificate)}, and noise does not hide this. An "
+        "attacker who knows every other record can tell which cluster a person is in, and so "
+        "between which values of the neighbouring clusters the true value lies, at any epsilon. "
+        f"At least {least} records share each masked value of one attribute, but combinations of "
+        "attributes may be unique: an attacker who knows original values can link rows to people "
+        "by which records share values, at any epsilon."
     )
 
 
 def _promise(group: PooledGroup, certificate: Certificate) -> str:
     """Say what pooling a group promises."""
-    least, names = group.anonymity, ", ".join(group.attributes)
+    least, names = group.anonymity, named(group.attributes, "", certificate)
     if group.pooling == "average":
         done = "averaged", f", so that at least {least} rows share every combination"
     else:
@@ -480,7 +492,7 @@ def _without_bound(certificate: Certificate, level: Level) -> str:
         "records": certificate.records_per_person,
     }
     return " ".join(
-        f"No bound for {_named(level.about(kind), certificate)}: {why.format(**facts)}."
+        f"No bound for {_at(level, kind, certificate)}: {why.format(**facts)}."
         for kind, why in _NO_BOUND.items()
         if level.about(kind)
     )
@@ -489,7 +501,7 @@ def _without_bound(certificate: Certificate, level: Level) -> str:
 def _exceptions(certificate: Certificate, level: Level) -> str:
     """Say for which attributes a bound covers less."""
     return "".join(
-        f" For {_named(level.about(kind), certificate)} {what}."
+        f" For {_at(level, kind, certificate)} {what}."
         for kind, what in _EXCEPTIONS.items()
         if level.about(kind)
     )
@@ -526,7 +538,7 @@ def _provided(level: Level) -> str:
 
 def _exposed(one: Exposure, certificate: Certificate) -> str:
     """Say what the release shows."""
-    names = ", ".join(one.attributes)
+    names = names_of(one, certificate.not_protected, certificate)
     where = f" in {names}" if certificate.groups else ""
     told = [a for a in certificate.attributes if a.name in one.attributes]
     needed = [a.exact_from for a in told if a.exact_from is not None]
@@ -543,19 +555,10 @@ def _unmoved(attributes: Sequence[MaskedAttribute]) -> str:
     return f"{math.ceil(-1000 * math.expm1(-largest / 2) + 1e-6) / 10:g}%"
 
 
-def _named(names: Sequence[str], certificate: Certificate) -> str:
-    """Name attributes, but not all of many: the table has them."""
-    if len(names) == len(certificate.attributes) > _MOST_NAMED:
-        return "all masked attributes"
-    return ", ".join(names)
-
-
-def _pooled(group: PooledGroup) -> str:
+def _pooled(group: PooledGroup, certificate: Certificate) -> str:
     units = " units" if group.of_units else ""
-    return (
-        f"{', '.join(group.attributes)} ({group.pooling} in joint clusters of at least "
-        f"{group.anonymity}{units})"
-    )
+    names = named(group.attributes, "", certificate)
+    return f"{names} ({group.pooling} in joint clusters of at least {group.anonymity}{units})"
 
 
 def _domain(attribute: MaskedAttribute) -> str:

@@ -2,6 +2,9 @@
 
 from collections.abc import Sequence
 
+ROUNDED_AWAY = 1e-12
+"""What is nearer to 0 is what adding up has left of it."""
+
 
 def percent(share: float) -> str:
     """Write a share for people; what is not all is not called 100%.
@@ -10,12 +13,29 @@ def percent(share: float) -> str:
     --------
     >>> percent(0.0812), percent(0.9999), percent(0), percent(12.5)
     ('8.12%', 'more than 99.9%', '0%', '1,250%')
+    >>> percent(2e-7), percent(2.22e-16)
+    ('less than 0.0001%', '0%')
     """
+    if abs(share) < ROUNDED_AWAY:
+        return "0%"
+    if 0 < share < 1e-6:
+        return "less than 0.0001%"
     if 0.9995 <= share < 1:
         return "more than 99.9%"
     if share >= 10:
         return f"{100 * share:,.0f}%"
     return f"{100 * share:.3g}%"
+
+
+def plain(value: float) -> str:
+    """Write a figure with three digits, and what rounding has left of 0 as 0.
+
+    Examples
+    --------
+    >>> plain(0.12345), plain(-2.22e-16), plain(123456.0)
+    ('0.123', '0', '1.23e+05')
+    """
+    return "0" if abs(value) < ROUNDED_AWAY else f"{value:.3g}"
 
 
 def rises_or_falls(change: float, by: str) -> str:
