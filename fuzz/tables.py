@@ -96,7 +96,11 @@ def make_plan(random: Random, table: pl.DataFrame) -> Plan:
     if random.random() < 0.9 and "confidential" not in {role["role"] for role in roles.values()}:
         roles[random.choice(table.columns)] = {"role": "confidential"}
     make = random.choice([Plan, Plan.published])
-    return make(**_settings(random, list(roles)), attributes=roles)
+    settings = _settings(random, list(roles))
+    if "unit" not in settings:
+        for role in roles.values():
+            role.pop("per_unit", None)
+    return make(**settings, attributes=roles)
 
 
 def _settings(random: Random, names: list[str]) -> Any:  # noqa: ANN401 - what a plan takes
@@ -149,12 +153,14 @@ def _role(random: Random, column: pl.Series) -> dict[str, Any]:
             "kind": random.choice(["nominal", "ordinal"]),
             "categories": _categories(column),
         }
+        if random.random() < 0.2:
+            settings["merge"] = {"rest": settings["categories"][:2]}
     elif random.random() < 0.5:
         settings |= _domain(random, column)
     if column.dtype.is_float() and random.random() < 0.3:
         settings["decimals"] = random.choice([0, 1, 2, 15])
     own: dict[str, list[Any]] = {
-        "per_unit": [True], "merge": [2, 5],
+        "per_unit": [True],
         "budget_share": [0.5, 3, 1e-6], "k": [3, 4], "method": [*get_args(MethodName)],
     }  # fmt: skip
     return settings | {n: random.choice(of) for n, of in own.items() if random.random() < 0.1}
