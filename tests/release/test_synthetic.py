@@ -27,12 +27,15 @@ from microveil import (
     verdict,
 )
 from microveil.cli.commands import app
+from microveil.core.budget import Sensitivity
 from microveil.core.random_words import SeededWords
+from microveil.core.synthesis.mechanism import TableLearner
 from microveil.engines.coded_local import coded_records, some_of_each
 from microveil.engines.counted import CountedAttribute
 from microveil.engines.memory import memory_table
 from microveil.errors import DataError, FileWarning, PlanError
 from microveil.formats import load_table
+from microveil.lab.audit.replayed import replay
 from microveil.release.certificate import Certificate
 from microveil.release.ledger import Ledger, declare
 from microveil.show.words.certificate_words import certificate_sections
@@ -133,6 +136,8 @@ def test_release_is_of_the_kind_that_came_in() -> None:
     evaluation = evaluate(few.to_pandas(), release)
     assert evaluation.figures
     assert any(item.reason == "not_paired" for item in evaluation.not_computed)
+    with pytest.raises(PlanError, match="use audit"):
+        replay(few, plan.replace(release="masked"))
     with pytest.raises(PlanError, match="no order to keep"):
         protect(few, plan, keep_order=True)
     with pytest.raises(PlanError, match="no private detail"):
@@ -185,7 +190,9 @@ def test_numbers_of_any_type_are_moved_to_the_ends_of_their_domain(column: pl.Se
 
 def test_units_are_bounded_by_chance() -> None:
     units = pl.Series([1, 1, 1, 2, None, 3, 3])
-    chosen = [some_of_each(units, None, 2, SeededWords(seed)).tolist() for seed in range(20)]
+    chosen = [
+        some_of_each(units, np.arange(7), 2, SeededWords(seed)).tolist() for seed in range(20)
+    ]
     assert all({3, 5, 6} <= set(rows) and len(rows) == 5 and 4 not in rows for rows in chosen)
     assert len({tuple(rows) for rows in chosen}) == 3
     source = memory_table(pl.DataFrame({"home": [1, 1, 2], "age": [10, 20, None]})).source
@@ -278,6 +285,25 @@ def test_ledger_adds_up_epsilon_and_delta(tmp_path: Path) -> None:
     assert "it is 4 and delta 1.1e-05" in json.dumps(certificate_sections(second.certificate))
     with pytest.raises(PlanError, match="what is left"):
         protect(ages, plan, ledger=path)
+
+
+def test_audit_replays_the_users_own_table(monkeypatch: pytest.MonkeyPatch) -> None:
+    attributes = {name: ATTRIBUTES[name] for name in ("area", "age", "works")}
+    plan = Plan(
+        epsilon=3.0, delta=0, release="synthetic", missing="keep", records_per_person=2,
+        attributes=attributes,
+    )  # fmt: skip
+    few = table(300).select(*attributes)
+    found = replay(few, plan, runs=20, seed=1)
+    assert not found.broken
+    assert 0.5 < found.largest <= 3
+    assert "No loss is larger than it may be." in str(found)
+    monkeypatch.setattr(TableLearner, "_moves", lambda _, sums, length=1: Sensitivity(
+        sums * length, sums * length**2
+    ))  # fmt: skip
+    found = replay(few, plan, runs=20, seed=1)  # which forgets that a person has two records
+    assert found.broken
+    assert "BROKEN" in str(found)
 
 
 @pytest.mark.parametrize(

@@ -513,7 +513,10 @@ def audit_command(
     runs: Annotated[int, typer.Option(help="Number of runs on each table.")] = 10_000,
     releases: Annotated[
         int | None,
-        typer.Option(help="Number of releases; default: one per 25 runs, between 20 and 400."),
+        typer.Option(
+            help="Number of releases; default: one per 25 runs, between 20 and 400, and 100 of a "
+            "synthetic release, whose exact loss is replayed."
+        ),
     ] = None,
     seconds: Annotated[float | None, typer.Option(help="Stop after about this long.")] = None,
     seed: Seed = None,
@@ -523,20 +526,26 @@ def audit_command(
     Reports which changes of a record an attacker can detect and which values are pinned down.
     Writes nothing. The figures are computed from the original data: keep them private.
     """
-    from microveil.lab.audit import audit
+    from microveil.lab.audit import Audit, audit
+    from microveil.lab.audit.replayed import Replay, replay
     from microveil.plan.plan import Plan, read_plan_text
     from microveil.plan.problems import located
 
     with located(read_plan_text(plan)), _progress(quiet=False) as progress:
-        outcome = audit(
-            data,
-            Plan.read(plan),
-            runs=runs,
-            releases=releases,
-            seconds=seconds,
-            seed=seed,
-            progress=progress,
-        )
+        planned = Plan.read(plan)
+        outcome: Audit | Replay
+        if planned.release == "synthetic":
+            outcome = replay(data, planned, runs=releases or 100, seed=seed, progress=progress)
+        else:
+            outcome = audit(
+                data,
+                planned,
+                runs=runs,
+                releases=releases,
+                seconds=seconds,
+                seed=seed,
+                progress=progress,
+            )
     _say(outcome)
     if outcome.broken:
         raise MicroveilError("the mechanism failed the audit, see above; please report this")

@@ -36,19 +36,35 @@ def coded_records(
     `bounded` is the column that says whose record it is, how many records of each are taken, and
     where the random numbers come from that choose them.
     """
-    codes, found = [], {}
-    complete = np.ones(source.records, dtype=np.bool_)
-    for number, attribute in enumerate(attributes):
-        coded = attribute.encode(source.column(attribute.name))
-        found[attribute.name] = NotHeld(coded.unread, coded.outside)
-        if drop_missing:
-            complete &= ~coded.missing
-        codes.append(_stored(coded.codes, scratch, number))
-    rows = None if complete.all() else np.flatnonzero(complete)
+    found: dict[str, NotHeld] = {}
+    codes, rows = codes_of_records(source, attributes, drop_missing, scratch, found)
     if bounded is not None:
         column, most, words = bounded
         rows = some_of_each(as_polars_values(source.column(column)), rows, most, words)
-    return CodedRecords(codes, rows), found
+    return CodedRecords(codes, None if len(rows) == source.records else rows), found
+
+
+def codes_of_records(
+    source: ColumnSource,
+    attributes: Sequence[CountedAttribute],
+    drop_missing: bool,
+    scratch: Path | None = None,
+    found: dict[str, NotHeld] | None = None,
+) -> tuple[list[Codes], Integers]:
+    """Encode a table column by column; return codes, and the records that count.
+
+    How many values the plan has no place for is put into `found`.
+    """
+    codes = []
+    complete = np.ones(source.records, dtype=np.bool_)
+    for number, attribute in enumerate(attributes):
+        coded = attribute.encode(source.column(attribute.name))
+        if found is not None:
+            found[attribute.name] = NotHeld(coded.unread, coded.outside)
+        if drop_missing:
+            complete &= ~coded.missing
+        codes.append(_stored(coded.codes, scratch, number))
+    return codes, np.flatnonzero(complete)
 
 
 def _stored(codes: Codes, scratch: Path | None, number: int) -> Codes:
@@ -60,9 +76,8 @@ def _stored(codes: Codes, scratch: Path | None, number: int) -> Codes:
     return np.memmap(path, dtype=codes.dtype, mode="r")
 
 
-def some_of_each(units: pl.Series, rows: Integers | None, most: int, words: WordSource) -> Integers:
+def some_of_each(units: pl.Series, rows: Integers, most: int, words: WordSource) -> Integers:
     """Choose at most so many records of each unit at random; records of no unit are left out."""
-    rows = np.arange(len(units)) if rows is None else rows
     own = units.gather(rows)
     rows = rows[own.is_not_null().to_numpy()]
     keys = words.words(len(rows))

@@ -100,7 +100,7 @@ class CountedAttribute:
     def upper(self) -> float:
         """The upper end of the domain, a number of steps above the lower one."""
         end = _number(self.settings.upper)
-        steps = math.floor((end - self.lower) / self.step + 1e-9)
+        steps = math.floor((end - self.lower) / self.step * (1 + 1e-12) + 1e-9)
         if steps < 1:
             raise PlanError(
                 "its domain holds one value only; widen lower and upper, or make it an identifier",

@@ -10,6 +10,7 @@ from microveil.core.linear_rules import Movable, System
 from microveil.core.random_words import open_words
 from microveil.core.synthesis.coded_records import RecordSums
 from microveil.core.synthesis.mechanism import LearntTable, TableLearner
+from microveil.core.synthesis.tilted_copula import SUPPORT
 from microveil.engines.base import Column, OpenTable
 from microveil.engines.coded_local import NotHeld
 from microveil.engines.counted import CountedAttribute
@@ -45,7 +46,9 @@ class SyntheticPlan:
         names = [one.name for one in self.attributes]
         return None if self.plan.predicts is None else names.index(self.plan.predicts)
 
-    def mechanism(self, budget: PrivacyBudget, seed: int | None) -> TableLearner:
+    def mechanism(
+        self, budget: PrivacyBudget, seed: int | None, support: int = SUPPORT
+    ) -> TableLearner:
         """Return what learns a model of the table."""
         return TableLearner(
             [one.cells for one in self.attributes],
@@ -53,6 +56,7 @@ class SyntheticPlan:
             most=self.plan.records_per_person,
             predicted=self.predicted,
             source=open_words(seed, "synthetic model"),
+            support=support,
         )
 
     def rows(self, learnt: LearntTable, seed: int | None) -> RowsToDraw:

@@ -69,6 +69,8 @@ def audit(
 
     A second attacker, who knows all records but one, sees one table of masked values.
 
+    Synthetic releases are audited by `replay`.
+
     Parameters
     ----------
     data
@@ -99,6 +101,7 @@ def audit(
     >>> outcome.broken
     False
     """
+    require_masked(plan, "audit")
     if releases is None:
         releases = min(max(runs // 25, _FEWEST_RELEASES), 400)
     if runs < _FEWEST_RUNS or releases < _FEWEST_RELEASES:
@@ -106,7 +109,6 @@ def audit(
             f"an audit needs at least {_FEWEST_RUNS} runs and {_FEWEST_RELEASES} releases, "
             f"got {runs} and {releases}"
         )
-    require_masked(plan, "audit")
     for setting in ("unit", "within"):
         if getattr(plan, setting):
             raise PlanError(
