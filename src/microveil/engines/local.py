@@ -171,7 +171,7 @@ class LocalTable:
         present, strata = self.present(attribute), layout.strata_of(attribute)
         found = np.zeros(len(present), np.int64) if strata is None else strata
         found = found[present]
-        if units and layout.unit is not None:
+        if units and layout.unit is not None and attribute not in layout.per_unit:
             pairs = np.column_stack([found, layout.unit[present]])
             found = np.unique(pairs, axis=0)[:, 0]
         return np.bincount(found)

@@ -17,7 +17,7 @@ from microveil.compare.asked import Asked
 from microveil.compare.examined import Examined
 from microveil.compare.figures import Figure, Items, NotComputed, figures_in
 from microveil.compare.paired_columns import kind_of
-from microveil.engines.dtypes import column_of
+from microveil.engines.dtypes import column_of, comparable
 from microveil.errors import PlanError
 from microveil.judge.change import Change
 from microveil.judge.evaluated import Evaluation
@@ -216,7 +216,7 @@ def _against_kept(seen: Examined) -> Change | None:
         for name in kept
     }
     source = seen.given.source
-    name = min(kept, key=lambda n: (shares[n], -column_of(source, n).n_unique()))
+    name = min(kept, key=lambda n: (shares[n], -comparable(column_of(source, n), n).n_unique()))
     attributes = {**plan.attributes, name: "identifier"}
     return Change(
         "drop",
