@@ -14,6 +14,14 @@ from microveil.core.threads import LookingAlike, assign_threads, first_size
 from microveil.types import Integers
 
 K = 2
+
+
+@pytest.fixture(autouse=True)
+def _large_clusters(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let few persons form one joint cluster, of those who go on and others who do not."""
+    monkeypatch.setattr("microveil.core.threads.LEAST_BEGUN", 1)
+
+
 Wave = dict[int, str]
 """Who is in a release, and how they look in it."""
 Threads = dict[int, list[tuple[int, int] | None]]
@@ -202,3 +210,17 @@ def test_larger_first_clusters_keep_more_pseudonyms() -> None:
         shares.append(sum(None not in p for p in threads.values()) / (670 - 33))
     assert shares[0] < 0.75
     assert shares[1] > 0.85
+
+
+def test_those_who_begin_form_several_joint_clusters_and_those_who_join_some_of_their_own(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("microveil.core.threads.LEAST_BEGUN", 5)
+    after = [person for person in range(72) if person not in (0, 12)]  # six accompany them
+    threads = assigned([dict.fromkeys(range(60), "a"), dict.fromkeys(after, "a")], 4, 40, seed=1)
+    first = [p[0][1] for p in threads.values() if p[0] is not None]
+    assert sorted(np.bincount(first)) == [12] * 5
+    joined = {p[1][1] for p in threads.values() if p[1] is not None and p[1][0] >= 60}
+    others = {p[1][1] for p in threads.values() if p[1] is not None and p[1][0] < 60}
+    assert not joined & others
+    assert len(joined) == 3

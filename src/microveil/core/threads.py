@@ -16,7 +16,10 @@ from microveil.core.random_words import WordSource, random_order
 from microveil.types import Booleans, Integers, Reals
 
 FEW_CUT = 0.1
-"""Share of those who stay that first joint clusters are made large enough to keep."""
+"""Share of those who stay that may lose their pseudonym in the next release, if it can be had."""
+
+LEAST_BEGUN = 5
+"""Joint clusters that those form who begin a thread together, or values would travel far."""
 
 _LARGEST = 10
 
@@ -102,11 +105,18 @@ def assign_threads(
         both = np.column_stack([history[present.thread[goes_on]], present.looks[goes_on]])
         label[goes_on] = np.unique(both, axis=0, return_inverse=True)[1].ravel()
     clusters = int(label[goes_on].max()) + 1 if goes_on.any() else 0
-    for members in _parted(np.flatnonzero(~goes_on), present.looks):
-        own = cluster(members, min(size, len(members)))
-        label[members] = own + clusters
-        clusters += int(own.max()) + 1
+    for alike in _parted(np.flatnonzero(~goes_on), present.looks):
+        for members in _apart(alike, has, k):
+            own = cluster(members, min(size, max(k, len(members) // LEAST_BEGUN)))
+            label[members] = own + clusters
+            clusters += int(own.max()) + 1
     return Assigned(label, goes_on)
+
+
+def _apart(alike: Integers, has: Booleans, k: int) -> list[Integers]:
+    """Part those who never had a thread, and may behave alike later, from others, if enough."""
+    new, others = alike[~has[alike]], alike[has[alike]]
+    return [new, others] if min(len(new), len(others)) >= k else [alike]
 
 
 def shown_threads(history: Integers, wanted: Integers, k: int, order: Integers) -> Booleans:

@@ -16,7 +16,7 @@ history.'
     new = f"{release.new:,} {'is' if release.new == 1 else 'are'} new"
     if not (release.kept or release.cut):
         return f"{new} and get a pseudonym."
-    return (
-        f"{release.kept:,} persons keep their pseudonym, {new}, and {release.cut:,} get another, "
-        "since too few share their history."
-    )
+    kept = f"{release.kept:,} persons keep their pseudonym"
+    if not release.cut:
+        return f"{kept}, and {new}."
+    return f"{kept}, {new}, and {release.cut:,} get another, since too few share their history."
