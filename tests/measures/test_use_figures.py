@@ -1,6 +1,7 @@
 """What a release is used for, from the original and from the release: by hand and by NumPy."""
 
 import json
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +36,7 @@ ORIGINAL = pl.DataFrame(
         "bp": [100.0] * 90 + [120.0, 140.0] * 15,
         "died": [False] * 90 + [True] * 15 + [False] * 15,
         "site": [1] * 114 + [12] * 6,
+        "born": [datetime(1949, 12, 31, 23)] * 60 + [datetime(1969, 1, 1)] * 59 + [None],
         "seen": pl.date_range(pl.date(2020, 1, 1), pl.date(2020, 4, 29), eager=True),
     }
 )
@@ -50,7 +52,8 @@ def test_estimates_by_hand() -> None:
     """What the release is does not matter here: each table's figures are its own."""
     released = ORIGINAL.with_columns(bp=pl.col("bp") * 1.1, ward=pl.lit("a"))
     uses = ["mean bp by ward", "total bp", "table ward, site", "share died by ward", "share ward",
-            "median age by ward", "mean bp by site", "share ward = b"]  # fmt: skip
+            "median age by ward", "mean bp by site", "share ward = b",
+            "table seen(1)", "table born(10)", "table age(10)"]  # fmt: skip
     found = evaluate(ORIGINAL, released, aligned=True, uses=uses)
     b = facts(found, "mean bp by ward", "b")
     assert (b["original"], b["released"], b["moved"], b["overlap"]) == (130.0, None, 1.0, 0.0)
@@ -62,6 +65,9 @@ def test_estimates_by_hand() -> None:
     assert total["moved"] == pytest.approx(0.1 * 12_900 / max(12_900, 20 * _reach(total)))
     spread = 1.959964 * np.sqrt(120) * np.std(ORIGINAL["bp"].to_numpy(), ddof=1)
     assert total["original_high"] == pytest.approx(12_900 + spread)
+    assert facts(found, "table seen(1)", "2020 to under 2021")["original"] == 120
+    decades = [f"{start} to under {start + 10}" for start in (1940, 1960)]
+    assert [facts(found, "table born(10)", group)["original"] for group in decades] == [60, 59]
     cell = facts(found, "table ward, site", "b, 12")
     assert (cell["original"], cell["released"]) == (6.0, 0.0)
     assert facts(found, "table ward, site", "a, 12")["original"] == 0.0
