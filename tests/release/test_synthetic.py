@@ -40,6 +40,7 @@ from microveil.judge.verdict import ReleaseBound
 from microveil.lab.audit.replayed import replay
 from microveil.release.certificate import Certificate
 from microveil.release.ledger import Ledger, declare
+from microveil.show.report import report
 from microveil.show.words.certificate_words import certificate_sections
 
 AREAS = ["north", "south", "west"]
@@ -139,6 +140,9 @@ def test_release_is_of_the_kind_that_came_in() -> None:
     assert judged.bound.guessed == pytest.approx(np.e / (1 + np.e))  # since delta is 0
     assert "at most 73.2% of the time (epsilon 1)" in str(judged)
     assert "Usefulness" in str(judged)
+    pytest.importorskip("altair")
+    page = report(few.to_pandas(), release)
+    assert "so that there is nobody to look for" in page
     assert repr(plan).startswith("Plan: 3 of 3 attributes are drawn anew at ε = 1 per person")
     assert not replace(judged, bound=ReleaseBound(4.0, 1e-5)).passed
     evaluation = evaluate(few.to_pandas(), release)

@@ -1,7 +1,6 @@
 """The verdict in words."""
 
 from collections.abc import Iterator
-from math import ceil
 
 from rich.console import Group, RenderableType
 from rich.table import Table
@@ -25,6 +24,7 @@ from microveil.show.words.grading import (
 )
 from microveil.show.words.numbers import percent
 from microveil.show.words.readings import how_far, read_aloud
+from microveil.show.words.synthetic_words import guessed_at_most
 from microveil.show.words.use_words import by_use
 
 _TITLE = "Verdict (private: computed from the original data)"
@@ -83,12 +83,9 @@ def uses_side_by_side(verdict: Verdict) -> str:
 def _bounded(verdict: Verdict, bound: ReleaseBound) -> str:
     """Say what the bound on the whole release allows."""
     passes = "passes" if verdict.passed else "does not pass, since 96% may be exceeded"
-    delta = f" and delta {bound.delta:g}" if bound.delta else ""
-    guessed = ceil(bound.guessed * 1000) / 1000
     return (
-        f"{risk_answer(verdict.risk)}: {passes}. No row is that of a record. An attacker who knows "
-        f"every other record, and at even odds whether a person is in the table, guesses right at "
-        f"most {guessed:.1%} of the time (epsilon {bound.epsilon:g}{delta})."
+        f"{risk_answer(verdict.risk)}: {passes}. No row is that of a record. "
+        f"{guessed_at_most(bound)}"
     )
 
 

@@ -5,8 +5,9 @@ from decimal import ROUND_CEILING, Context
 
 from microveil.core.methods import METHODS
 from microveil.judge.evaluated import Evaluation
-from microveil.judge.grades import passes
+from microveil.judge.grades import Graded, passes
 from microveil.judge.next_step import next_step_after
+from microveil.judge.verdict import ReleaseBound
 from microveil.plan.plan import Plan
 from microveil.release.certificate import Certificate
 from microveil.release.guarantees import exactly, rounded_up
@@ -17,24 +18,34 @@ from microveil.show.words.grading import (
     Card,
     change_in_words,
     passes_or_not,
+    risk_answer,
     risk_card,
     usefulness_card,
 )
 from microveil.show.words.method_words import DONE_TO_CATEGORIES, DONE_TO_NUMBERS
+from microveil.show.words.synthetic_words import guessed_at_most
+
+_NOBODY = "No row is that of a record, so that there is nobody to look for."
 
 
 def cards(evaluation: Evaluation, certificate: Certificate | None) -> list[Card]:
     """Answer the three questions a data holder has."""
-    figures = evaluation.figures
+    figures, risky = evaluation.figures, risk_card(evaluation.figures, scored=evaluation.scored)
+    if certificate is not None and certificate.synthetic is not None:
+        bound = ReleaseBound(certificate.epsilon, certificate.synthetic.delta)
+        answer = risk_answer(Graded(bound.grade, ()))
+        risky = Card(risky.question, bound.grade, answer, (_NOBODY, guessed_at_most(bound)))
     return [
         usefulness_card(figures),
-        risk_card(figures, scored=evaluation.scored),
+        risky,
         _covered(certificate),
     ]
 
 
 def verdict_on(evaluation: Evaluation, certificate: Certificate | None) -> list[str]:
     """Say whether a release passes, what to change, and only if it passes that it may go out."""
+    if certificate is not None and certificate.synthetic is not None:
+        return [_NOBODY]
     passed, sentences = passes(evaluation.figures), [passes_or_not(evaluation.figures)]
     change = next_step_after(evaluation)
     if change is not None:

@@ -1,6 +1,9 @@
 """The certificate of synthetic rows in words; every sentence must hold exactly as it is written."""
 
+from math import ceil
+
 from microveil.core.synthesis.mechanism import PaidFor
+from microveil.judge.verdict import ReleaseBound
 from microveil.release.certificate import Certificate, SyntheticAttribute, SyntheticRelease
 from microveil.release.guarantees import exactly, rounded_up
 
@@ -25,6 +28,16 @@ def privacy_of(certificate: Certificate, synthetic: SyntheticRelease) -> str:
     """Name the bound."""
     delta = f", delta {synthetic.delta:g}" if synthetic.delta else ""
     return f"epsilon {rounded_up(certificate.epsilon)}{delta}"
+
+
+def guessed_at_most(bound: ReleaseBound) -> str:
+    """Say what the bound allows an attacker, rounded up."""
+    delta = f" and delta {bound.delta:g}" if bound.delta else ""
+    return (
+        "An attacker who knows every other record, and at even odds whether a person is in the "
+        f"table, guesses right at most {ceil(bound.guessed * 1000) / 1000:.1%} of the time "
+        f"(epsilon {bound.epsilon:g}{delta})."
+    )
 
 
 def level_of_synthetic(certificate: Certificate, synthetic: SyntheticRelease, level: int) -> str:
