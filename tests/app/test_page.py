@@ -73,7 +73,7 @@ def test_a_release_that_fails_is_not_for_publication(page: AppTest) -> None:
     widget(page.button, "Protect").click().run()
     (found,) = said(page, "verdict")
     assert "does not pass" in found
-    assert "add anonymity = 10" in found
+    assert "add anonymity = 25" in found
     assert PUBLISH not in [caption.value for caption in page.caption]
     widget(page.multiselect, "Also test").set_value(["age"]).run()
     assert any("knows age" in e.proto.body for e in page.get("html"))
