@@ -84,7 +84,7 @@ def _start(folder: Path, output: Path, most_bytes: int | None = None) -> "subpro
 
 
 def _finish(process: "subprocess.Popen[str]") -> int:
-    _, errors = process.communicate(timeout=50)
+    _, errors = process.communicate(timeout=100)  # on a machine under load
     shown = errors.partition("Exception ignored in")[0]  # Ctrl+C while Python ends
     if "defect" in shown or "Traceback" in shown:
         raise Broken("crash", f"the command says {errors[-300:]!r}")

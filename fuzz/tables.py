@@ -96,7 +96,11 @@ def make_plan(random: Random, table: pl.DataFrame) -> Plan:
     if random.random() < 0.9 and "confidential" not in {role["role"] for role in roles.values()}:
         roles[random.choice(table.columns)] = {"role": "confidential"}
     make = random.choice([Plan, Plan.published])
-    return make(**_settings(random, list(roles)), attributes=roles)
+    settings = _settings(random, list(roles))
+    if "unit" not in settings:
+        for role in roles.values():
+            role.pop("per_unit", None)
+    return make(**settings, attributes=roles)
 
 
 def _settings(random: Random, names: list[str]) -> Any:  # noqa: ANN401 - what a plan takes
@@ -115,19 +119,20 @@ def _settings(random: Random, names: list[str]) -> Any:  # noqa: ANN401 - what a
         "anonymity": lambda: random.choice([2, 3, 5, 10]),
         "pooling": lambda: random.choice(get_args(Pooling)),
         "groups": lambda: [random.sample(names, min(2, len(names)))],
-        "together": lambda: [random.sample(names, min(2, len(names)))],
+        "within": lambda: random.sample(names, 1),
+        "unit": lambda: random.choice(names),
+        "exact_from": lambda: random.choice([0, 1, 3, 10]),
         "rules": lambda: [_rule(random, names) for _ in range(random.choice([1, 1, 2]))],
     }
     often = {
         "k": 0.9, "missing": 0.8, "domain_from_data": 0.7, "guarantee": 0.15, "cap": 0.1,
-        "rules": 0.1,
+        "rules": 0.1, "within": 0.15, "unit": 0.15,
     }  # fmt: skip
     for name, choose in optional.items():
         if random.random() < often.get(name, 0.35):
             settings[name] = choose()
     if "anonymity" not in settings or random.random() < 0.8:
         settings.pop("groups", None)
-        settings.pop("together", None)
     return settings
 
 
@@ -148,11 +153,14 @@ def _role(random: Random, column: pl.Series) -> dict[str, Any]:
             "kind": random.choice(["nominal", "ordinal"]),
             "categories": _categories(column),
         }
+        if random.random() < 0.2:
+            settings["merge"] = {"rest": settings["categories"][:2]}
     elif random.random() < 0.5:
         settings |= _domain(random, column)
     if column.dtype.is_float() and random.random() < 0.3:
         settings["decimals"] = random.choice([0, 1, 2, 15])
     own: dict[str, list[Any]] = {
+        "per_unit": [True],
         "budget_share": [0.5, 3, 1e-6], "k": [3, 4], "method": [*get_args(MethodName)],
     }  # fmt: skip
     return settings | {n: random.choice(of) for n, of in own.items() if random.random() < 0.1}

@@ -117,8 +117,18 @@ def categories(random: Random, records: int) -> pl.Series:
     return values.cast(types[form])
 
 
+def structs(random: Random, records: int) -> pl.Series:
+    """Nested values: lists of texts, or structs of a text and a number."""
+    if random.random() < 0.5:
+        return pl.Series([random.sample(TEXTS, random.randint(0, 3)) for _ in range(records)],
+                         dtype=pl.List(pl.String))  # fmt: skip
+    fields = {"text": pl.String, "number": pl.Int64}
+    drawn = [{"text": random.choice(TEXTS), "number": random.randint(0, 9)} for _ in range(records)]
+    return pl.Series(drawn, dtype=pl.Struct(fields))
+
+
 NUMERIC: tuple[Make, ...] = (integers, reals, dates, moments, times)
-COLUMNS: tuple[Make, ...] = (*NUMERIC, spans, texts, categories)
+COLUMNS: tuple[Make, ...] = (*NUMERIC, spans, texts, categories, structs)
 
 
 def column(random: Random, records: int, makers: tuple[Make, ...] = COLUMNS) -> pl.Series:

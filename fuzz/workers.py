@@ -8,7 +8,7 @@ from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from random import Random
 
-from fuzz import csv_files, formats, kills, plans, risks, tables
+from fuzz import csv_files, details, formats, kills, ledgers, pages, plans, risks, tables
 from fuzz.checks import Broken
 
 FUZZERS = {
@@ -17,6 +17,9 @@ FUZZERS = {
     "formats": formats.run,
     "plans": plans.run,
     "risk": risks.run,
+    "ledgers": ledgers.run,
+    "details": details.run,
+    "pages": pages.run,
     "kills": kills.run,
 }
 _LONGEST_CASE = 120.0

@@ -65,7 +65,7 @@ release, a target or quasi-identifiers that you name, or people outside the rele
 only `microveil benchmark` has. Up to the first limit a figure is graded good or low, up to the
 second fair or medium.
 """
-TOPICS = {"utility": "Use", "risk": "Risk", "learning": "Learning"}
+TOPICS = {"uses": "Uses of the plan", "utility": "Use", "risk": "Risk", "learning": "Learning"}
 TYPES = {
     bool: "true or false",
     int: "whole number",

@@ -9,12 +9,15 @@ from pathlib import Path
 from microveil import Plan
 from microveil.plan.sample import people
 from microveil.plan.survey import survey_plan
+from microveil.release.ledger import Ledger
+from microveil.release.persistent import LastingClusters
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 FIRST_PAGE = (ROOT / "docs" / "index.md").read_text(encoding="utf-8")
 TUTORIAL = (ROOT / "docs" / "tutorial" / "first-release.md").read_text(encoding="utf-8")
 SURVEY = (ROOT / "docs" / "tutorial" / "survey.md").read_text(encoding="utf-8")
+EVERY_YEAR = (ROOT / "docs" / "tutorial" / "every-year.md").read_text(encoding="utf-8")
 BLOCK = re.compile(r'^```(\w+)(?: title="([\w.]+)")?\n(.*?)^```$', re.DOTALL | re.MULTILINE)
 
 
@@ -76,6 +79,16 @@ def test_the_survey_tutorial_runs_as_printed(tmp_path: Path) -> None:
     assert (tmp_path / "survey.html").exists()
     assert "**Weighted totals stay within 6%**" in SURVEY
     assert "country < 0.06 and regions < 0.06" in SURVEY
+
+
+def test_the_yearly_tutorial_runs_as_printed(tmp_path: Path) -> None:
+    """It asserts itself that tables join, and its limit that nobody is picked by all releases."""
+    run_examples(EVERY_YEAR, tmp_path)
+    known = LastingClusters.read(tmp_path / "safe" / "people.clusters")
+    assert known.classes.min() >= 10
+    assert [one.kept for one in known.releases][1::2] == [1000, 1000]
+    assert 800 < known.releases[2].kept < 900
+    assert len(Ledger.read(tmp_path / "safe" / "people.ledger.json").releases) == 5
 
 
 def test_the_scripts_are_there() -> None:

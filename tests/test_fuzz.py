@@ -12,10 +12,12 @@ from typing import Any
 import polars as pl
 import pytest
 
-from fuzz import csv_files, formats, kills, plans, risks, tables
+from fuzz import csv_files, details, formats, kills, ledgers, pages, plans, risks, tables
 from fuzz.checks import Broken
 from fuzz.workers import Case, Worker, run_case, wait_for
-from microveil import DataError, Plan, risk
+from microveil import DataError, Plan, protect, risk
+from microveil.app.gate import Gate
+from microveil.release.ledger import Ledger
 from microveil.release.release import Release
 
 ROOT = Path(__file__).parent.parent
@@ -122,6 +124,48 @@ def test_a_quoted_value_is_found(monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 
     monkeypatch.setattr(plans, "protect", quote)
     assert first_broken(plans.run, tmp_path) == "data in an error"
+
+
+def test_a_release_that_spends_nothing_is_found(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(ledgers, "protect", lambda table, plan, **_: protect(table, plan))
+    assert first_broken(ledgers.run, tmp_path) == "ledger"
+
+
+def test_a_ledger_that_is_read_whatever_it_says_is_found(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    sealed = Ledger.read
+
+    def read(path: str | Path) -> Ledger:
+        try:
+            return sealed(path)
+        except OSError:
+            return Ledger.model_validate({"budgets": [{"epsilon": 9.0, "declared": ""}]})
+
+    monkeypatch.setattr(Ledger, "read", read)
+    assert first_broken(ledgers.run, tmp_path) == "ledger"
+
+
+def test_a_detail_that_ends_in_another_error_is_found(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    def fails(*_: object, **__: object) -> None:
+        raise KeyError
+
+    monkeypatch.setattr(details, "evaluate", fails)
+    outcome = run_case(Case("details", 1), tmp_path)
+    assert outcome.broken == "crash"
+    assert "KeyError" in outcome.what
+
+
+@pytest.mark.parametrize("check", ["_is_known", "_is_own"])
+def test_a_gate_that_lets_strangers_in_is_found(
+    check: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(Gate, check, lambda *_: True)
+    assert first_broken(pages.run, tmp_path) == "page"
 
 
 def test_a_certificate_of_another_table_is_found(

@@ -111,7 +111,7 @@ def test_many_attributes_say_what_that_does_to_each_share() -> None:
         check(table, plan)
     (said,) = [str(warning.message) for warning in caught]
     assert said.startswith("epsilon = 1 is shared by 500 attributes, 0.002 each: the expected ")
-    off = float(re.search(r"value is about ([\d.,]+) standard dev", said).group(1).replace(",", ""))  # type: ignore[union-attr]
+    off = float(re.search(r"value is about ([\d.,]+) times its", said).group(1).replace(",", ""))  # type: ignore[union-attr]
     one = plan.replace(epsilon=0.002, attributes={"a0": "confidential"})
     expected = expected_error(table.select("a0"), one).mean_sse ** 0.5
     assert off == pytest.approx(expected, rel=0.3)

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from microveil.judge.explore import Exploration, explore
     from microveil.judge.verdict import Verdict, verdict
     from microveil.lab.audit import Audit, audit
+    from microveil.lab.audit.replayed import Replay, replay
     from microveil.lab.benchmark import Benchmark, benchmark
     from microveil.measures.classical import risk
     from microveil.measures.classical_result import Risk
@@ -75,6 +76,7 @@ __all__ = [
     "PrivacyWarning",
     "Pseudonym",
     "Release",
+    "Replay",
     "Risk",
     "RiskError",
     "SamplingWeight",
@@ -93,6 +95,7 @@ __all__ = [
     "explore",
     "protect",
     "protect_file",
+    "replay",
     "risk",
     "verdict",
 ]
@@ -101,6 +104,7 @@ _HOMES = {
     name: home
     for home, names in {
         "lab.audit": ("Audit", "audit"),
+        "lab.audit.replayed": ("Replay", "replay"),
         "lab.benchmark": ("Benchmark", "benchmark"),
         "errors": (
             "DataError",
@@ -151,7 +155,8 @@ _SCREENS = {
     "Evaluation": "show.evaluations",
     "Exploration": "show.explorations",
     "Plan": "show.plans",
-    "Release": "show.certificates",
+    "Release": "show.releases",
+    "Replay": "lab.audit.replay_words",
     "Risk": "show.risks",
     "Verdict": "show.verdicts",
 }

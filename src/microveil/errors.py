@@ -156,8 +156,8 @@ def _text_of(alike: Sequence[MicroveilError]) -> str:
     names = list(dict.fromkeys(repr(p.attribute) for p in alike if p.attribute is not None))
     if len(names) < 2:
         return str(alike[0])
-    lines = [f"{p.line}" for p in alike if p.line is not None]
-    at = f"lines {few(list(dict.fromkeys(lines)))}: " if lines else ""
+    lines = list(dict.fromkeys(f"{p.line}" for p in alike if p.line is not None))
+    at = f"line{'s' * (len(lines) > 1)} {few(lines)}: " if lines else ""
     return f"{at}attributes {few(names)}: {alike[0].message}"
 
 

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
 Integers = NDArray[np.int64]
@@ -21,3 +22,9 @@ UserColumn = Any
 
 Progress = Callable[[str, int, int], None]
 """Called as ``progress(what, done, total)`` while a long step runs."""
+
+NOT_POLARS = (
+    ArithmeticError, NotImplementedError, TypeError, ValueError,
+    pl.exceptions.PolarsError, pl.exceptions.PanicException,
+)  # fmt: skip
+"""What is raised where a column holds values that Polars has no type for."""

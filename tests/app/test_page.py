@@ -19,6 +19,7 @@ from microveil.release.ledger import Ledger, declare
 from microveil.show.words.grading import PUBLISH
 
 PAGE = Path(microveil.app.__file__).with_name("main_page.py")
+EVERYTHING = "Measure everything (a million records take about a minute)"
 SAMPLE = "A sample of fictitious people"
 
 
@@ -27,17 +28,27 @@ def page() -> Any:  # noqa: ANN401 - Streamlit's own
     return AppTest.from_file(str(PAGE), default_timeout=120).run()
 
 
+def html(page: AppTest) -> list[str]:
+    return [e.proto.body for e in page.get("html")]
+
+
 def said(page: AppTest, kind: str) -> list[str]:
-    marked = f'class="microveil-{kind}"'
-    return [e.proto.body for e in page.get("html") if marked in e.proto.body]
+    return [body for body in html(page) if f'class="microveil-{kind}"' in body]
+
+
+def state(page: AppTest) -> str:
+    """The plan as it is always in view."""
+    (found,) = said(page, "plan")
+    return found
 
 
 def downloads(page: Any) -> list[str]:  # noqa: ANN401
     return [button.label for button in page.get("download_button")]
 
 
-def steps(page: AppTest) -> list[str]:
-    return [header.value[:2] for header in page.header]
+def shown(page: AppTest) -> list[str]:
+    """The steps that can be gone to."""
+    return [b.label for b in page.button if b.label[:1].isdigit() and not b.disabled]
 
 
 def upload(page: AppTest, table: pl.DataFrame) -> None:
@@ -48,37 +59,94 @@ def widget(elements: Any, label: str) -> Any:  # noqa: ANN401
     return next(e for e in elements if e.label.startswith(label))
 
 
-def test_only_the_first_step_is_shown_at_first(page: AppTest) -> None:
-    assert steps(page) == ["1."]
-
-
-def test_the_sample_from_start_to_end(page: AppTest) -> None:
-    page.radio[0].set_value(SAMPLE).run()
-    assert steps(page) == ["1.", "2.", "3.", "4."]
-    widget(page.button, "Protect").click().run()
+def press(page: AppTest, label: str) -> None:
+    next(b for b in page.button if b.label == label).click().run()
     assert not page.exception
-    assert said(page, "error") == []
-    assert downloads(page)[:3] == ["Protected file", "Certificate", "Plan"]
+
+
+def go(page: AppTest, step: str) -> None:
+    next(b for b in page.button if b.label.endswith(f" {step}")).click().run()
+
+
+def protect(page: AppTest, table: pl.DataFrame) -> None:
+    upload(page, table)
+    go(page, "Protect")
+    press(page, "Protect")
+
+
+def test_the_sample_from_start_to_end_in_clicks(page: AppTest) -> None:
+    assert shown(page) == ["1 Table"]
+    page.radio[0].set_value(SAMPLE).run()
+    assert shown(page) == ["1 Table", "2 Questions", "3 Protect"]
+    assert "10 masked, 1 dropped" in state(page)
+    assert "not made yet" in state(page)
+    for label in ("Next: three questions", "Agree", "Agree", "Agree", "Protect", "Next: download"):
+        press(page, label)
+        assert said(page, "error") == []
+    assert "made, passes" in state(page)
+    assert "region, age" in state(page)
+    assert downloads(page)[:4] == [
+        "Protected file and certificate", "Protected file alone", "Certificate alone", "Plan",
+    ]  # fmt: skip
+    assert PUBLISH in [caption.value for caption in page.caption]
+    widget(page.checkbox, "Include the private").check().run()
+    assert downloads(page)[4] == "Private detail"
+    go(page, "Verdict")
     (found,) = said(page, "verdict")
     assert "The release passes." in found
-    assert PUBLISH in [caption.value for caption in page.caption]
     assert len(said(page, "grade")) == 2
-    widget(page.checkbox, "Include the private").check().run()
-    assert downloads(page)[3] == "Private detail"
+    specs = [chart.proto.spec for chart in page.get("vega_lite_chart")]
+    assert any('"share education"' in spec for spec in specs)
+    assert any("knows region, age" in body for body in html(page))
+    press(page, EVERYTHING)
+    assert any("unique" in body for body in html(page))
+
+
+def test_answers_become_the_plan_and_can_be_changed(page: AppTest) -> None:
+    visits = survey(150).select("household_id", "region", "household_income", "rooms")
+    upload(page, visits)
+    assert "Persons by</span> household_id" in state(page)
+    go(page, "Questions")
+    most = visits["household_id"].value_counts()["count"].max()
+    assert f"up to {most!r} records each" in page.text[0].value
+    assert "region, household_income, rooms" in page.text[1].value
+    widget(page.selectbox, "Column that says").select_index(0).run()
+    assert "each of a person of its own" in page.text[0].value
+    press(page, "Agree")
+    assert "Persons by" not in state(page)
+    press(page, "Change")
+    widget(page.selectbox, "Column that says").set_value("household_id").run()
+    press(page, "Agree")
+    assert "Persons by</span> household_id" in state(page)
+    widget(page.multiselect, "Columns that an").set_value(["region", "rooms"]).run()
+    assert "By region, rooms," in page.text[1].value
+    press(page, "Agree")
+    assert "Known</span> region and rooms" in state(page)
+    widget(page.text_area, "Uses").set_value("mean colour").run()
+    press(page, "Agree")
+    (error,) = said(page, "error")
+    assert "no attribute &#x27;colour&#x27;" in error
+    widget(page.text_area, "Uses").set_value("median rooms by region\n").run()
+    press(page, "Agree")
+    assert "Uses</span> 1" in state(page)
+    press(page, "Protect")
+    assert "have the same" in " ".join(html(page))
 
 
 def test_a_release_that_fails_is_not_for_publication(page: AppTest) -> None:
     upload(page, people(300).select("age", "wages", "region").drop_nulls())
+    go(page, "Protect")
     widget(page.select_slider, "Anonymity").set_value(0).run()
-    widget(page.button, "Protect").click().run()
+    press(page, "Protect")
     (found,) = said(page, "verdict")
     assert "does not pass" in found
-    assert "add anonymity = 25" in found
+    assert "add &quot;Anonymity&quot; to 25" in found
+    press(page, "Download all the same")
     assert PUBLISH not in [caption.value for caption in page.caption]
-    widget(page.multiselect, "Also test").set_value(["age"]).run()
-    assert any("knows age" in e.proto.body for e in page.get("html"))
-    widget(page.multiselect, "Count records").set_value(["age", "region"]).run()
-    assert any("share age, region with no other" in e.proto.body for e in page.get("html"))
+    go(page, "Verdict")
+    press(page, "Take this change, and protect again")
+    assert "Crowd</span> 25 persons" in state(page)
+    assert "protect again" in state(page)
 
 
 def test_rules_and_a_ledger(page: AppTest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -87,23 +155,31 @@ def test_rules_and_a_ledger(page: AppTest, tmp_path: Path, monkeypatch: pytest.M
     declare(other, 1.5)
     monkeypatch.setattr(NAMED, "ledgers", (str(path),))
     upload(page, people(200).select("age", "wages").drop_nulls())
+    go(page, "Protect")
     widget(page.text_area, "Rules").set_value("age =< wages").run()
     assert any("write a rule as" in text for text in said(page, "error"))
+    assert "does not hold" in state(page)
+    go(page, "Table")
+    go(page, "Protect")
+    assert widget(page.text_area, "Rules").value == "age =< wages"
     widget(page.text_area, "Rules").set_value("age <= wages").run()
     assert said(page, "error") == []
     ledger = widget(page.selectbox, "Ledger")
     assert ledger.options == ["none", "people.ledger.json"]
     ledger.select("people.ledger.json").run()
-    widget(page.button, "Protect").click().run()
+    press(page, "Protect")
     assert said(page, "error") == []
     assert Ledger.read(path).spent == 1.0
-    assert any("no record breaks it" in e.proto.body for e in page.get("html"))
-    widget(page.button, "Protect").click().run()
+    press(page, EVERYTHING)
+    assert any("no record breaks it" in body for body in html(page))
+    go(page, "Protect")
+    press(page, "Protect")
     assert any("budget" in text for text in said(page, "error"))
 
 
 def test_the_page_takes_no_path_from_the_browser(page: AppTest) -> None:
     upload(page, people(200).select("age", "wages").drop_nulls())
+    go(page, "Protect")
     for label, option in (("Ledger", "--ledger"), ("Key file", "--key-file")):
         assert widget(page.selectbox, label).options == [
             f"none (name files with microveil app {option})"
@@ -111,43 +187,33 @@ def test_the_page_takes_no_path_from_the_browser(page: AppTest) -> None:
     assert not [box.label for box in page.text_input if "edger" in box.label or "Key" in box.label]
 
 
-def test_households_and_strata(page: AppTest) -> None:
-    homes = survey(150).select("household_id", "region", "household_income", "rooms")
-    upload(page, homes)
-    assert widget(page.selectbox, "Unit").value == "household_id"
-    assert any("was found in the data" in text for text in said(page, "warning"))
-    of_home = ["region", "household_income", "rooms"]
-    assert widget(page.multiselect, "One value").value == of_home
-    most = homes["household_id"].value_counts()["count"].max()
-    assert widget(page.number_input, "Most records").value == most
-    widget(page.selectbox, "Unit").select("none").run()
-    assert widget(page.multiselect, "One value").disabled
-    widget(page.selectbox, "Unit").set_value("household_id").run()
-    widget(page.multiselect, "One value").set_value(of_home[1:]).run()
-    widget(page.multiselect, "One value").set_value(of_home).run()
-    assert said(page, "error") == []
+def test_strata_are_refused_beside_their_control(page: AppTest) -> None:
+    upload(page, people(200).select("region", "wages", "age"))
+    go(page, "Protect")
     widget(page.multiselect, "Strata").set_value(["region"]).run()
     assert any("must have role kept" in text for text in said(page, "error"))
+    assert next(b for b in page.button if b.label == "Protect").disabled
     widget(page.multiselect, "Strata").set_value([]).run()
-    widget(page.button, "Protect").click().run()
-    bodies = [e.proto.body for e in page.get("html")]
-    assert any("100% of 150 units have the same" in body for body in bodies)
+    assert said(page, "error") == []
 
 
 def test_risk_before_protecting(page: AppTest) -> None:
     table = pl.DataFrame({"zip": ["01", "1", "2", "2"], "<b>": [1, 2, 3, 3], "w": [1, 2, 3, 4]})
     upload(page, table)
-    widget(page.multiselect, "Quasi-identifiers").set_value(["zip", "<b>"]).run()
-    widget(page.selectbox, "Sampling weight").set_value("w").run()
-    (found,) = [e.proto.body for e in page.get("html") if "are unique on" in e.proto.body]
-    assert "2 of 4 records (50%) are unique on zip and &lt;b&gt;" in found
-    assert "estimated by the weights" in found
-    widget(page.multiselect, "Sensitive").set_value(["zip"]).run()
+    go(page, "Questions")
+    press(page, "Agree")
+    widget(page.multiselect, "Columns that").set_value(["<b>"]).run()
+    press(page, "Measure")
+    (found,) = [body for body in html(page) if "are unique on" in body]
+    assert "2 of 4 records (50%) are unique on &lt;b&gt;" in found
+    widget(page.multiselect, "Sensitive").set_value(["<b>"]).run()
+    press(page, "Measure")
     assert any("given twice" in error for error in said(page, "error"))
 
 
 def test_expected_error_follows_the_sliders(page: AppTest) -> None:
     page.radio[0].set_value(SAMPLE).run()
+    go(page, "Protect")
     pooled = float(page.metric[0].value)
     widget(page.select_slider, "Anonymity").set_value(0).run()
     widget(page.selectbox, "Clusters").set_value("fixed").run()
@@ -160,20 +226,42 @@ def test_expected_error_follows_the_sliders(page: AppTest) -> None:
     assert 2 * first < float(page.metric[0].value) < second
 
 
-def test_a_change_after_protecting_is_pointed_out(page: AppTest) -> None:
-    upload(page, people(100).select("age", "wages").drop_nulls())
-    widget(page.button, "Protect").click().run()
-    assert said(page, "note") == []
+def test_the_dial_moves_crowd_and_budget_along_what_was_measured(page: AppTest) -> None:
+    upload(page, people(250).select("age", "wages", "region"))
+    go(page, "Protect")
+    dial = widget(page.select_slider, "More private")
+    assert dial.value == "crowd 10, ε 1"
+    assert dial.options == [
+        "crowd 100, ε 0.3", "crowd 50, ε 1", "crowd 10, ε 1", "crowd 10, ε 5", "crowd 5, ε 10",
+    ]  # fmt: skip
+    dial.set_value(dial.options[1]).run()
+    assert "Crowd</span> 50 persons" in state(page)
+    assert widget(page.select_slider, "Anonymity").value == 50
     widget(page.select_slider, "ε").set_value(0.5).run()
-    assert len(said(page, "note")) == 1
+    assert widget(page.select_slider, "More private").value == "crowd 50, ε 0.5"
+    press(page, "Measure the stops on this table (takes a while)")
+    (table,) = [body for body in html(page) if "attacks that were made" in body]
+    assert 'aria-current="true"><td>crowd 50, ε 0.5' in table
+    left = widget(page.select_slider, "More private").options
+    assert ("left out" in table) == (len(left) < table.count("crowd "))
+    widget(page.select_slider, "More private").set_value(left[-1]).run()
+    assert left[-1].removeprefix("crowd ").partition(",")[0] in state(page)
+
+
+def test_a_change_after_protecting_is_pointed_out(page: AppTest) -> None:
+    protect(page, people(100).select("age", "wages").drop_nulls())
+    assert "protect again" not in state(page)
+    go(page, "Protect")
+    widget(page.select_slider, "ε").set_value(0.5).run()
+    assert "protect again" in state(page)
 
 
 def test_another_method_asks_for_domains(page: AppTest) -> None:
     upload(page, people().select("age", "wages"))
+    go(page, "Protect")
     widget(page.selectbox, "Method").set_value("DP").run()
-    (error,) = said(page, "error")
-    assert "needs a declared domain" in error
-    assert widget(page.button, "Protect").disabled
+    assert any("needs a declared domain" in text for text in said(page, "error"))
+    assert next(b for b in page.button if b.label == "Protect").disabled
     widget(page.checkbox, "Read domains").check().run()
     assert said(page, "error") == []
     assert "voids the claim of differential privacy" in said(page, "warning")[0]
@@ -182,23 +270,27 @@ def test_another_method_asks_for_domains(page: AppTest) -> None:
 @pytest.mark.parametrize("partition", ["noise-optimal", "least-squares"])
 def test_every_partition(page: AppTest, partition: str) -> None:
     upload(page, people(300).select("age", "wages"))
+    go(page, "Protect")
     widget(page.selectbox, "Clusters").set_value(partition).run()
     widget(page.select_slider, "Share of a cluster").set_value(0.1).run()
-    widget(page.button, "Protect").click().run()
-    assert (said(page, "error"), steps(page)[-1]) == ([], "6.")
+    press(page, "Protect")
+    assert said(page, "error") == []
+    assert "5 Download" in shown(page)
 
 
-def test_other_plans_are_compared_when_asked_for(page: AppTest) -> None:
+def test_other_plans_are_compared_and_the_recommended_one_taken(page: AppTest) -> None:
     upload(page, people(60).select("age", "wages"))
+    go(page, "Protect")
     charts = len(page.get("vega_lite_chart"))
-    widget(page.button, "Compare other plans").click().run()
+    press(page, "Compare other plans (takes a while)")
     (recommended,) = said(page, "note")
-    assert "keeps to the limits" in recommended or "linked by the strongest attack" in recommended
+    assert "linked by the strongest attack" in recommended
     assert len(page.get("vega_lite_chart")) == charts + 1
     page.run()  # remembered
     assert said(page, "note") == [recommended]
-    widget(page.select_slider, "ε").set_value(0.5).run()
-    assert (said(page, "note"), len(page.get("vega_lite_chart"))) == ([], charts)
+    press(page, "Take the recommended plan")
+    assert said(page, "note") == []
+    assert widget(page.selectbox, "Clusters").value in recommended
 
 
 def test_a_defect_shows_no_data(page: AppTest, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -219,12 +311,10 @@ def test_the_plan_is_a_point_among_attacked_ones(
         return attack_beside_others(data, plan, attacks=(ATTACKS["linkage.nearest"],))
 
     monkeypatch.setattr(attacked, "attack_beside_others", quickly)
-    upload(page, people(250).select("age", "wages", "hours").drop_nulls())
-    widget(page.button, "Protect").click().run()
-    widget(page.button, "Attack this plan").click().run()
-    assert not page.exception
+    protect(page, people(250).select("age", "wages", "hours").drop_nulls())
+    press(page, "Attack this plan and others (takes a minute or two)")
     [found] = [note for note in said(page, "note") if "Your plan is ringed" in note]
     assert "the most successful attack is nearest linkage" in found
     drawn = [chart.proto.spec for chart in page.get("vega_lite_chart")]
     assert any("knows every record but one" in spec for spec in drawn)
-    assert any("1. your plan: see its certificate" in e.proto.body for e in page.get("html"))
+    assert any("1. your plan: see its certificate" in body for body in html(page))

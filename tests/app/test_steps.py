@@ -4,9 +4,11 @@ import json
 import socket
 from collections.abc import Callable
 from datetime import date
+from io import BytesIO
 from pathlib import Path
 from statistics import mean
 from typing import Any
+from zipfile import ZipFile
 
 import polars as pl
 import pytest
@@ -25,21 +27,16 @@ from microveil import (
     protect,
 )
 from microveil.app.attributes import edited_plan, is_about_rows, rows_of
-from microveil.app.charts import outlook_chart
+from microveil.app.download_step import zipped
 from microveil.app.downloads import release_files
-from microveil.app.edit import _with_labels
+from microveil.app.edit import _label
 from microveil.app.markup import items, message, readings
-from microveil.app.outlook import (
-    guarantee_notes,
-    outlook,
-    predicted_frontier,
-    some_records,
-    why_unpredicted,
-)
+from microveil.app.outlook import outlook, some_records
 from microveil.app.server import options
+from microveil.app.session_state import guarantee_notes
 from microveil.app.upload import Upload
 from microveil.compare.pairing import pair_tables
-from microveil.formats import TableMeta, sha256_of
+from microveil.formats import sha256_of
 from microveil.formats.metadata import ColumnMeta
 from microveil.measures.distances import mean_sse
 from microveil.plan.groups import Group
@@ -109,11 +106,20 @@ def test_groups_are_words() -> None:
 
 
 def test_labels_of_columns_and_values_are_shown() -> None:
-    rows = pl.DataFrame({"attribute": ["sex", "age"]})
     sex = ColumnMeta(label="Sex of person", value_labels={1.0: "male", 2.0: "female"})
-    shown = _with_labels(rows, TableMeta(columns={"sex": sex}))
-    assert shown["label"].to_list() == ["Sex of person: 1 = male, 2 = female", None]
-    assert _with_labels(shown.select("attribute"), TableMeta()).columns == ["attribute"]
+    assert _label(sex) == "Sex of person: 1 = male, 2 = female"
+    assert _label(None) is None
+
+
+def test_what_is_the_same_in_all_records_of_a_person_is_ticked() -> None:
+    plan = people_plan().replace(unit="person")
+    rows = rows_of(plan, SCHEMA)
+    rows[2]["per_unit"] = True
+    changed = edited_plan(rows, plan, SCHEMA)
+    assert changed.per_unit == ("age",)
+    again = rows_of(changed, SCHEMA)
+    again[2]["per_unit"] = None  # as an empty cell
+    assert edited_plan(again, changed, SCHEMA).per_unit == ()
 
 
 def test_every_type_is_read_as_its_column_has_it() -> None:
@@ -234,6 +240,9 @@ def test_downloads_belong_together(ending: str, tmp_path: Path) -> None:
     sha256 = sha256_of(tmp_path / f"people-protected{ending}")
     assert certificate.file is not None
     assert certificate.file.sha256 == sha256
+    with ZipFile(BytesIO(zipped(files.protected, files.certificate))) as both:
+        assert both.namelist() == [f"people-protected{ending}", "people-protected.certificate.json"]
+        assert both.read(f"people-protected{ending}") == files.protected[1]
     detail = Detail.read(tmp_path / "people-protected.detail.zip")
     assert detail.protected_sha256 == sha256
 
@@ -262,20 +271,6 @@ def test_an_attribute_of_a_type_that_is_not_compared_is_not_drawn() -> None:
     assert [shape.shares.name for shape in shapes_of_masked(table, release)] == ["age"]
 
 
-def test_the_chart_of_the_sliders_is_by_k_or_without_clusters_by_epsilon() -> None:
-    table, plan = people(), people_plan()
-    by_k = outlook_chart(predicted_frontier(table, plan, 1.0), 1.0, 10, 0.3).to_dict()
-    assert by_k["layer"][0]["encoding"]["x"]["title"].startswith("k, records")
-    domains = {n: Confidential(lower=0, upper=200) for n in ("age", "children")}
-    plain = Plan.published(epsilon=1.0, method="DP", attributes=domains)
-    points = pl.concat(
-        predicted_frontier(table.select(*domains), plain, epsilon) for epsilon in (0.1, 1.0)
-    )
-    by_epsilon = outlook_chart(points, 1.0, None, 0.3).to_dict()
-    assert by_epsilon["layer"][0]["encoding"]["x"]["axis"]["values"] == [0.1, 1.0]
-    assert len(by_epsilon["layer"]) == 3  # the plan's own ε is marked
-
-
 @pytest.mark.parametrize("trim", [0.0, 0.2])
 def test_the_outlook_is_what_evaluate_measures(trim: float) -> None:
     table = people()
@@ -286,14 +281,6 @@ def test_the_outlook_is_what_evaluate_measures(trim: float) -> None:
     measured = mean(mean_sse(*pair.complete_records()) for pair in pairs)
     assert found.error**2 / 7 == pytest.approx(measured, rel=0.25)
     assert found.attributes["attribute"].to_list()[:2] == ["age", "since"]
-    curve = predicted_frontier(table, plan, 5.0)
-    assert curve.filter(k=10)["error"].item() == pytest.approx(found.error, rel=1e-9)
-
-
-def test_what_is_not_predicted_is_said() -> None:
-    categories = Plan.published(epsilon=1.0, attributes={"a": Confidential(kind="nominal")})
-    assert "Only categories" in str(why_unpredicted(categories))
-    assert why_unpredicted(people_plan().replace(anonymity=5)) is None
 
 
 def test_a_large_table_is_predicted_on_some_records() -> None:

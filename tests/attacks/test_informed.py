@@ -10,7 +10,7 @@ import pytest
 
 from microveil import Confidential, Plan, Verdict, evaluate, protect, verdict
 from microveil.compare.figures import Figure
-from microveil.engines.classes import classes_of_units
+from microveil.engines.layout import classes_of_units
 
 Row = tuple[Any, ...]
 

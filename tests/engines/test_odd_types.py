@@ -23,6 +23,14 @@ TABLES: dict[str, Any] = {
     name: pl.DataFrame({"s": column, "x": range(N)}) for name, column in ODD.items()
 }
 TABLES |= {f"{name} of PyArrow": table.to_arrow() for name, table in TABLES.items()}
+TABLES["integers of 128 bits"] = pl.DataFrame(
+    {"s": pl.Series([2**100 + i % 2 for i in range(N)], dtype=pl.Int128), "x": range(N)}
+)
+TABLES["views"] = pa.table({"s": pa.array(LETTERS, pa.string_view()), "x": range(N)})
+TABLES["256 bits"] = pa.table({"s": pa.array([1] * N, pa.decimal256(60)), "x": range(N)})
+TABLES["intervals"] = pd.DataFrame({"s": [*pd.interval_range(0, 2)] * (N // 2), "x": range(N)})
+PERIODS = pd.PeriodIndex([*pd.period_range("2020", periods=2)] * (N // 2))
+TABLES["periods"] = pd.DataFrame({"s": PERIODS, "x": range(N)})
 TABLES["sets"] = pl.DataFrame(
     {"s": pl.Series([{letter} for letter in LETTERS], dtype=pl.Object), "x": range(N)}
 )
@@ -31,6 +39,7 @@ OBJECTS: dict[str, list[Any]] = {
     "dicts": [{"a": "secret"}, {"a": "b"}],
     "lists": [["secret"], ["b"]],
     "complex": [1j, 2j],
+    "large integers": [2**70, 2**70 + 1],
 }
 TABLES |= {
     f"{name} of pandas": pd.DataFrame({"s": values * (N // 2), "x": range(N)})
@@ -54,6 +63,32 @@ def works_or_names_it(work: Callable[[], object]) -> None:
 @pytest.mark.parametrize("name", TABLES)
 def test_strata_of_any_type(name: str) -> None:
     works_or_names_it(lambda: protect(TABLES[name], PLAN.replace(within=["s"])))
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_a_plan_is_proposed_for_columns_of_any_type(name: str) -> None:
+    table = TABLES[name]
+    more = [(i * 17) % 1000 / 8 for i in range(N)]  # something to mask
+    if isinstance(table, pd.DataFrame):
+        table = table.assign(z=more)
+    elif isinstance(table, pl.DataFrame):
+        table = table.with_columns(z=pl.Series(more))
+    else:
+        table = table.append_column("z", pa.array(more))
+    plan = Plan.propose(table)
+    assert plan.attributes["z"].role == "confidential"
+    assert plan.attributes["s"].role in ("identifier", "confidential")
+
+
+@pytest.mark.parametrize(
+    ("names", "said"),
+    [((0, 1), "must be text"), ((("a", "b"), ("a", "c")), "must be text"), ("ss", "must differ")],
+)
+def test_names_that_no_plan_can_say(names: Any, said: str) -> None:  # noqa: ANN401
+    table = pd.DataFrame([[1, 2]] * N, columns=[*names])
+    for work in (Plan.propose, lambda table: protect(table, PLAN)):
+        with pytest.raises(DataError, match=f"column names {said}"):
+            work(table)
 
 
 @pytest.mark.parametrize("name", TABLES)

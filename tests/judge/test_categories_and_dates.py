@@ -21,6 +21,7 @@ from microveil.compare.reasons import why_not
 from microveil.judge.registry import MEASURES
 from microveil.measures.distances import propensity
 from microveil.measures.learning import F_MEASURES
+from microveil.measures.use_figures import USES
 from microveil.show.words.grading import notes_on
 from microveil.show.words.readings import reading
 from microveil.types import Reals
@@ -114,7 +115,7 @@ def test_a_mixed_release_has_every_measure(release: Release, evaluation: Evaluat
     of_units = {"utility.unit_consistency", "utility.stratum_totals", "risk.linkage_of_units"}
     with_control = {id_ for id_, row in MEASURES.items() if "control" in row.needs}
     of_exchange = {"linkage.informed", "linkage.own_values"}
-    left_out = of_units | with_control | of_exchange
+    left_out = of_units | with_control | of_exchange | {*USES}
     assert {f.measure for f in joint.figures} == set(MEASURES) - left_out
     assert evaluation.attributes == tuple(PLAN.confidential)
     for name in CATEGORICAL:
@@ -398,7 +399,7 @@ def test_dates_and_times_are_numbers_with_a_unit() -> None:
     assert dates.to_frame().equals(of_numbers)
     readings = {f.measure: reading(f) for f in dates.figures}
     # The standard deviation is sqrt(130/4) days and the mean rises by 1 day.
-    assert readings["utility.means"].endswith("0.175 standard deviations (1 days)")
+    assert readings["utility.means"].endswith("0.175 standard deviations (1 day)")
     zoned = [
         t.select(x=pl.col("x").cast(pl.Datetime("ms")).dt.replace_time_zone("Europe/Madrid"))
         for t in as_dates
@@ -409,7 +410,7 @@ def test_dates_and_times_are_numbers_with_a_unit() -> None:
     clock = [t.select(x=pl.col("x").cast(pl.Int64).mul(1_000_000_000).cast(pl.Time)) for t in
              as_numbers]  # fmt: skip
     seconds = {f.measure: reading(f) for f in evaluate(*clock, aligned=True).figures}
-    assert seconds["utility.means"].endswith("(1 seconds)")
+    assert seconds["utility.means"].endswith("(1 second)")
 
 
 def test_dates_as_text_are_read_like_those_of_the_other_table() -> None:

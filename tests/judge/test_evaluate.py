@@ -28,6 +28,7 @@ from microveil.compare.reasons import why_not
 from microveil.judge.registry import MEASURES
 from microveil.measures import distances as utility
 from microveil.measures.learning import F_MEASURES
+from microveil.measures.use_figures import USES
 from microveil.show.words.grading import notes_on
 from microveil.show.words.numbers import percent
 from microveil.show.words.readings import label_of_missing, reading
@@ -109,7 +110,7 @@ def test_a_release_in_memory(release: Release) -> None:
     assert (evaluation.not_computed, notes_on(evaluation)) == ((), [])
     assert {f.measure for f in evaluation.figures} == set(
         MEASURES
-    ) - OF_CATEGORIES_OR_POOLS - WITH_CONTROL - {"risk.rare_categories"}
+    ) - OF_CATEGORIES_OR_POOLS - WITH_CONTROL - {"risk.rare_categories", *USES}
 
     value = evaluation.value
     assert value("utility.mean_sse") == utility.mean_sse(original, masked)
@@ -402,7 +403,7 @@ def test_every_measure_has_an_id_of_its_own() -> None:
     assert len({measure.label for measure in MEASURES.values()}) == len(MEASURES)
     for id_, measure in MEASURES.items():
         assert measure.id == id_
-        assert re.fullmatch(r"(utility|linkage|risk|learning)\.[a-z][a-z0-9_]*", id_)
+        assert re.fullmatch(r"(use|utility|linkage|risk|learning)\.[a-z][a-z0-9_]*", id_)
 
 
 def test_figures_are_about_what_their_measure_says(release: Release) -> None:
@@ -422,9 +423,12 @@ def test_figures_are_about_what_their_measure_says(release: Release) -> None:
     ("wanted", "message"),
     [
         (("utility.mean_see",), r"no measure has the id .*; did you mean 'utility.mean_sse'\?"),
-        (("mean SSE",), r"did you mean 'utility.mean_sse'\? \(ids: utility.mean_sse, utility.sse_"),
+        (
+            ("mean SSE",),
+            r"did you mean 'utility.mean_sse'\? \(ids: use.estimate, use.model, utility.mean_sse",
+        ),
         (("nearest linkag",), r"did you mean 'linkage.nearest'\?"),
-        (("?",), r"no measure has the id '\?' \(ids: utility.mean_sse, .*f_measure_original\)$"),
+        (("?",), r"no measure has the id '\?' \(ids: use.estimate, .*f_measure_original\)$"),
         (("utility.mean_sse", "age"), r"computed for 'age': its figures are about the whole table"),
         (("utility.means",), r"computed for the whole table: its figures are about an attribute"),
         (("utility.pearson", "age"), r"its figures are about two attributes, given as \"a × b\""),

@@ -9,6 +9,7 @@ import pytest
 
 from microveil import DataError, Plan, evaluate, protect, protect_file
 from microveil.attacks.attack_rows import LINKAGE
+from microveil.compare.figures import Sample
 from microveil.engines import beside_here as beside
 from microveil.judge.evaluated import Evaluation
 from microveil.judge.evaluation import also_known
@@ -136,3 +137,22 @@ def test_a_report_of_a_large_file_is_written_from_drawn_records(
         assert "How risky is it?" in text
     left = sorted(path.name for path in tmp_path.iterdir())
     assert not [name for name in left if name.startswith(".microveil")]
+
+
+def test_uses_of_a_sample_are_scaled_to_the_whole(
+    tmp_path: Path, small_memory: pytest.MonkeyPatch
+) -> None:
+    found = files(tmp_path, people(3_000), plan(uses=["table job", "total a0", "mean a0 by job"]))
+    whole, drawn = whole_and_sampled(found, small_memory)
+    exact = {f.attribute: f for f in whole.figures if f.measure == "use.estimate"}
+    sampled = {f.attribute: f for f in drawn.figures if f.measure == "use.estimate"}
+    assert exact.keys() == sampled.keys()
+    assert len(exact) == 13
+    for about, figure in sampled.items():
+        assert figure.sample == Sample(1_000, 3_000)
+        assert exact[about].sample is None
+        low, high, value = (figure.facts[f"original{end}"] for end in ("_low", "_high", ""))
+        wide = 2.5 * (float(str(high)) - float(str(low))) / 2  # five standard errors, nearly
+        assert abs(float(str(value)) - float(str(exact[about].facts["original"]))) < wide
+    counts = [float(str(f.facts["released"])) for about, f in sampled.items() if "table" in about]
+    assert sum(counts) == pytest.approx(3_000)

@@ -25,6 +25,12 @@ def hospital() -> tuple[pl.DataFrame, Release]:
     return table, protect(table, plan, seed=1)
 
 
+@pytest.fixture(scope="module")
+def averaged(hospital: tuple[pl.DataFrame, Release]) -> Release:
+    table, release = hospital
+    return protect(table, release.plan.replace(pooling="average"), seed=1)
+
+
 def said_of_use(found: Verdict) -> str:
     return dict(verdict_lines(found))["Usefulness"]
 
@@ -43,10 +49,9 @@ def test_a_hospital_table_whose_relations_are_kept_is_useful(
 
 
 def test_evaluate_says_why_the_distance_of_rows_means_little(
-    hospital: tuple[pl.DataFrame, Release],
+    hospital: tuple[pl.DataFrame, Release], averaged: Release
 ) -> None:
     table, release = hospital
-    averaged = protect(table, release.plan.replace(pooling="average"), seed=1)
     for made, little in ((release, True), (averaged, False)):
         found = {f.measure: f for f in evaluate(table, made, seed=1).figures}
         for measure in ROWS:
@@ -70,10 +75,9 @@ def test_a_release_with_its_relations_destroyed_is_graded_down() -> None:
 
 
 def test_where_rows_belong_to_people_their_distance_counts(
-    hospital: tuple[pl.DataFrame, Release],
+    hospital: tuple[pl.DataFrame, Release], averaged: Release
 ) -> None:
-    table, release = hospital
-    averaged = protect(table, release.plan.replace(pooling="average"), seed=1)
+    table, _ = hospital
     found = verdict(table, averaged, seed=1)
     assert any(figure.measure == "utility.il1s" for figure in found.usefulness.figures)
     assert "A number moves by " in said_of_use(found)

@@ -94,6 +94,7 @@ def test_a_total_that_is_known_without_its_parts_is_a_rule_and_not_derived() -> 
         (frame(low=A, high=A + 60), []),  # nothing else is possible
         (frame(low=A, high=[*(A + B)[:199], -1]), []),
         (frame(low=A, twin=A), []),
+        (frame(hours=[0, 20] * 100, wages=[0, 900] * 100), []),  # ordered by their zeros alone
         (frame(low=A[:30], high=(A + 1)[:30]), []),  # too few records to exclude chance
         (frame(low=A, high=[None if n % 3 else n + 1 for n in A]), [("low", "high")]),
         (frame(day=DAYS, later=LATER, number=A), [("day", "later")]),

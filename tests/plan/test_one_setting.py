@@ -66,13 +66,18 @@ def page() -> None:
     from types import SimpleNamespace
     from typing import Any
 
+    import polars as pl
     import streamlit as st
 
-    from microveil.app.settings_step import controls
+    from microveil.app.drawer import controls
+    from microveil.app.session_state import Draft
     from tests.plan.test_one_setting import AGE, LoudPlan
 
-    edited: Any = SimpleNamespace(rows=[{"attribute": "age", "role": "confidential"}])
-    st.session_state["given"] = controls(LoudPlan(epsilon=1.0, attributes=AGE), "table", edited)
+    chosen: Any = SimpleNamespace(data=pl.DataFrame({"age": [31]}))
+    draft = Draft(chosen, LoudPlan(epsilon=1.0, attributes=AGE))
+    draft.version = 1  # as if it had been kept
+    controls(draft)
+    st.session_state["given"] = draft.given
 
 
 def test_it_is_a_control_of_the_page() -> None:
@@ -123,5 +128,5 @@ def test_labels_are_those_of_all_choices(declared: Declared) -> None:
 def test_protect_has_every_flag() -> None:
     text = CliRunner().invoke(app, ["protect", "--help"]).output
     flags = [each.name.replace("_", "-") for each in declared_in(Plan) if each.setting.flag]
-    assert len(flags) == 15
+    assert len(flags) == 19
     assert all(f"--{flag} " in text for flag in flags)

@@ -249,3 +249,21 @@ def test_whatever_a_plan_holds_all_of_it_is_looked_at_in_the_end() -> None:
         with problems:
             assert Plan(**settings) == plan
         assert bool(found) == bool(problems.found)
+
+
+def test_a_partition_of_the_plan_is_to_blame_and_not_the_domains_that_are_declared() -> None:
+    text = """\
+epsilon = 1.0
+method = "DP-UM"
+partition = "noise-optimal"
+
+[attributes]
+age = {role = "confidential", lower = 0, upper = 100}
+pay = {role = "confidential", lower = 0, upper = 100}
+job = {role = "confidential", kind = "nominal"}
+"""
+    with pytest.raises(PlanError) as raised:
+        Plan.from_toml(text)
+    found = [(p.attribute, p.setting, p.line) for p in raised.value.problems]
+    assert found == [("age", "partition", 3), ("pay", "partition", 3), ("job", "categories", 8)]
+    assert "  line 3: attributes 'age', 'pay': partition = " in str(raised.value)

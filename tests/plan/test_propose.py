@@ -24,7 +24,8 @@ def test_a_proposal_is_a_plan_that_works_unedited() -> None:
     assert plan.names("kept") == ()
     assert plan.derived["income"].expression == '"wages" + "other"'
     assert "weight: decimals" in plan.from_data
-    assert "weight: decimals" in " ".join(release.certificate.reading["Notes"])
+    told = {line.partition(":")[0]: line for line in release.certificate.reading["By attribute"]}
+    assert "decimals" in told["weight"]
     assert (release.data["income"] == release.data["wages"] + release.data["other"]).all()
 
 

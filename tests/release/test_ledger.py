@@ -10,9 +10,19 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from microveil import Confidential, FileError, Plan, PlanError, protect, protect_file
+from microveil import (
+    Confidential,
+    FileError,
+    Plan,
+    PlanError,
+    PrivacyWarning,
+    protect,
+    protect_file,
+)
 from microveil.formats import sha256_of
-from microveil.release.ledger import Ledger, declare, reserved, withdraw
+from microveil.release.key import Key
+from microveil.release.ledger import Ledger, declare, declare_limit, reserved, withdraw
+from microveil.release.persistent import declare_turnover
 from microveil.show.words.certificate_words import ledger_statement
 from tests.conftest import Run
 
@@ -225,7 +235,8 @@ def test_from_the_command_line(run: Run) -> None:
     assert "1 spent, 0.5 left. By attribute: age 0.5, wage 0.5." in text
     assert "All releases together: level 1 epsilon 1, level 2 epsilon 12," in text
     release = Ledger.read("l.json").releases[0]
-    assert f"{release.id} {release.began} released 1 a.csv" in text
+    assert f"{release.id} {release.began} released 1 10.0% 10.0% a.csv" in text
+    assert "by all releases together: 10.0% at most." in text
     assert run(f"ledger l.json --withdraw {release.id}")[0] == 0
     assert run(f"{command} b.csv")[0] == 0
 
@@ -243,3 +254,134 @@ def test_a_file_that_cannot_be_written_spends_nothing(
     code, _, err = run("protect people.csv --epsilon 1 --ledger l.json -q -o a.csv")
     assert (code, err) == (1, "error: no space left\n")
     assert Ledger.read("l.json").releases == ()
+
+
+# How many share what all releases show
+
+
+NAMED = PEOPLE.with_columns(id=pl.Series([f"secret{row}" for row in range(60)]))
+POOLED = Plan.published(epsilon=0.1, k=5, anonymity=5, attributes={**ATTRIBUTES, "id": "pseudonym"})
+UNNAMED = POOLED.replace(attributes={**ATTRIBUTES, "id": "identifier"})
+
+
+@pytest.fixture
+def key(tmp_path: Path) -> Path:
+    (tmp_path / "private").mkdir()
+    Key.make(tmp_path / "private" / "people.key")
+    return tmp_path / "private" / "people.key"
+
+
+def chances(ledger: Path) -> list[float | None]:
+    return [one.chance for one in Ledger.read(ledger).releases]
+
+
+def test_pseudonyms_without_lasting_clusters_add_up_and_are_refused_at_a_limit(
+    ledger: Path, key: Path
+) -> None:
+    """One person leaves; of the joint clusters of two releases many are alone in both."""
+    declare_limit(ledger, 0.2)
+    protect(NAMED, POOLED, ledger=ledger, key=key)
+    before = Ledger.read(ledger)
+    with pytest.raises(PlanError, match=r"chance of 100\.0% by all releases .* limit is 20\.0%"):
+        protect(NAMED[1:], POOLED, ledger=ledger, key=key)
+    assert Ledger.read(ledger) == before
+    assert chances(ledger) == [0.2]
+    assert len(list(ledger.parent.glob("*.histories"))) == 1
+    declare_limit(ledger, 1.0)
+    protect(NAMED[1:], POOLED, ledger=ledger, key=key)
+    assert chances(ledger) == [0.2, 1.0]
+    mean = [one.mean_chance for one in Ledger.read(ledger).releases]
+    assert mean[0] is not None
+    assert mean[1] is not None
+    assert mean[0] <= 0.2 < mean[1]
+
+
+def test_lasting_clusters_and_releases_without_pseudonyms_keep_to_it(
+    ledger: Path, key: Path, tmp_path: Path
+) -> None:
+    declare_limit(ledger, 0.2)
+    joint = tmp_path / "people.clusters"
+    declare_turnover(joint, 0.1)
+    for rows in (slice(0, 50), slice(2, 55), slice(0, 60)):
+        protect(NAMED[rows], POOLED, ledger=ledger, key=key, joint=joint)
+        protect(NAMED[rows], UNNAMED, ledger=ledger)
+    assert len(chances(ledger)) == 6
+    assert all(chance is not None and chance <= 0.2 for chance in chances(ledger))
+    numbers = {name: Confidential(kind="integer", lower=0, upper=9999) for name in ATTRIBUTES}
+    synthetic = Plan(
+        epsilon=0.1, release="synthetic", missing="drop", attributes={**numbers, "id": "identifier"}
+    )
+    with pytest.warns(PrivacyWarning, match="mostly noise"):
+        protect(NAMED, synthetic, ledger=ledger)
+    assert chances(ledger)[-1] == 0.0  # no row is a person's
+    other = Key.make(key.with_name("other.key")).path
+    protect(NAMED, POOLED, ledger=ledger, key=other)  # which links nothing to what was before
+    assert chances(ledger)[-1] == 0.2
+
+
+def test_what_cannot_be_counted_is_unknown_and_refused_where_there_is_a_limit(
+    ledger: Path, key: Path, tmp_path: Path
+) -> None:
+    protect(NAMED, POOLED.replace(anonymity=0), ledger=ledger, key=key)
+    protect(NAMED, POOLED, ledger=ledger, key=key)  # which is linked to it
+    assert chances(ledger) == [None, None]
+    declare_limit(ledger, 0.2)
+    with pytest.raises(PlanError, match=r"all confidential attributes must be pooled.*limit$"):
+        protect(tmp_path / "none.csv", UNNAMED.replace(anonymity=0), ledger=ledger)
+    with pytest.raises(PlanError, match=r"of its release .* it is not known"):
+        protect(tmp_path / "none.csv", POOLED, ledger=ledger, key=key)
+    protect(NAMED, UNNAMED, ledger=ledger)
+    for one in Ledger.read(ledger).releases[:2]:
+        withdraw(ledger, one.id)
+    protect(NAMED, POOLED, ledger=ledger, key=key)
+    assert Ledger.read(ledger).chance == 0.2
+
+
+def test_histories_are_private_and_their_loss_is_noticed(ledger: Path, key: Path) -> None:
+    release = protect(NAMED, POOLED, ledger=ledger, key=key)
+    (histories,) = ledger.parent.glob("*.histories")
+    assert histories.stat().st_mode & 0o777 == 0o600
+    assert not any(p.encode() in histories.read_bytes() for p in release.data["id"])
+    before = ledger.read_bytes()
+    histories.write_bytes(histories.read_bytes()[:-1])
+    with pytest.raises(FileError, match=r"histories .*: missing or damaged, .* restore it"):
+        protect(NAMED, POOLED, ledger=ledger, key=key)
+    assert Ledger.read(ledger).spent == 0.1
+    assert ledger.read_bytes() == before
+    for wrong in (0.0, 1.1, float("nan")):
+        with pytest.raises(PlanError, match="limit must be above 0 and at most 1"):
+            declare_limit(ledger, wrong)
+
+
+@pytest.mark.parametrize(
+    ("change", "chance"), [("kept", 1.0), ("units", 0.2), ("gaps", 1.0), ("groups", 1.0)]
+)
+def test_all_that_a_release_shows_counts(
+    ledger: Path, key: Path, change: str, chance: float
+) -> None:
+    plan, table = POOLED, NAMED
+    if change == "kept":
+        plan = plan.replace(attributes={**POOLED.attributes, "town": "kept"})
+        table = table.with_columns(town=pl.Series(["x"] + ["y"] * 59))
+    if change == "units":
+        plan = plan.replace(unit="id", records_per_person=2)
+        table = pl.concat([NAMED, NAMED[:30]])
+    if change == "gaps":
+        table = table.with_columns(id=pl.when(pl.col("age") > 20).then(pl.col("id")))
+    if change == "groups":
+        plan = plan.replace(groups=[["age"], ["wage"]])
+        table = table.with_columns(wage=pl.col("wage").shuffle(1))
+    protect(table, plan, ledger=ledger, key=key)
+    assert chances(ledger) == [chance]
+
+
+def test_a_limit_from_the_command_line(run: Run) -> None:
+    NAMED.write_csv("people.csv")
+    POOLED.replace(attributes={**ATTRIBUTES, "id": "identifier"}).write("plan.toml")
+    out = run("ledger l.json --budget 3 --limit 0.25")[1]
+    assert (
+        run("protect people.csv --plan plan.toml --ledger l.json --no-verdict -q -o a.csv")[0] == 0
+    )
+    out = " ".join(run("ledger l.json")[1].split())
+    assert "released 0.1 20.0% 20.0% a.csv" in out
+    assert "by all releases together: 20.0% at most; the limit is 25.0%." in out

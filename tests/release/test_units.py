@@ -441,3 +441,24 @@ def test_patients_with_several_visits_keep_their_use() -> None:
     assert release.certificate.levels[0].epsilon == 1
     assert release.certificate.levels[1].epsilon is None
     assert release.detail.losses["fixed_clusters"].max() <= release.detail.losses["epsilon"].max()  # type: ignore[operator]
+
+
+@pytest.mark.parametrize("homes", [3, 40])
+def test_what_all_homes_share_is_refused_where_they_are_few(homes: int) -> None:
+    """A unit counts once, whether its value stands in all its records or was masked once."""
+    table = pl.DataFrame({
+        "home": [i // 2 for i in range(2 * homes)],
+        "rent": [5] * 2 * homes,
+        "x": range(2 * homes),
+    })  # fmt: skip
+    plan = Plan(
+        epsilon=1.0, k=3, unit="home", anonymity=0, domain_from_data=True,
+        attributes={
+            "rent": Confidential(per_unit=True), "x": "confidential", "home": "identifier"
+        },
+    )  # fmt: skip
+    if homes == 40:
+        assert set(protect(table, plan, seed=1).data["rent"]) == {5}
+    else:
+        with pytest.raises(DataError, match="'rent': all of its values are the same, and 3 have"):
+            protect(table, plan, seed=1)

@@ -4,11 +4,13 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
+from microveil.app.elements import step_bar
 from microveil.app.markup import items, message
 from microveil.app.session_state import Protected, remember
 from microveil.attacks.attack_rows import INFORMED
 from microveil.errors import MicroveilError
 from microveil.lab.benchmark import QUICK_RECORDS, Benchmark, attack_beside_others
+from microveil.types import Progress
 
 if TYPE_CHECKING:
     import altair as alt
@@ -28,7 +30,8 @@ def attacked(outcome: Protected) -> None:
     if st.session_state.get(_ASKED) is not outcome:
         return
     try:
-        found = remember("attacked", outcome, lambda: _attack(outcome))
+        with step_bar("Attacking plans") as progress:
+            found = remember("attacked", outcome, lambda: _attack(outcome, progress))
     except MicroveilError as error:
         st.html(message("note", str(error)))
         return
@@ -37,15 +40,8 @@ def attacked(outcome: Protected) -> None:
     st.html(message("note", own_plan_in_words(found)))
 
 
-def _attack(outcome: Protected) -> Benchmark:
-    bar = st.progress(0.0, text="Attacking")
-
-    def show(_what: str, done: int, total: int) -> None:
-        bar.progress(done / total, text=f"Attacked {done} of {total} plans")
-
-    found = attack_beside_others(outcome.original.data, outcome.plan, show)
-    bar.empty()
-    return found
+def _attack(outcome: Protected, progress: Progress) -> Benchmark:
+    return attack_beside_others(outcome.original.data, outcome.plan, progress)
 
 
 def map_of_attacks(found: Benchmark) -> "alt.VConcatChart":

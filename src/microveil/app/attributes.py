@@ -29,7 +29,7 @@ RowCells = dict[str, Any]
 
 COLUMNS = (
     "attribute", "holds", "role", "kind", "lower", "upper", "bottom", "top", "round_to",
-    "categories", "budget_share", "method", "k", "group", "expression", "from data",
+    "categories", "budget_share", "method", "k", "group", "per_unit", "expression", "from data",
 )  # fmt: skip
 
 _PLAIN: dict[str, type[Identifier | Kept | SamplingWeight | Pseudonym | Shifted]] = {
@@ -79,6 +79,7 @@ def _row(name: str, plan: Plan, dtype: pl.DataType) -> RowCells:
             "budget_share": attribute.budget_share,
             "method": attribute.method,
             "k": None if attribute.k is None else str(attribute.k),
+            "per_unit": attribute.per_unit,
             "group": _number_of(name, [group.attributes for group in plan.groups]),
         }
     return row
@@ -93,14 +94,11 @@ def edited_plan(
     rows: Sequence[RowCells],
     proposed: Plan,
     schema: Mapping[str, pl.DataType],
-    per_unit: Collection[str] | None = None,
     **settings: Any,  # noqa: ANN401 - any setting of a plan
 ) -> Plan:
     """Make the plan of an edited table, and of settings that concern all attributes.
 
-    Attributes named by `per_unit` have one value in all records of a unit; None leaves that as it
-    was proposed. What was not edited stays as it was proposed, and only that is still said to come
-    from the data.
+    What was not edited stays as it was proposed, and only that is still said to come from the data.
     """
     attributes = {}
     for row, before in zip(rows, rows_of(proposed, schema), strict=True):
@@ -108,8 +106,6 @@ def edited_plan(
         attribute = proposed.attributes[name]
         if row != before:
             attribute = _edited(row, before, attribute, schema[name])
-        if per_unit is not None and isinstance(attribute, Confidential):
-            attribute = _of_unit(attribute, one_value=name in per_unit)
         attributes[name] = attribute
     pooled = settings.get("anonymity", proposed.anonymity)
     changes: dict[str, Any] = {
@@ -120,12 +116,6 @@ def edited_plan(
     plan = proposed.replace(**changes)
     marks = [mark for mark in proposed.from_data if _stands(mark, plan, proposed)]
     return plan.replace(from_data=tuple(marks))
-
-
-def _of_unit(attribute: Confidential, *, one_value: bool) -> Confidential:
-    if attribute.per_unit == one_value:
-        return attribute
-    return Confidential(**{**attribute.model_dump(), "per_unit": one_value})
 
 
 def _groups(rows: Sequence[RowCells], proposed: Plan) -> list[Group]:
@@ -199,7 +189,7 @@ def _settings(row: RowCells, before: RowCells, was: RowCells, dtype: pl.DataType
     settings = dict(was)
     for name in (
         "kind", "lower", "upper", "bottom", "top", "round_to", "categories", "budget_share",
-        "method", "k",
+        "method", "k", "per_unit",
     ):  # fmt: skip
         cell = row[name]
         if cell != before[name] or not was:
@@ -214,6 +204,7 @@ def _settings(row: RowCells, before: RowCells, was: RowCells, dtype: pl.DataType
     if settings["lower"] is not None and settings["upper"] is not None:
         settings["resolution"] = None  # was proposed for want of a domain
     settings["budget_share"] = 0.0 if settings["budget_share"] is None else settings["budget_share"]
+    settings["per_unit"] = bool(settings["per_unit"])
     return settings
 
 

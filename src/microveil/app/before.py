@@ -1,4 +1,6 @@
-"""Between steps 1 and 2, if one opens it: who stands out in the table as it is."""
+"""Beside the second question, if one opens it: who stands out in the table as it is."""
+
+from collections.abc import Sequence
 
 import streamlit as st
 
@@ -6,36 +8,32 @@ from microveil.app.markup import figures, message
 from microveil.app.session_state import Chosen, remember
 from microveil.errors import MicroveilError
 from microveil.measures.classical import risk
+from microveil.plan.plan import Plan
 from microveil.show.risks import risk_notes, risk_rows, risk_sentence
 
 
-def risk_before(source: Chosen) -> None:
-    """Count who stands out by the chosen quasi-identifiers."""
-    columns = source.data.columns
-    with st.expander(
-        "Measure the risk before protecting: who stands out by what an attacker may know"
-    ):
-        keys = st.multiselect("Quasi-identifiers: columns that an attacker may know", columns)
+def risk_before(chosen: Chosen, plan: Plan, keys: Sequence[str]) -> None:
+    """Count who stands out by what may be known."""
+    with st.expander("Measure the risk before protecting: who stands out by these columns"):
         sensitive = st.multiselect(
-            "Sensitive columns: values that an attacker must not learn", columns
+            "Sensitive columns: values that an attacker must not learn", chosen.data.columns
         )
-        left, right = st.columns(2)
-        proposed = next((columns.index(n) for n in source.proposed.sampling_weights), None)
-        weight = left.selectbox("Sampling weight", columns, index=proposed, placeholder="none")
-        household = right.selectbox("Household", columns, index=None, placeholder="none")
         if not keys:
-            st.caption("Choose one or more quasi-identifiers, such as age, region and sex.")
+            st.caption("Choose one or more columns above, such as age, region and sex.")
             return
+        if not st.button("Measure"):
+            return
+        weight = next(iter(plan.sampling_weights), None)
 
         def count() -> tuple[str, list[str], list[tuple[str, str]]]:
-            named = tuple(name for name in (*keys, *sensitive, household) if name)
-            table = source.upload.read(named)[0] if source.upload else source.table
-            found = risk(table, keys=keys, weight=weight, household=household, sensitive=sensitive)
+            named = tuple(name for name in (*keys, *sensitive, plan.unit) if name)
+            table = chosen.upload.read(named)[0] if chosen.upload else chosen.table
+            found = risk(table, keys=keys, weight=weight, household=plan.unit, sensitive=sensitive)
             return risk_sentence(found), risk_notes(found), list(risk_rows(found))
 
-        chosen = (source.identity, *map(tuple, (keys, sensitive)), weight, household)
+        asked = (chosen.identity, tuple(keys), tuple(sensitive), weight, plan.unit)
         try:
-            sentence, notes, rows = remember("risk before", chosen, count)
+            sentence, notes, rows = remember("risk before", asked, count)
         except MicroveilError as error:
             st.html(message("error", str(error)))
             return

@@ -1,39 +1,44 @@
-"""Step 2: how each attribute is treated, in a table that is edited in place."""
+"""How each attribute is treated, in tables that are edited in place: roles, and settings."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import polars as pl
 import streamlit as st
 
-from microveil.app.attributes import COLUMNS, RowCells, rows_of
+from microveil.app.attributes import COLUMNS
 from microveil.app.markup import message
-from microveil.app.session_state import Chosen, Edited
+from microveil.app.page_words import in_page_words
+from microveil.app.session_state import Draft
 from microveil.core.methods import METHODS
-from microveil.formats import TableMeta
+from microveil.errors import MicroveilError
 from microveil.formats.metadata import ColumnMeta
 from microveil.plan.roles import Confidential
 from microveil.plan.settings import declared_in
+from microveil.show.words.column_words import KIND_WORDS, ROLE_WORDS
 
 _MOST_ROWS = 16  # further ones are scrolled to
 _WIDEST_NAME, _MARGIN, _LETTER = 360, 40, 8  # in pixels
-_SCHEMA = {name: pl.Float64 if name == "budget_share" else pl.String for name in COLUMNS}
+_TYPES = {"budget_share": pl.Float64, "per_unit": pl.Boolean}
 _HELP = {declared.name: f"{declared.setting.help}." for declared in declared_in(Confidential)}
+_ROLES = ("attribute", "label", "role", "kind", "why", "holds")
+_SETTINGS = tuple(name for name in COLUMNS if name not in ("holds", "role", "kind"))
+_FIXED = ("attribute", "label", "holds", "why", "from data")
 _CONFIG: Any = {
+    "label": st.column_config.TextColumn("label"),
+    "holds": st.column_config.TextColumn("holds", width="small"),
+    "why": st.column_config.TextColumn("why", width="large"),
     "role": st.column_config.SelectboxColumn(
         "role",
-        options=[
-            "confidential",
-            "identifier",
-            "kept",
-            "derived",
-            "sampling_weight",
-            "pseudonym",
-            "shifted",
-        ],
+        options=list(ROLE_WORDS),
+        format_func=lambda role: ROLE_WORDS[str(role)],
         required=True,
     ),
     "kind": st.column_config.SelectboxColumn(
-        "kind", options=["integer", "real", "nominal", "ordinal"], help=_HELP["kind"]
+        "as",
+        options=list(KIND_WORDS),
+        format_func=lambda kind: KIND_WORDS[str(kind)],
+        help=_HELP["kind"],
     ),
     **{
         name: st.column_config.TextColumn(name.replace("_", " "), width="small", help=_HELP[name])
@@ -54,6 +59,9 @@ _CONFIG: Any = {
         help="Attributes with the same word are pooled in joint clusters of their own. Leave empty "
         "to pool with all others.",
     ),
+    "per_unit": st.column_config.CheckboxColumn(
+        "same for a person", width="small", help=_HELP["per_unit"]
+    ),
     "expression": st.column_config.TextColumn(
         "expression", help="For derived attributes, e.g. wages + other."
     ),
@@ -63,52 +71,62 @@ _CONFIG: Any = {
 }
 
 
-def attributes(chosen: Chosen) -> Edited:
-    """Step 2: how each attribute is treated."""
-    st.header("2. Choose how to treat each attribute", anchor=False)
-    st.caption(
-        "**Confidential** attributes are masked, **identifiers** are dropped, **derived** "
-        "attributes are recomputed, and **kept** attributes are published unchanged, as is a "
-        "sampling **weight**. **Pseudonyms** replace identifiers, and all **shifted** dates of a "
-        "person move by the same number of days. Declare lower and upper, or all categories, from "
-        "what you know without looking at the data. An attribute with a larger budget share gets "
-        "more of ε."
-    )
-    rows = rows_of(chosen.proposed, chosen.data.schema)
-    longest = max(len(row["attribute"]) for row in rows)
+def roles(draft: Draft) -> None:
+    """Edit what becomes of each column, with why that was proposed."""
+    edited = _editor(draft, "roles", _ROLES)
+    _say_what_is_wrong(draft, edited)
+
+
+def attribute_settings(draft: Draft) -> None:
+    """Edit the settings that an attribute has of its own."""
+    edited = _editor(draft, "settings", _SETTINGS)
+    _say_what_is_wrong(draft, edited)
+
+
+def _editor(draft: Draft, key: str, columns: Sequence[str]) -> Sequence[str]:
+    """Show some columns of the table of attributes, and keep what was entered."""
+    table = _with_what_was_found(draft)
+    shown = [name for name in columns if name in table.columns]
+    longest = max(map(len, table["attribute"]))
     name = st.column_config.TextColumn(
         "attribute", pinned=True, width=min(_WIDEST_NAME, _MARGIN + _LETTER * longest)
     )
     edited: Any = st.data_editor(
-        _with_labels(pl.DataFrame(rows, schema=_SCHEMA), chosen.table.meta),
-        key=f"attributes {chosen.identity}",
+        table.select(shown),
+        key=f"{key} {draft.version}",
         hide_index=True,
-        height=38 + 35 * min(len(rows), _MOST_ROWS),
+        height=38 + 35 * min(table.height, _MOST_ROWS),
         placeholder="",
-        disabled=("attribute", "label", "holds", "from data"),
+        disabled=_FIXED,
         column_config={"attribute": name, **_CONFIG},
         alt="How each attribute is treated",
     )
-    place = st.container()
-    marked = [row["attribute"] for row in edited.to_dicts() if row["from data"]]
-    if marked:
-        place.html(
-            message(
-                "warning",
-                "settings in the last column were proposed by looking at the data, and the "
-                f"certificate will say so unless you change them: {', '.join(marked)}",
-            )
-        )
-    rows = edited.select(COLUMNS).to_dicts()
-    return Edited([_without_blanks(row) for row in rows], place)
+    own = [name for name in shown if name in COLUMNS and name not in _FIXED]
+    for row, cells in zip(draft.rows, edited.select(own).to_dicts(), strict=True):
+        row |= {name: None if cell == "" else cell for name, cell in cells.items()}
+    return own
 
 
-def _with_labels(rows: pl.DataFrame, meta: TableMeta) -> pl.DataFrame:
-    """Put what the file says of its columns and values beside their names, if it says anything."""
+def _with_what_was_found(draft: Draft) -> pl.DataFrame:
+    """Put labels that the file has beside names, and why each role was proposed."""
+    schema = {name: _TYPES.get(name, pl.String) for name in COLUMNS}
+    meta, looks = draft.chosen.table.meta, draft.chosen.looks
+    rows = pl.DataFrame(draft.laid, schema=schema)
     labels = [_label(meta.columns.get(name)) for name in rows["attribute"]]
-    if not any(labels):
-        return rows
-    return rows.insert_column(1, pl.Series("label", labels, dtype=pl.String))
+    whys = [looks[name][1].why for name in rows["attribute"]]
+    found = rows.with_columns(pl.Series("why", whys, dtype=pl.String))
+    return found.with_columns(pl.Series("label", labels, dtype=pl.String)) if any(labels) else found
+
+
+def _say_what_is_wrong(draft: Draft, columns: Sequence[str]) -> None:
+    """Say beside a table of attributes what is to be put right in it."""
+    for problem in draft.checked().problems:
+        if draft.is_about_rows(problem) and _column_of(problem) in (*columns, None):
+            st.html(message("error", in_page_words(str(problem)), problem.attribute))
+
+
+def _column_of(problem: MicroveilError) -> str | None:
+    return problem.setting if problem.setting in COLUMNS else None
 
 
 def _label(column: ColumnMeta | None) -> str | None:
@@ -117,7 +135,3 @@ def _label(column: ColumnMeta | None) -> str | None:
     values = ", ".join(f"{value:g} = {text}" if isinstance(value, float) else f"{value} = {text}"
                        for value, text in column.value_labels.items())  # fmt: skip
     return ": ".join(filter(None, (column.label, values))) or None
-
-
-def _without_blanks(row: RowCells) -> RowCells:
-    return {name: None if cell == "" else cell for name, cell in row.items()}

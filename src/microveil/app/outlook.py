@@ -1,26 +1,22 @@
-"""What a plan is expected to lose, before anything is masked."""
+"""What a plan is expected to lose, before anything is masked, and what other plans would."""
 
 import math
-from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-import narwhals as nw
 import polars as pl
+import streamlit as st
 
-from microveil.core.methods import METHODS
-from microveil.engines.memory import memory_table
-from microveil.errors import noted
+from microveil.app.charts import map_chart
+from microveil.app.elements import step_bar
+from microveil.app.markup import message
+from microveil.app.session_state import Draft, remember
+from microveil.errors import MicroveilError, noted
 from microveil.judge.explore import Exploration, explore
-from microveil.judge.explore.candidates import candidates, starting_plan
-from microveil.judge.explore.repeated import repeated_table
-from microveil.measures.expected_error import ExpectedError, expected_error, expected_of
+from microveil.measures.expected_error import ExpectedError, expected_error
 from microveil.plan.plan import Plan
-from microveil.release.choose_k import resolve_and_choose
-from microveil.release.resolve import resolve
-
-FRONTIER = {"epsilon": pl.Float64, "k": pl.Int64, "error": pl.Float64}
-COMPARED_EPSILONS = (0.01, 0.1, 1.0, 10.0)
-"""The budgets that are compared with the one chosen."""
+from microveil.show.charts.points import JOINED
+from microveil.show.words.exploration_words import recommendation_text
+from microveil.types import Progress
 
 _RECORDS = 20_000
 _CELLS = 200_000
@@ -38,11 +34,64 @@ class Outlook(NamedTuple):
     records: int
 
 
-def guarantee_notes(table: pl.DataFrame, plan: Plan) -> list[str]:
-    """Check the whole table against the plan; return what weakens the guarantee."""
-    with noted() as notes:
-        resolve(plan, memory_table(table))
-    return notes
+def expected(draft: Draft, plan: Plan) -> None:
+    """Show what the plan is expected to lose, and offer to compare others."""
+    if all(attribute.is_category for attribute in plan.confidential.values()):
+        st.caption("Only categories are masked; errors are predicted for numbers and dates only.")
+        return
+    try:
+        _expected_error(draft, plan)
+        _others(draft, plan)
+    except MicroveilError as error:  # some records may be too few where all are enough
+        st.html(message("note", f"nothing could be predicted: {error}"))
+
+
+def _expected_error(draft: Draft, plan: Plan) -> None:
+    identity, data = draft.chosen.identity, draft.chosen.data
+    records = remember("records", identity, lambda: some_records(data))
+    found = remember("outlook", (identity, plan), lambda: outlook(records, plan))
+    st.metric("Expected error of a masked value, in standard deviations", f"{found.error:.3g}")
+    if found.records < data.height:
+        st.caption(
+            f"Predicted on {found.records:,} of {data.height:,} records, chosen at random. "
+            "Clusters of the whole table are narrower, so its error is usually smaller."
+        )
+    st.dataframe(
+        found.attributes.select("attribute", "k", "within", "noise", "pooled"),
+        hide_index=True,
+        column_config=_EXPECTED,
+        alt="Expected error by attribute",
+    )
+    st.caption("What is lost is a share of the attribute's variance.")
+
+
+_EXPECTED: Any = {
+    "within": st.column_config.NumberColumn("lost to clusters", format="percent"),
+    "noise": st.column_config.NumberColumn("lost to noise", format="percent"),
+    "pooled": st.column_config.NumberColumn("lost to pooling", format="percent"),
+}
+
+
+def _others(draft: Draft, plan: Plan) -> None:
+    """Show what other plans would lose and risk, once that is asked for."""
+    asked_for = draft.chosen.identity, plan
+    if st.button("Compare other plans (takes a while)"):
+        st.session_state["others asked for"] = asked_for
+    if st.session_state.get("others asked for") != asked_for:
+        return
+    records = some_records(draft.chosen.data)
+    with step_bar("Running and attacking other plans") as progress:
+        found = remember("others", asked_for, lambda: others(records, plan, progress))
+    st.altair_chart(map_chart(found))
+    st.caption(f"{JOINED} These figures depend on the data: keep them private.")
+    if records.height < draft.chosen.data.height:
+        st.caption(
+            f"Of {records.height:,} of {draft.chosen.data.height:,} records, chosen at random."
+        )
+    st.html(message("note", recommendation_text(found)))
+    if found.plan is not None:
+        st.button("Take the recommended plan", type="primary", on_click=draft.take,
+                  args=(found.plan,))  # fmt: skip
 
 
 def some_records(table: pl.DataFrame) -> pl.DataFrame:
@@ -52,13 +101,6 @@ def some_records(table: pl.DataFrame) -> pl.DataFrame:
     """
     most = max(1_000, min(_RECORDS, _CELLS // max(1, table.width)))
     return table if table.height <= most else table.sample(most, seed=0)
-
-
-def why_unpredicted(plan: Plan) -> str | None:
-    """Say why nothing is predicted for a plan; None if it can be."""
-    if all(attribute.is_category for attribute in plan.confidential.values()):
-        return "Only categories are masked; errors are predicted for numbers and dates only."
-    return None
 
 
 def outlook(records: pl.DataFrame, plan: Plan) -> Outlook:
@@ -77,31 +119,10 @@ def outlook(records: pl.DataFrame, plan: Plan) -> Outlook:
     return Outlook(_typical(found), found.attributes, records.height)
 
 
-def predicted_frontier(records: pl.DataFrame, plan: Plan, epsilon: float) -> pl.DataFrame:
-    """Predict the error of the plan's method at one ε, for clusters of several sizes."""
-    return pl.DataFrame(list(_frontier(records, plan, epsilon)), schema=FRONTIER, orient="row")
-
-
-def _frontier(
-    records: pl.DataFrame, plan: Plan, epsilon: float
-) -> Iterator[tuple[float, int | None, float]]:
-    table = nw.from_native(records, eager_only=True)
-    base = starting_plan(table, "the table", plan, None)
-    clustered = METHODS[plan.method].clustered
-    opened = repeated_table(records)
-    with noted():
-        for candidate in candidates(base, table, [epsilon]):
-            same = candidate.method == plan.method and candidate.partition == "fixed"
-            if same and not candidate.trim:
-                resolved = resolve_and_choose(candidate.replace(trim=plan.trim), opened)
-                error = _typical(expected_of(resolved, opened, clamped=True))
-                yield epsilon, candidate.k if clustered else None, error  # type: ignore[misc]
-
-
-def others(records: pl.DataFrame, plan: Plan) -> Exploration:
+def others(records: pl.DataFrame, plan: Plan, progress: Progress | None = None) -> Exploration:
     """Compare other plans at the same ε on some records, by running and attacking the best."""
     with noted():
-        return explore(records, plan, epsilons=[plan.epsilon], runs=1)
+        return explore(records, plan, epsilons=[plan.epsilon], runs=1, progress=progress)
 
 
 def _typical(found: ExpectedError) -> float:

@@ -9,7 +9,7 @@ import polars as pl
 
 from microveil.attacks.known import EVERYTHING, KnownAs
 from microveil.compare.examined import Examined
-from microveil.engines.dtypes import category_values, column_of, comparable, numbers
+from microveil.engines.dtypes import category_values, column_of, comparable, numbers, stored
 from microveil.engines.memory import open_table
 from microveil.plan.plan import Plan
 from microveil.plan.scenarios import Scenario
@@ -125,7 +125,8 @@ def _codes(table: nw.DataFrame[Any], name: str, kind: KnownAs, plan: Plan) -> Re
 
 def _as_text(values: pl.Series) -> pl.Series:
     """Write values as text; what Polars does not write so, such as lists, as numbers."""
-    plain = values.to_physical() if values.dtype == pl.Duration else values
+    plain = stored(values)
+    plain = plain.to_physical() if plain.dtype == pl.Duration else plain
     if plain.dtype.is_nested() or plain.dtype == pl.Binary:
         plain = plain.hash(seed=0)
     return plain.cast(pl.String)

@@ -22,6 +22,7 @@ from microveil.cli.options import (
     QUASI_IDENTIFIER,
     EngineOption,
     EpsilonsTried,
+    JointFile,
     KeyFile,
     KnownColumns,
     LedgerOf,
@@ -33,6 +34,7 @@ from microveil.cli.options import (
     Report,
     Seed,
     TargetColumn,
+    UseOption,
     parse_domains,
     plan_flags,
     reads,
@@ -95,13 +97,22 @@ def plan_command(
         Path | None,
         typer.Option(help="Plan to check instead; lists everything that is wrong with it."),
     ] = None,
+    use: UseOption = None,
+    yes: Annotated[
+        bool, typer.Option("--yes", "-y", help="Take what is proposed, and ask nothing.")
+    ] = False,
     overwrite: Overwrite = False,
     quiet: Quiet = False,
 ) -> None:
-    """Inspect a file and write a commented plan to edit, or check an edited plan."""
+    """Inspect a file and write a commented plan to edit, or check an edited plan.
+
+    On a terminal it asks three questions first, each with what it proposes: whose the rows are,
+    what an attacker could know, and what the table will be used for.
+    """
+    from microveil.cli.asking import Asking, on_terminal
     from microveil.cli.screens_of_commands import lost_of, show_proposed
     from microveil.formats import check_output, load_table, write_text
-    from microveil.plan.propose.proposal import propose
+    from microveil.plan.uses import Use
 
     if check is not None:
         _check_plan(check, data, quiet=quiet)
@@ -109,8 +120,10 @@ def plan_command(
     if output is None:
         raise PlanError("give -o PLAN to write a plan, or --check PLAN to check one")
     check_output(output, overwrite=overwrite, source=data.path, suffixes=(".toml",))
-    table = load_table(data)
-    proposed = propose(table.data, data.name, table.meta.described, na=data.na, dates=data.dates)
+    said = {"uses": [Use.parse(text) for text in use]} if use else {}
+    asking = Asking(data, load_table(data), _say, said)
+    asks = on_terminal() and not (yes or quiet)
+    proposed = asking.ask() if asks else asking.proposed()
     write_text(output, proposed.toml, private=True)
     _say(show_proposed(proposed), quiet=quiet)
     _say(lost_of(proposed), quiet=quiet or not lost_of(proposed))
@@ -212,6 +225,7 @@ def protect_command(
         bool,
         typer.Option("--escape-formulas", help="In CSV, keep spreadsheets from running text."),
     ] = False,
+    use: UseOption = None,
     known: KnownColumns = None,
     people: People = 1.0,
     no_verdict: Annotated[
@@ -226,6 +240,7 @@ def protect_command(
     report: Report = None,
     ledger: LedgerOf = None,
     key_file: KeyFile = None,
+    joint: JointFile = None,
     seed: Seed = None,
     overwrite: Overwrite = False,
     quiet: Quiet = False,
@@ -241,7 +256,7 @@ def protect_command(
     """
     from microveil.cli.job import ProtectJob
     from microveil.cli.screens_of_commands import show_verdict
-    from microveil.plan.flags import plan_for_columns, settings_from_file, with_scenario
+    from microveil.plan.flags import plan_for_columns, settings_from_file, with_scenario, with_uses
     from microveil.plan.plan import read_plan_text
     from microveil.plan.problems import located
     from microveil.release.key import key_of
@@ -249,6 +264,7 @@ def protect_command(
     from microveil.show.certificates import show_release, show_stamp
     from microveil.show.words.grading import PUBLISH
     from microveil.show.words.rule_words import rule_statement
+    from microveil.show.words.thread_words import threads_statement
 
     _check_report(report, overwrite=overwrite, source=data.path)
     job = ProtectJob(
@@ -262,26 +278,28 @@ def protect_command(
         "domains": parse_domains(domain or []),
     }  # fmt: skip
     text = None if plan is None else read_plan_text(plan)
-    with located(text, elsewhere=settings), _progress(quiet=quiet) as progress:
+    given = {*settings, "uses"} if use else settings
+    with located(text, elsewhere=given), _progress(quiet=quiet) as progress:
         if plan is not None:
             chosen = job.plan(settings_from_file(plan, **roles, **settings))
         elif "epsilon" not in settings:
             raise PlanError("give a plan with --plan, or a privacy budget with --epsilon")
         else:
             chosen = plan_for_columns(job.columns(roles["keep"]), **roles, **settings)
-        chosen = with_scenario(chosen, known or (), people)
+        chosen = with_uses(with_scenario(chosen, known or (), people), use or ())
         key_of(chosen, key_file, seed).check_apart(output)
         check_left(chosen, ledger, seed)
         done = job.run(
-            chosen, ledger=ledger, key=key_file, seed=seed, judge=not no_verdict, progress=progress
-        )
+            chosen, ledger=ledger, key=key_file, joint=joint, seed=seed, judge=not no_verdict,
+            progress=progress,
+        )  # fmt: skip
     written, certificate = done.written, done.written.certified
     stamp = show_stamp(certificate)
     if stamp:
         _errors.print(stamp, end="")
     _say(show_release(certificate), quiet=quiet)
-    for rule in written.rules:
-        _say(rule_statement(rule), quiet=quiet)
+    for line in (*map(rule_statement, written.rules), *map(threads_statement, written.threads)):
+        _say(line, quiet=quiet)
     if done.verdict is not None:
         _say(show_verdict(done.verdict), quiet=quiet)
     _say(f"Protected   {written.protected}\nCertificate {written.certificate}", quiet=quiet)
@@ -323,12 +341,50 @@ def key_command(
     )
 
 
+@app.command("joint")
+def joint_command(
+    file: Annotated[Path, typer.Argument(help="File of joint clusters, e.g. people.clusters.")],
+    turnover: Annotated[
+        float | None,
+        typer.Option(
+            help="Share of all persons expected to leave, join or change from release to release, "
+            "e.g. 0.05: larger joint clusters then let more of the others keep a pseudonym."
+        ),
+    ] = None,
+    withdraw: Annotated[
+        str | None,
+        typer.Option(metavar="ID", help="Take out a release that was never shared."),
+    ] = None,
+) -> None:
+    """Show or create the joint clusters of a group of people, which last from release to release.
+
+    With --turnover, the file is created if it does not exist. Then protect every table of these
+    people with --joint and the same --key-file: a person keeps a pseudonym as long as that many
+    others have the same history in all releases.
+    """
+    from microveil.cli.screens_of_commands import show_joint
+    from microveil.release.persistent import LastingClusters, declare_turnover, forget
+
+    if turnover is not None:
+        declare_turnover(file, turnover)
+    if withdraw is not None:
+        forget(file, withdraw)
+    _say(show_joint(LastingClusters.read(file)))
+
+
 @app.command("ledger")
 def ledger_command(
     file: Annotated[Path, typer.Argument(help="Ledger, e.g. people.ledger.json.")],
     budget: Annotated[
         float | None,
         typer.Option(help="Privacy budget per person that all releases together may spend."),
+    ] = None,
+    limit: Annotated[
+        float | None,
+        typer.Option(
+            help="Highest chance by which an attacker who knows everything but the random draws "
+            "may pick a person by all releases, e.g. 0.1."
+        ),
     ] = None,
     withdraw: Annotated[
         str | None,
@@ -339,13 +395,16 @@ def ledger_command(
 
     With --budget, the ledger is created if it does not exist. Then protect every table of these
     people with --ledger: a release that would exceed the remaining budget is refused before any
-    work is done. A run that was killed counts until it is withdrawn.
+    work is done, and one that passes the limit before anything is released. A run that was killed
+    counts until it is withdrawn.
     """
     from microveil.cli.screens_of_commands import show_ledger
     from microveil.release import ledger as ledgers
 
     if budget is not None:
         ledgers.declare(file, budget)
+    if limit is not None:
+        ledgers.declare_limit(file, limit)
     if withdraw is not None:
         ledgers.withdraw(file, withdraw)
     _say(show_ledger(ledgers.Ledger.read(file)))
@@ -395,6 +454,7 @@ def evaluate_command(
     ] = False,
     target: TargetColumn = None,
     quasi_identifier: Annotated[list[str] | None, QUASI_IDENTIFIER] = None,
+    use: UseOption = None,
     known: KnownColumns = None,
     people: People = 1.0,
     engine: EngineOption = "memory",
@@ -428,6 +488,7 @@ def evaluate_command(
         outcome = evaluate(
             **files,
             target=target,
+            uses=use or (),
             quasi_identifiers=quasi_identifier or (),
             known=known or (),
             people=people,
@@ -452,7 +513,10 @@ def audit_command(
     runs: Annotated[int, typer.Option(help="Number of runs on each table.")] = 10_000,
     releases: Annotated[
         int | None,
-        typer.Option(help="Number of releases; default: one per 25 runs, between 20 and 400."),
+        typer.Option(
+            help="Number of releases; default: one per 25 runs, between 20 and 400, and 100 of a "
+            "synthetic release, whose exact loss is replayed."
+        ),
     ] = None,
     seconds: Annotated[float | None, typer.Option(help="Stop after about this long.")] = None,
     seed: Seed = None,
@@ -462,20 +526,26 @@ def audit_command(
     Reports which changes of a record an attacker can detect and which values are pinned down.
     Writes nothing. The figures are computed from the original data: keep them private.
     """
-    from microveil.lab.audit import audit
+    from microveil.lab.audit import Audit, audit
+    from microveil.lab.audit.replayed import Replay, replay
     from microveil.plan.plan import Plan, read_plan_text
     from microveil.plan.problems import located
 
     with located(read_plan_text(plan)), _progress(quiet=False) as progress:
-        outcome = audit(
-            data,
-            Plan.read(plan),
-            runs=runs,
-            releases=releases,
-            seconds=seconds,
-            seed=seed,
-            progress=progress,
-        )
+        planned = Plan.read(plan)
+        outcome: Audit | Replay
+        if planned.release == "synthetic":
+            outcome = replay(data, planned, runs=releases or 100, seed=seed, progress=progress)
+        else:
+            outcome = audit(
+                data,
+                planned,
+                runs=runs,
+                releases=releases,
+                seconds=seconds,
+                seed=seed,
+                progress=progress,
+            )
     _say(outcome)
     if outcome.broken:
         raise MicroveilError("the mechanism failed the audit, see above; please report this")

@@ -52,6 +52,15 @@ KnownColumns = Annotated[
 People = Annotated[
     float, typer.Option(help="Share of the people whose values this attacker knows.")
 ]
+UseOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--use",
+        metavar="USE",
+        help='What the release will be used for, e.g. "mean income by region", "table sex, '
+        'age(10)", "wage ~ age" or "predict died"; can be repeated.',
+    ),
+]
 LedgerOf = Annotated[
     Path | None,
     typer.Option(
@@ -63,6 +72,13 @@ LedgerOf = Annotated[
 KeyFile = Annotated[
     Path | None,
     typer.Option(help="Key file of the pseudonyms, made once with microveil key."),
+]
+JointFile = Annotated[
+    Path | None,
+    typer.Option(
+        help="File of joint clusters of these people, begun once with microveil joint: persons "
+        "keep pseudonyms from release to release where that does not give them away."
+    ),
 ]
 QUASI_IDENTIFIER = typer.Option("--quasi-identifier", help="Column that an attacker may know.")
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace existing files.")]

@@ -14,9 +14,10 @@ from microveil.plan.propose.columns import Proposal
 from microveil.plan.propose.proposal import Proposed
 from microveil.release.guarantees import exactly, rounded_up
 from microveil.release.ledger import Ledger, Spent
+from microveil.release.persistent import LastingClusters
 from microveil.show.charts.text_charts import sparkline
 from microveil.show.shapes import Shape
-from microveil.show.words.column_words import contents_of
+from microveil.show.words.column_words import ROLE_WORDS, contents_of
 
 _LONGEST_NAME = 20
 
@@ -29,11 +30,13 @@ def show_verdict(verdict: Verdict | str) -> RenderableType:
 def show_ledger(ledger: Ledger) -> RenderableType:
     """Lay out what was spent, by release and by attribute, and what is left."""
     grid = _compact("Releases of these people")
-    for name in ("id", "began", "state", "epsilon", "file"):
-        grid.add_column(name, justify="right" if name == "epsilon" else "left")
+    for name in ("id", "began", "state", "epsilon", "chance", "mean", "file"):
+        numeric = name in ("epsilon", "chance", "mean")
+        grid.add_column(name, justify="right" if numeric else "left")
     for one in ledger.releases:
         files = escape(", ".join(file.name for file in one.files) or "none")
-        grid.add_row(one.id, one.began, _state_of(one), exactly(one.epsilon), files)
+        chances = map(_chance, (one.chance, one.mean_chance))
+        grid.add_row(one.id, one.began, _state_of(one), exactly(one.epsilon), *chances, files)
     parts: list[RenderableType] = [grid, ""] if ledger.releases else []
     names = dict.fromkeys(name for one in ledger.counted for name in one.attributes)
     spent = ", ".join(f"{name} {rounded_up(ledger.spent_on(name))}" for name in names)
@@ -41,11 +44,41 @@ def show_ledger(ledger: Ledger) -> RenderableType:
     summary = (
         f"Budget {exactly(ledger.budget)} per person, declared {ledger.budgets[-1].declared}: "
         f"{exactly(ledger.spent)} spent, {exactly(ledger.left)} left."
+        f"{f' Their delta add up to {ledger.delta:g}.' if ledger.delta else ''}"
     )
     parts.append(Text(summary))
     if ledger.counted:
         parts += [Text(f"By attribute: {spent}."), Text(f"All releases together: {levels}.")]
+        limit = "" if ledger.limit is None else f"; the limit is {_chance(ledger.limit)}"
+        said = (
+            "Chance of picking a person, for an attacker who knows everything but the random "
+            f"draws, by all releases together: {_chance(ledger.chance)} at most{limit}."
+        )
+        parts.append(Text(said))
     return Group(*parts)
+
+
+def show_joint(known: LastingClusters) -> RenderableType:
+    """Lay out who kept a pseudonym in each release, and how many share a history now."""
+    grid = _compact("Releases with these joint clusters")
+    counts = ("persons", "kept", "another", "new", "absent")
+    for name in ("id", "made", *counts):
+        grid.add_column(name, justify="right" if name in counts else "left")
+    for one in known.releases:
+        numbers = (one.people, one.kept, one.cut, one.new, one.absent)
+        grid.add_row(one.id, one.made, *(f"{number:,}" for number in numbers))
+    turnover = f"Expected turnover {exactly(known.turnover)}."
+    if not known.releases:
+        return Text(f"{turnover} No release yet.")
+    shared = (
+        f"{len(known.threads):,} pseudonyms so far; each shares its history in all releases with "
+        f"{known.classes.min() - 1:,} others or more."
+    )
+    return Group(grid, "", Text(f"{turnover} {shared}"))
+
+
+def _chance(chance: float | None) -> str:
+    return "unknown" if chance is None else f"{chance:.1%}"
 
 
 def _state_of(release: Spent) -> str:
@@ -69,8 +102,8 @@ def show_proposed(proposed: Proposed) -> Table:
     grid.add_column("role", no_wrap=True)
     grid.add_column("why", ratio=1, overflow="fold")
     for name, (look, proposal) in proposed.columns.items():
-        role, style = _ROLES[proposal.role]
-        role = str(proposal.settings.get("kind", role))
+        style = _STYLES[proposal.role]
+        role = str(proposal.settings.get("kind", ROLE_WORDS[proposal.role]))
         grid.add_row(
             Text(name),
             contents_of(look.column.dtype),
@@ -91,14 +124,13 @@ def _reasons(proposal: Proposal) -> Iterator[str]:
         yield f"or {proposal.instead}"
 
 
-_ROLES = {
-    "confidential": ("masked", ""),
-    "identifier": ("dropped", "bold red"),
-    "kept": ("kept", "yellow"),
-    "sampling_weight": ("sampling weight", "yellow"),
-    "derived": ("derived", "cyan"),
+_STYLES = {
+    "confidential": "",
+    "identifier": "bold red",
+    "kept": "yellow",
+    "sampling_weight": "yellow",
+    "derived": "cyan",
 }
-"""What a role does to a column, and its style."""
 
 
 def lost_of(proposed: Proposed) -> str:

@@ -4,6 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from microveil.plan.uses import Use
+
 Scale = Literal["std", "variance"]
 
 NARROW = 0.1
@@ -18,6 +20,8 @@ class Asked:
     ----------
     scale, rank_percent, deviations, quasi_identifiers, target, estimator, train, seed
         As for `evaluate`.
+    uses
+        Uses besides those of the plan.
     most_attacked
         People to look for by distance, drawn at random; None for everybody.
     most_assigned
@@ -33,6 +37,7 @@ class Asked:
     target: Any = None
     estimator: Any = None
     train: float = 0.66
+    uses: Sequence[Use] = ()
     most_attacked: int | None = 10_000
     most_assigned: int = 2_000
     most_by_structure: float = float("inf")

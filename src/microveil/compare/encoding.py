@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from microveil.compare.paired_columns import MISSING, MOST_CATEGORIES, Categories
+from microveil.compare.paired_columns import MISSING, MOST_CATEGORIES, Categories, Numbers
 from microveil.compare.pairing import Pair
 from microveil.types import Integers, Reals
 
@@ -19,7 +19,7 @@ def encoded(pair: Pair) -> Tables:
     becomes a column of 0 and 1 for each category of the original, the hundred most frequent at
     most; any other category is 0 in all of them.
     """
-    return _beside((pair.original, pair.released), map(_features, pair.categorical))
+    return _beside((pair.original, pair.released), map(features_of, pair.categorical))
 
 
 def _beside(first: Tables, others: Iterable[Tables]) -> Tables:
@@ -27,7 +27,10 @@ def _beside(first: Tables, others: Iterable[Tables]) -> Tables:
     return np.hstack(original), np.hstack(released)
 
 
-def _features(attribute: Categories) -> Tables:
+def features_of(attribute: Numbers | Categories) -> Tables:
+    """Return one attribute as models take it: numbers as they are, categories as columns."""
+    if isinstance(attribute, Numbers):
+        return attribute.original[:, np.newaxis], attribute.released[:, np.newaxis]
     if attribute.kind == "ordinal":
         return _ranks(attribute)
     known = attribute.original[attribute.original != MISSING]

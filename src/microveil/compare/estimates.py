@@ -29,6 +29,22 @@ class Interval(NamedTuple):
     lower: float
     upper: float
 
+    @property
+    def reach(self) -> float:
+        """How far it reaches to either side."""
+        return (self.upper - self.lower) / 2
+
+
+class Estimate(NamedTuple):
+    """A figure of the population, and its 95% confidence interval."""
+
+    value: float
+    interval: Interval
+
+    def times(self, factor: float) -> "Estimate":
+        """Multiply both."""
+        return Estimate(factor * self.value, Interval(*(factor * end for end in self.interval)))
+
 
 def means(table: Reals, weights: Reals) -> Reals:
     """Weighted mean of each attribute, Σ w·x / Σ w.
@@ -95,6 +111,46 @@ def weighted_shares(codes: Integers, weights: Reals, categories: int) -> Reals:
     return found
 
 
+def estimate_of_total(column: Reals, weights: Reals, records: int) -> Estimate:
+    """Weighted total of a group, for records drawn with replacement.
+
+    Of `records` records, those outside the group count as 0, so that its size is uncertain too:
+    n/(n − 1)·Σ (w·x − mean of w·x)² is the variance of Σ w·x.
+
+    Examples
+    --------
+    >>> total = estimate_of_total(np.ones(50), np.ones(50), 100)  # 50 of 100 records
+    >>> total.value, round(float(total.interval.reach) / 1.96, 2)
+    (50.0, 5.03)
+    """
+    products = weights * column
+    total = float(products.sum())
+    squares = max(0.0, float(products @ products) - total**2 / records)
+    return Estimate(total, _around(total, np.sqrt(squares * records / (records - 1))))
+
+
+def estimate_of_quantile(column: Reals, weights: Reals, share: float) -> Estimate:
+    """Weighted quantile; its interval holds the quantiles of the share's interval (Woodruff 1952).
+
+    Examples
+    --------
+    >>> found = estimate_of_quantile(np.arange(101.0), np.ones(101), 0.5)
+    >>> found.value, [round(float(end), 1) for end in found.interval]
+    (50.0, [40.2, 59.8])
+    """
+    effective = float(weights.sum()) ** 2 / float(weights @ weights)
+    lower, upper = _around(share, np.sqrt(share * (1 - share) / effective))
+    ends = (max(0.0, lower), share, min(1.0, upper))
+    low, middle, high = (float(value) for value in quantiles(column, weights, ends))
+    return Estimate(middle, Interval(low, high))
+
+
+def estimate_of_mean(column: Reals, weights: Reals) -> Estimate:
+    """Weighted mean, with its interval."""
+    interval = interval_of_mean(column, weights)
+    return Estimate((interval.lower + interval.upper) / 2, interval)
+
+
 def interval_of_mean(column: Reals, weights: Reals) -> Interval:
     """95% confidence interval of the mean, for records drawn with replacement.
 
@@ -122,6 +178,11 @@ def intervals_of_shares(codes: Integers, weights: Reals, categories: int) -> lis
     spread = (squares * (1 - found) ** 2 + others * found**2) * len(codes) / (len(codes) - 1)
     errors = np.sqrt(spread) / weights.sum()
     return [_around(float(share), float(error)) for share, error in zip(found, errors, strict=True)]
+
+
+def around(value: float, error: float) -> Estimate:
+    """Return an estimate with a standard error."""
+    return Estimate(value, _around(value, error))
 
 
 def _around(estimate: float, error: float) -> Interval:

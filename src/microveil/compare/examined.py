@@ -28,7 +28,7 @@ from microveil.engines.beside import Beside
 from microveil.engines.beside_here import BesideHere, rows_of_units
 from microveil.engines.classes import Classes
 from microveil.engines.dtypes import column_of
-from microveil.engines.memory import open_table
+from microveil.engines.memory import memory_table, open_table
 from microveil.errors import DataError, MicroveilError, noted
 from microveil.formats import (
     LoadedTable,
@@ -43,6 +43,7 @@ from microveil.release.detail import Detail
 from microveil.release.protect import protect
 from microveil.release.protect_file import is_large, open_lazily
 from microveil.release.release import Release
+from microveil.release.resolve import resolve
 from microveil.types import Integers, Progress, UserTable
 
 DRAWN_OF_LARGE = 100_000
@@ -150,6 +151,18 @@ class Examined:
     def trial(self, plan: Plan, records: int, random: np.random.Generator) -> "Examined | None":
         """Protect some of the records by a plan; None if that cannot be done with so few."""
         return self.protected_anew(plan, self.drawn_again(plan, records, random), random)
+
+    def fits(self, plan: Plan) -> bool:
+        """Whether a plan can be followed, as far as the records that are at hand tell."""
+        if not self.whole:
+            return True
+        people = memory_table(self.people.to_native(), inferred=self.beside.inferred)
+        try:
+            with noted():
+                resolve(plan, people)
+        except MicroveilError:
+            return False
+        return True
 
     def drawn_again(self, plan: Plan, records: int, random: np.random.Generator) -> Integers:
         """Draw some of the records that are looked at, of whole units; return their places."""
@@ -293,6 +306,10 @@ def _opened(
 def _of_release(original: UserTable, release: Release, progress: Progress | None) -> _Opened:
     """Open what `protect` returned, wherever its engine keeps it."""
     beside = release.rows.beside_original()
+    if release.certificate.synthetic is not None:
+        table = load_table(original, **release.plan.reading)
+        beside = BesideHere(table.data, release.data, None, None, table.meta.inferred, progress)
+        return _Opened(beside, None, release.plan, paired=False)
     if beside is None:
         inferred = False
         if not isinstance(original, pl.LazyFrame):

@@ -4,8 +4,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-Topic = Literal["utility", "risk", "learning"]
-About = Literal["table", "attribute", "pair", "columns", "class", "scenario", "rule"]
+Topic = Literal["uses", "utility", "risk", "learning"]
+About = Literal["table", "attribute", "pair", "columns", "class", "scenario", "rule", "use"]
 Need = Literal["paired", "plan", "detail", "target", "quasi-identifiers", "control"]
 Fact = str | float | bool | tuple[str, ...] | None
 
@@ -98,8 +98,8 @@ class Figure:
     measure
         The id of its measure.
     attribute
-        What it is about: an attribute, a pair of them, columns, a class, a rule or a scenario;
-        None where it is about the whole table.
+        What it is about: an attribute, a pair of them, columns, a class, a rule, a scenario or a
+        use; None where it is about the whole table.
     value
         A finite number.
     facts

@@ -88,7 +88,7 @@ def compare_columns(
     original, released = column_of(source, name), column_of(table, name)
     is_category = kind_of(original) == kind_of(released) == "categories"
     if is_category if declared is None else declared.is_category:
-        return _categories(name, original, released, declared or Confidential(kind="nominal"))
+        return compare_categories(name, original, released, declared)
     return compare_numbers(name, original, released)
 
 
@@ -164,9 +164,11 @@ def _values(name: str, column: nw.Series[Any], where: str) -> Reals:
     return values
 
 
-def _categories(
-    name: str, original: nw.Series[Any], released: nw.Series[Any], declared: Confidential
+def compare_categories(
+    name: str, original: nw.Series[Any], released: nw.Series[Any], declared: Confidential | None
 ) -> Categories:
+    """Bring a column of both tables to codes."""
+    declared = declared or Confidential(kind="nominal")
     columns = _labels(name, original, released)
     columns[0] = columns[0].replace(declared.recoded)
     known = pl.Series(declared.declared_categories).cast(pl.String)

@@ -50,6 +50,17 @@ _REASONS = {
     "half_cannot_be_protected": "the plan cannot be run on half of the people",
     "known_anyway": "it is guessed without the release for more than 90% of people, so that hardly "
     "anything is left to gain",
+    "not_in_both_tables": "not all of its columns are in both tables",
+    "too_many_groups": "it has more than 200 groups; group by fewer attributes, or by wider bands",
+    "groups_too_small": "no group has 10 records or more in the original",
+    "regressed_on_two": "a regression is of numbers, or of two categories",
+    "regression_undetermined": "the original does not determine its coefficients; leave out terms "
+    "that follow from others",
+    "too_many_terms": "it has more than 60 terms; leave out categories of many values",
+    "no_predictors": "there is nothing to predict it from",
+    "not_classes_to_learn": "it needs from 2 to 50 classes",
+    "needs_scikit_learn": "models need scikit-learn; install it with: pip install "
+    "'microveil[learning]'",
     "depends_on_number_of_records": "it depends on the number of records, so that of drawn ones "
     "would differ",
 }

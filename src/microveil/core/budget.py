@@ -1,6 +1,7 @@
 """A budget of differential privacy: spends what it has, exactly, and lists what it was spent on."""
 
 from collections.abc import Sequence
+from copy import copy
 from fractions import Fraction
 from math import exp, isqrt, log, log1p, sqrt
 from typing import NamedTuple
@@ -110,6 +111,19 @@ class PrivacyBudget:
     def pick(self, scores: Integers, rate: Fraction) -> int:
         """Choose a position with a chance in proportion to exp(rate·score)."""
         return exponential_mechanism(scores, rate, self._source)
+
+    def beside(self) -> "PrivacyBudget":
+        """Return what is left, for some of the records; others have the same, see `spend_beside`.
+
+        Each record may be in one part only.
+        """
+        part = copy(self)
+        part.spent = list(self.spent)
+        return part
+
+    def spend_beside(self, parts: Sequence["PrivacyBudget"]) -> None:
+        """Spend what the dearest part did: whoever has records in several has fewer in each."""
+        self.spent = max(parts, key=lambda part: part.total - part.left).spent
 
     def _spend(self, share: Fraction, purpose: str) -> Fraction:
         amount = share * self.total

@@ -8,6 +8,7 @@ Partition = Literal["fixed", "noise-optimal", "least-squares"]
 Post = Literal["none", "isotonic", "penalised-isotonic"]
 Missing = Literal["error", "keep", "drop"]
 Pooling = Literal["exchange", "average"]
+ReleaseKind = Literal["masked", "synthetic"]
 DateOrder = Literal["day-first", "month-first"]
 
 DEFAULT_METHOD: MethodName = "iDP-CBLS"

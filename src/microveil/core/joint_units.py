@@ -66,8 +66,12 @@ def cluster_units(
     return JointLabels(by_rank(label, unit, rank, k), label), parts
 
 
-def rank_members(members: Reals, unit: Integers, ties: WordSource) -> Integers:
+def rank_members(
+    members: Reals, unit: Integers, ties: WordSource, first: Integers | None = None
+) -> Integers:
     """Rank the records of each unit from 0 on, along the direction in which all vary most.
+
+    By what is given `first` they are ranked before.
 
     Examples
     --------
@@ -79,7 +83,8 @@ def rank_members(members: Reals, unit: Integers, ties: WordSource) -> Integers:
     if members.shape[1]:
         centred = members - members.mean(axis=0)
         along = centred @ np.linalg.eigh(centred.T @ centred)[1][:, -1]
-    order = np.lexsort((random_order(len(unit), ties), along, unit))
+    before = np.zeros_like(unit) if first is None else first
+    order = np.lexsort((random_order(len(unit), ties), along, before, unit))
     rank, sizes = np.empty(len(unit), dtype=np.int64), np.bincount(unit)
     rank[order] = np.arange(len(unit)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
     return rank

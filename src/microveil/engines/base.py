@@ -22,6 +22,8 @@ from microveil.core.coding import Coding
 from microveil.core.grid import Grid
 from microveil.core.linear_rules import KeptRule, Rule, System
 from microveil.core.pooling import Pool
+from microveil.core.random_words import WordSource
+from microveil.core.threads import Cluster
 from microveil.engines.beside import Beside
 from microveil.plan.roles import Derived
 from microveil.types import Integers, Reals, UserTable
@@ -197,14 +199,16 @@ class Pooled:
 
     `parts` counts the parts of the table, made by median splits, that MDAV ran over one by one.
     `smallest_class` counts the records of the rarest combination of averaged values. `joint` has
-    the joint cluster of each record, in record order, by the names of the attributes. `related`
-    says whether exchange went by models of relations, where there is enough to fit them to.
+    the joint cluster of each record, in record order, by the names of the attributes, and `unit`
+    the unit of each, if there are units here. `related` says whether exchange went by models of
+    relations, where there is enough to fit them to.
     """
 
     parts: int
     smallest_class: int | None
     joint: Mapping[str, Any]
     related: bool = False
+    unit: Integers | None = None
 
 
 class Shift(NamedTuple):
@@ -212,6 +216,18 @@ class Shift(NamedTuple):
 
     person: str
     days: Callable[[str], int]
+
+
+Assign = Callable[[Sequence[str], Integers, Reals, Cluster, WordSource], Integers]
+"""Assigns persons, who look as numbered and lie at these places, to joint clusters."""
+
+
+class Lasting(NamedTuple):
+    """Whose joint clusters last: the column that names persons, what checks and assigns them."""
+
+    person: str
+    check: Callable[[Sequence[str]], None]
+    assign: Assign
 
 
 class Released(Protocol):
@@ -258,6 +274,9 @@ class MaskingEngine(Protocol):
     @property
     def threads(self) -> int:
         """How many attributes may be masked at once."""
+
+    def last(self, lasting: Lasting, pool: Pool) -> None:
+        """Give persons joint clusters that last; refuse those who would be told from all others."""
 
     def hide(
         self, pseudonyms: Mapping[str, Callable[[str], str]], shifts: Mapping[str, Shift]

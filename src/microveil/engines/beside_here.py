@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 
 from microveil.core.attribute import MOSTLY
 from microveil.engines.beside import ClassSizes, Fold, Indistinct
-from microveil.engines.classes import classes_of_units, quasi_identifier_classes
+from microveil.engines.classes import quasi_identifier_classes
 from microveil.engines.dtypes import column_of, comparable, polars_of
-from microveil.engines.layout import numbered
+from microveil.engines.layout import classes_of_units, numbered
 from microveil.engines.memory import open_table
 from microveil.types import Integers, Progress, UserTable
 
@@ -118,13 +118,18 @@ class BesideHere:
         codes = [
             self.missing_codes[name].gather(back) for name in kept if name in self.missing_codes
         ]
-        labels, told = map(pl.Series, joint.values()), self._read(self.released, kept, back)
+        labels, told = map(pl.Series, joint.values()), self.in_record_order(kept)
         record = numbered([*labels, *told, *codes])
         if unit is not None and unit in _names(self.original):
             rows = self.positions[back]
             record = classes_of_units(record, numbered(self._read(self.original, [unit], rows)))
         sizes = np.bincount(record)
         return Indistinct(len(record), len(sizes), int(sizes.min()))
+
+    def in_record_order(self, names: Sequence[str]) -> list[pl.Series]:
+        """Return released columns in the order of the records in the original."""
+        assert self.positions is not None  # noqa: S101 - asked where it is known
+        return self._read(self.released, names, np.argsort(self.positions, kind="stable"))
 
     def _read(self, table: UserTable, names: Sequence[str], rows: Integers) -> list[pl.Series]:
         """Read columns of some records."""

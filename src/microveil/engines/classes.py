@@ -7,10 +7,9 @@ import numpy as np
 import polars as pl
 
 from microveil.engines.dtypes import comparable
-from microveil.engines.layout import numbered
 from microveil.engines.memory import open_table
 from microveil.errors import DataError
-from microveil.types import Integers, UserTable
+from microveil.types import UserTable
 
 
 @dataclass(frozen=True)
@@ -52,27 +51,6 @@ def quasi_identifier_classes(table: UserTable, quasi_identifiers: Sequence[str])
     classes = pl.DataFrame([key.alias(f"{place}") for place, key in enumerate(keys)])
     sizes = classes.group_by(classes.columns).len("records")["records"].to_numpy()
     return Classes(float(np.sum(sizes == 1) / len(frame)), int(sizes.min()), len(frame))
-
-
-def classes_of_units(record: Integers, unit: Integers) -> Integers:
-    """Give units whose records are of the same classes the same number.
-
-    Examples
-    --------
-    >>> one, other, third = classes_of_units(np.array([0, 1, 1, 0, 0]), np.array([0, 0, 1, 1, 2]))
-    >>> bool(one == other), bool(one == third)
-    (True, False)
-    """
-    order = np.lexsort((record, unit))
-    sizes = np.bincount(unit)
-    rank = np.arange(len(unit)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
-    label = np.zeros(len(sizes), dtype=np.int64)
-    for place in range(int(sizes.max())):
-        here = order[rank == place]
-        own = np.full(len(sizes), -1)
-        own[unit[here]] = record[here]
-        label = numbered([pl.Series(label), pl.Series(own)])
-    return label
 
 
 Count = Callable[[Sequence[str]], Classes]

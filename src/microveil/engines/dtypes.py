@@ -12,7 +12,7 @@ import polars as pl
 from microveil.core.attribute import Category
 from microveil.engines.base import Column, Holds
 from microveil.errors import DataError
-from microveil.types import Booleans, Reals, UserColumn
+from microveil.types import NOT_POLARS, Booleans, Reals, UserColumn
 
 pl.Series(np.empty(0))  # Polars finds NumPy on first use, where two threads can spoil it for good
 
@@ -23,14 +23,6 @@ _MICROSECONDS_OF: dict[str, float] = {"ms": 1e3, "s": 1e6}
 _PER_DAY = {"": 1, "ms": 86_400_000, "us": 86_400_000_000, "ns": 86_400_000_000_000}
 _DAY = (0.0, 86_399_999_999.0)
 _POLARS_NUMBERS: dict[nw.dtypes.DType, Any] = {nw.Float64(): pl.Float64, nw.Int64(): pl.Int64}
-_NOT_POLARS = (
-    ArithmeticError,
-    NotImplementedError,
-    TypeError,
-    ValueError,
-    pl.exceptions.PolarsError,
-    pl.exceptions.PanicException,
-)
 
 
 def describe(dtype: nw.dtypes.DType) -> Column:
@@ -81,11 +73,16 @@ def polars_of(series: nw.Series[Any]) -> pl.Series:
     return series.to_polars().alias("column")
 
 
+def stored(column: pl.Series) -> pl.Series:
+    """Return what values of types that other libraries add, such as intervals, are stored as."""
+    return column.ext.storage() if isinstance(column.dtype, pl.BaseExtension) else column
+
+
 def comparable(series: nw.Series[Any], attribute: str) -> pl.Series:
     """Return a column as Polars has it; refuse one of which it cannot tell equal values."""
     try:
-        column = polars_of(series)
-    except _NOT_POLARS:
+        column = stored(polars_of(series))
+    except NOT_POLARS:
         column = pl.Series(dtype=pl.Object)
     if column.dtype == pl.Object:
         raise DataError(
@@ -107,6 +104,8 @@ def numbers(series: nw.Series[Any]) -> Reals:
             physical = physical // 1_000
         microseconds: Reals = physical * _MICROSECONDS_OF.get(unit, 1.0)
         return microseconds
+    if dtype in (nw.Int128, nw.UInt128):  # of Polars, which NumPy has not
+        return series.cast(nw.Float64).to_numpy()
     if dtype.is_integer():  # PyArrow casts none above 2^53
         return series.to_numpy().astype(np.float64)
     return (series if dtype == nw.Float64 else series.cast(nw.Float64)).to_numpy()
@@ -167,7 +166,7 @@ def category_values(series: nw.Series[Any]) -> tuple[pl.Series, Holds]:
     """Return a column of categories as Polars has it, and what it holds."""
     try:
         column = polars_of(series)
-    except _NOT_POLARS:  # values of several types
+    except NOT_POLARS:  # values of several types
         return pl.Series(series.to_list(), dtype=pl.Object), "other values"
     if column.dtype in (pl.Categorical, pl.Enum):
         column = column.cast(pl.String)
@@ -330,6 +329,8 @@ def _double(limit: int) -> float:
 def _in_words(dtype: nw.dtypes.DType) -> str:
     if dtype in (nw.String, nw.Object, nw.Categorical, nw.Enum):
         return "text"
+    if dtype in (nw.Int128, nw.UInt128):
+        return "integers of 128 bits"
     if dtype.is_numeric():
         return "numbers"
     if dtype == nw.Boolean:

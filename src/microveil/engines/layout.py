@@ -103,3 +103,24 @@ def numbered(columns: Sequence[pl.Series]) -> Integers:
         label = label * (int(numbers.max()) + 1) + numbers
         label = np.unique(label, return_inverse=True)[1].astype(np.int64)
     return label
+
+
+def classes_of_units(record: Integers, unit: Integers) -> Integers:
+    """Give units whose records are of the same classes the same number.
+
+    Examples
+    --------
+    >>> one, other, third = classes_of_units(np.array([0, 1, 1, 0, 0]), np.array([0, 0, 1, 1, 2]))
+    >>> bool(one == other), bool(one == third)
+    (True, False)
+    """
+    order = np.lexsort((record, unit))
+    sizes = np.bincount(unit)
+    rank = np.arange(len(unit)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    label = np.zeros(len(sizes), dtype=np.int64)
+    for place in range(int(sizes.max())):
+        here = order[rank == place]
+        own = np.full(len(sizes), -1)
+        own[unit[here]] = record[here]
+        label = numbered([pl.Series(label), pl.Series(own)])
+    return label

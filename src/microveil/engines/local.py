@@ -38,6 +38,7 @@ from microveil.engines.base import (
     CategoryFacts,
     Column,
     Facts,
+    Lasting,
     Pooled,
     Preparation,
     Released,
@@ -60,6 +61,12 @@ from microveil.engines.dtypes import (
     polars_of,
     shifted,
     text_column,
+)
+from microveil.engines.lasting_clusters import (
+    PersonsPresent,
+    kept_series,
+    lasting_labels,
+    look_at_persons,
 )
 from microveil.engines.layout import Layout, kept_values, numbered
 from microveil.engines.refusals import (
@@ -164,7 +171,7 @@ class LocalTable:
         present, strata = self.present(attribute), layout.strata_of(attribute)
         found = np.zeros(len(present), np.int64) if strata is None else strata
         found = found[present]
-        if units and layout.unit is not None:
+        if units and layout.unit is not None and attribute not in layout.per_unit:
             pairs = np.column_stack([found, layout.unit[present]])
             found = np.unique(pairs, axis=0)[:, 0]
         return np.bincount(found)
@@ -318,15 +325,22 @@ def cluster_jointly(
     """
     ties = open_words(seed, f"joint {', '.join(pool.names)}")
     layout, k = table.layout, pool.anonymity
+    own, members = place_all(table, pool, read)
     if layout.unit is None:
-        points = place_records(pool.attributes, table.records, read)
-        label, parts = cluster_points(points, k, ties, strata=layout.stratum)
+        label, parts = cluster_points(own, k, ties, strata=layout.stratum)
         return JointLabels(label), parts
-    units, records = ([a for a in pool.attributes if a.per_unit == x] for x in (True, False))
-    own = place_records(units, len(layout.first), read)
-    members = place_records(records, table.records, read)
     strata = None if layout.stratum is None else layout.stratum[layout.first]
     return cluster_units(own, members, layout.unit, k, ties, strata)
+
+
+def place_all(table: LocalTable, pool: Pool, read: ReadValues) -> tuple[Reals, Reals]:
+    """Place units, and their records, in spaces of their own; without units, all records."""
+    layout = table.layout
+    if layout.unit is None:
+        return place_records(pool.attributes, table.records, read), np.empty((table.records, 0))
+    units, records = ([a for a in pool.attributes if a.per_unit == x] for x in (True, False))
+    own = place_records(units, len(layout.first), read)
+    return own, place_records(records, table.records, read)
 
 
 class LocalEngine:
@@ -335,11 +349,25 @@ class LocalEngine:
     def __init__(self, table: LocalTable) -> None:
         self._table, self._shelf = table, table.source.shelf()
         self._declared: dict[str, tuple[Category, ...]] = {}
+        self._lasting: tuple[Lasting, PersonsPresent] | None = None
 
     @property
     def threads(self) -> int:
         """How many attributes may be masked at once."""
         return self._table.source.threads
+
+    def last(self, lasting: Lasting, pool: Pool) -> None:
+        """Look at persons whose joint clusters last, before anything is masked."""
+        table, codes = self._table, self._table.source.missing_codes
+        kept = [
+            series
+            for name in pool.kept
+            for series in kept_series(name, table.source.column(name), codes.get(name))
+        ]
+        named = self._texts(lasting.person).alias(lasting.person)
+        present = look_at_persons(named, table.layout, kept, pool.anonymity)
+        lasting.check(present.names)
+        self._lasting = lasting, present
 
     def hide(
         self, pseudonyms: Mapping[str, Callable[[str], str]], shifts: Mapping[str, Shift]
@@ -457,7 +485,9 @@ class LocalEngine:
         Missing values are pooled as well.
         """
         table, joint, clusters = self._table, {}, {}
-        if pool.follows_masked_values:
+        if self._lasting is not None:
+            labels, parts = self._lasting_clusters(*self._lasting, pool, seed), 1
+        elif pool.follows_masked_values:
             labels, parts = cluster_jointly(table, pool, seed, self._read_masked)
         else:
             labels, parts = table.cluster_jointly(pool, seed)
@@ -469,8 +499,19 @@ class LocalEngine:
                 raise pooled_wrongly(pool.names, f"a joint cluster has {found.smallest} records")
         words = open_words(seed, f"pooling {', '.join(pool.names)}")
         if pool.pooling == "average":
-            return Pooled(parts, self._average(pool, clusters, words), joint)
-        return Pooled(parts, None, joint, related=self._exchange(pool, clusters, words))
+            smallest = self._average(pool, clusters, words)
+            return Pooled(parts, smallest, joint, unit=table.layout.unit)
+        related = self._exchange(pool, clusters, words)
+        return Pooled(parts, None, joint, related=related, unit=table.layout.unit)
+
+    def _lasting_clusters(
+        self, lasting: Lasting, present: PersonsPresent, pool: Pool, seed: int | None
+    ) -> JointLabels:
+        read = self._read_masked if pool.follows_masked_values else self._table.read
+        ties = open_words(seed, f"joint {', '.join(pool.names)}")
+        own, members = place_all(self._table, pool, read)
+        layout = self._table.layout
+        return lasting_labels(present, layout, own, members, pool, lasting.assign, ties)
 
     def _read_masked(self, attribute: AttributeSettings) -> tuple[NDArray[Any], Booleans]:
         present = self._table.present(attribute.name)

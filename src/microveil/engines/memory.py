@@ -27,6 +27,7 @@ from microveil.engines.dtypes import (
 from microveil.engines.local import LocalTable
 from microveil.errors import DataError
 from microveil.machine import available_cores
+from microveil.plan.user_table import opened
 from microveil.types import Integers, UserTable
 
 _MOST_THREADS = 8  # each holds a few columns of temporary values
@@ -192,24 +193,20 @@ class ReleasedInMemory:
 def open_table(data: UserTable) -> nw.DataFrame[Any]:
     """Open a Polars or pandas DataFrame or a PyArrow Table, without its index."""
     try:
-        frame = nw.from_native(data, eager_only=True)
-    except nw.exceptions.DuplicateError:
-        raise DataError("column names must differ, found the same name twice; rename one") from None
+        frame = opened(data)
     except TypeError:
         raise DataError(
             "data must be a Polars or pandas DataFrame, a PyArrow Table or a path, "
             f"got {type(data).__module__}.{type(data).__qualname__}"
         ) from None
-    if not all(isinstance(name, str) for name in frame.columns):
-        raise DataError("column names must be text, found other types; rename the columns")
     return with_decimals(_without_index(frame))
 
 
-def _decimal_objects(data: UserTable, opened: nw.DataFrame[Any]) -> frozenset[str]:
+def _decimal_objects(data: UserTable, frame: nw.DataFrame[Any]) -> frozenset[str]:
     """Name the columns of pandas that hold decimals as Python objects."""
-    if not opened.implementation.is_pandas():
+    if not frame.implementation.is_pandas():
         return frozenset()
-    decimals = [name for name, dtype in opened.schema.items() if dtype.is_decimal()]
+    decimals = [name for name, dtype in frame.schema.items() if dtype.is_decimal()]
     return frozenset(name for name in decimals if data[name].dtype == object)
 
 

@@ -2,12 +2,17 @@
 
 from collections.abc import Sequence
 
-from microveil.errors import DataError
+from microveil.errors import DataError, PlanError
 
 
 def pooled_wrongly(attributes: Sequence[str], found: str) -> DataError:
     """Say that pooling did not come out as promised."""
     return DataError(f"pooling {', '.join(attributes)}: {found}; nothing was released")
+
+
+def history_of_too_few(attribute: str) -> DataError:
+    """Say that pseudonyms did not come out as promised."""
+    return pooled_wrongly([attribute], "some pseudonyms share their history with too few")
 
 
 def no_pseudonym(attribute: str) -> DataError:
@@ -48,4 +53,13 @@ def no_finite_result(attribute: str, undefined: int, records: int) -> DataError:
         "by zero?); change the expression",
         attribute=attribute,
         setting="expression",
+    )
+
+
+def no_lasting_clusters() -> PlanError:
+    """Say that joint clusters that last are not kept on Spark."""
+    return PlanError(
+        "joint clusters that last are kept on one machine, not on Spark; protect the table without "
+        "Spark, or without --joint and with pseudonyms of another key",
+        setting="joint",
     )

@@ -14,15 +14,19 @@ from microveil.compare.asked import Asked, Scale
 from microveil.compare.examined import Examined, examine
 from microveil.compare.figures import Figure, Items, Need, NotComputed, Sample, figures_in
 from microveil.compare.pairing import NOT_PAIRED, complete_in
+from microveil.engines.dtypes import describe_all
 from microveil.errors import DataError
 from microveil.judge.evaluated import Evaluation
 from microveil.judge.next_step import next_step
 from microveil.judge.registry import MEASURES
 from microveil.measures.learning import open_target, scikit_learn
 from microveil.measures.measure_rows import FAMILIES, Family
+from microveil.plan.parts import did_you_mean
 from microveil.plan.scenarios import Scenario
+from microveil.plan.uses import Use, check_uses, refused_use
 from microveil.release.detail import Detail
 from microveil.release.release import Release
+from microveil.release.resolve_uses import check_uses_of
 from microveil.types import Progress, UserTable
 
 _GROUPS = 10
@@ -34,6 +38,7 @@ def evaluate(
     release: Release | UserTable,
     *,
     target: Any = None,  # noqa: ANN401 - a name, or classes of any kind
+    uses: Sequence[Use | str] = (),
     detail: Detail | str | Path | None = None,
     aligned: bool = False,
     attributes: Sequence[str] | None = None,
@@ -72,6 +77,8 @@ def evaluate(
     target
         For learning: the name of a column of the original that holds classes, or the classes
         themselves, one for each original record. Both models are given the original's classes.
+    uses
+        What the release will be used for, besides what the plan says, each a `Use` or its text.
     detail
         The private detail that was written with the protected table, or its path.
     aligned
@@ -119,6 +126,7 @@ def evaluate(
         scikit_learn()  # says what to install, before any work is done
     asked = Asked(
         scale, rank_percent, deviations, tuple(quasi_identifiers), target, estimator, train,
+        tuple(Use.parse(use) if isinstance(use, str) else use for use in uses),
         most_attacked=linkage_sample, seed=seed,
     )  # fmt: skip
     with examine(
@@ -132,6 +140,7 @@ def evaluate(
         progress=progress,
     ) as seen:
         _check_target(seen, target)
+        _check_uses(seen, asked.uses)
         return _evaluated(seen, asked, scenarios_of(seen.given, known, people))
 
 
@@ -143,6 +152,17 @@ def _check_target(seen: Examined, target: Any) -> None:  # noqa: ANN401 - a name
             "target must be the name of a column where the table is too large to be looked at as "
             "a whole; add the classes to the original as a column"
         )
+
+
+def _check_uses(seen: Examined, uses: Sequence[Use]) -> None:
+    """Refuse, before any work, uses of columns that are not there, or hold something else."""
+    columns = describe_all(seen.given.source.schema, inferred=False)
+    if seen.plan is not None:
+        check_uses(uses, seen.plan.attributes)
+    for use in uses:
+        if seen.plan is None and (name := next((n for n in use.columns if n not in columns), "")):
+            raise refused_use(use, f"no column {name!r}{did_you_mean(name, columns)}")
+    check_uses_of(uses, columns, seen.plan)
 
 
 def _evaluated(seen: Examined, asked: Asked, scenarios: tuple[Scenario, ...]) -> Evaluation:

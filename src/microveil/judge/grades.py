@@ -11,10 +11,12 @@ from typing import Literal, get_args
 from microveil.attacks.attack_rows import ATTACKS, GAINS, GRADED, Question
 from microveil.compare.figures import Figure
 from microveil.judge.registry import MEASURES
+from microveil.measures.use_figures import USES
 
 Grade = Literal["good", "fair", "poor", "unknown"]
 
-_ORDER: list[Grade] = ["unknown", "good", "fair", "poor"]
+GRADES: tuple[Grade, ...] = ("good", "fair", "poor")
+_ORDER: list[Grade] = ["unknown", *GRADES]
 _OF_USE = (
     "utility.il1s", "utility.quantiles", "utility.pearson", "utility.total_variation",
     "utility.cramers_v",
@@ -80,11 +82,14 @@ def _may_pass(figure: Figure) -> bool:
 
 
 def how_useful(figures: Sequence[Figure]) -> Graded:
-    """Grade what is left of the data.
+    """Grade what is left of the data, by what it is used for where that is known.
 
-    If values were exchanged, rows belong to nobody; if it is not known which record is whose, rows
-    cannot be compared. Quantiles then take the place of values.
+    Without uses, if values were exchanged, rows belong to nobody; if it is not known which record
+    is whose, rows cannot be compared. Quantiles then take the place of values.
     """
+    used = _graded(figures, USES)
+    if used.figures:
+        return used
     moved = worst(figures, "utility.il1s")
     by_rows = moved is not None and "exchanged" not in moved.facts
     left_out = "utility.quantiles" if by_rows else "utility.il1s"
@@ -113,6 +118,24 @@ def grade_of(figure: Figure) -> Grade:
     return "good" if value <= good else "fair" if value <= fair else "poor"
 
 
+def place_of(found: Graded) -> float | None:
+    """Place a grade between 0, the best, and 1 by the figure that decided on it."""
+    if found.grade == "unknown":
+        return None
+    figure = found.figures[0]
+    limits = MEASURES[figure.measure].limits
+    if limits is None:
+        return None
+    good, fair = limits
+    if found.grade == "good":
+        within = figure.counted / good if good else 0.0
+    elif found.grade == "fair":
+        within = (figure.counted - good) / (fair - good)
+    else:
+        within = 1 - fair / figure.counted
+    return (GRADES.index(found.grade) + min(max(within, 0.0), 1.0)) / 3
+
+
 def _graded(figures: Sequence[Figure], measures: Sequence[str]) -> Graded:
     told = [figure for m in measures if (figure := worst(figures, m)) and _tells(figure)]
     told.sort(key=_badness, reverse=True)
@@ -127,5 +150,5 @@ def _badness(figure: Figure) -> tuple[int, float]:
 
 def _tells(figure: Figure) -> bool:
     """Whether a figure is worth a sentence: that no record is in a bad place is not."""
-    of_use = MEASURES[figure.measure].topic == "utility"
+    of_use = MEASURES[figure.measure].topic in ("uses", "utility")
     return bool(figure.value) or of_use or figure.measure in ATTACKS

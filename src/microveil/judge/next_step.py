@@ -14,9 +14,9 @@ from microveil.attacks.questions import question_items
 from microveil.attacks.whole_units import link_units
 from microveil.compare.asked import Asked
 from microveil.compare.examined import Examined
-from microveil.compare.figures import Figure, figures_in
+from microveil.compare.figures import Figure, Items, NotComputed, figures_in
 from microveil.compare.paired_columns import kind_of
-from microveil.engines.dtypes import column_of
+from microveil.engines.dtypes import column_of, comparable
 from microveil.errors import PlanError
 from microveil.judge.change import Change
 from microveil.judge.evaluated import Evaluation
@@ -26,6 +26,7 @@ from microveil.measures.category_shares import share_figures
 from microveil.measures.record_moves import move_figures
 from microveil.measures.relations import association_figures, correlation_figures
 from microveil.measures.univariate import estimate_figures
+from microveil.measures.use_figures import use_figures
 from microveil.plan.plan import Plan
 from microveil.plan.roles import Confidential
 from microveil.plan.scenarios import Scenario
@@ -107,7 +108,7 @@ def _pooled(
     plan = seen.planned
     whole = plan.anonymity and not plan.groups
     number = 2 * plan.anonymity if whole and plan.anonymity >= ENOUGH else ENOUGH
-    after = _replaced(plan, anonymity=number, groups=())
+    after = _replaced(seen, anonymity=number, groups=())
     if after is None:
         return
     trial = seen.trial(after, _TRIED_ON, random)
@@ -130,7 +131,7 @@ def _without_kept(seen: Examined, linked: Figure, scenario: Scenario) -> Iterato
         if name not in plan.kept:
             continue
         others = tuple(other for other in scenario.known or () if other != name)
-        after = _replaced(plan, scenarios=(), attributes={**plan.attributes, name: "identifier"})
+        after = _replaced(seen, scenarios=(), attributes={**plan.attributes, name: "identifier"})
         known = Scenario(known=others) if others else None
         share = link_to_nearest(seen, known).share if known else 1 / seen.records
         yield Change("drop", (name,), linked.measure, linked.value, share, plan=after, earlier=plan)
@@ -146,7 +147,7 @@ def _with_kept_masked(seen: Examined, linked: Figure, random: np.random.Generato
         else Confidential(kind=_kind_of(seen, name))
         for name in plan.kept
     }
-    after = _replaced(plan, attributes={**plan.attributes, **masked})
+    after = _replaced(seen, attributes={**plan.attributes, **masked})
     trial = None if after is None else seen.trial(after, _TRIED_ON, random)
     if trial is None:
         return _against_kept(seen)
@@ -159,7 +160,7 @@ def _with_kept_masked(seen: Examined, linked: Figure, random: np.random.Generato
 def _without_rules(seen: Examined, linked: Figure) -> Change | None:
     """Leave released values where exchange put them."""
     plan = seen.planned
-    after = _replaced(plan, rules=())
+    after = _replaced(seen, rules=())
     return Change(
         "settings", ("rules",), linked.measure, linked.value, 0.0, plan=after, earlier=plan
     )
@@ -172,7 +173,7 @@ def _with_units_pooled(
     plan = seen.planned
     whole = plan.anonymity >= ENOUGH and not plan.groups
     number = 2 * plan.anonymity if whole else ENOUGH
-    after = _replaced(plan, anonymity=number, groups=())
+    after = _replaced(seen, anonymity=number, groups=())
     trial = None if after is None else seen.trial(after, _TRIED_ON, random)
     found = None if trial is None else link_units(trial.pair)
     if found is None or found.share >= linked.value:
@@ -187,13 +188,13 @@ def _against_inference(seen: Examined, told: Figure, random: np.random.Generator
     plan = seen.planned
     whole = plan.anonymity >= ENOUGH and not plan.groups
     number = 5 * plan.anonymity if whole else ENOUGH
-    after = _replaced(plan, anonymity=number, groups=())
+    after = _replaced(seen, anonymity=number, groups=())
     if after is None:
-        return Change("explore")
+        return _exploring(plan)
     found = figures_in(question_items(seen, int(random.integers(2**32)), after))
     gains = [figure.value for figure in found if figure.measure == told.measure]
     if not gains or max(gains) > _WORTHWHILE * told.value:
-        return Change("explore")
+        return _exploring(plan)
     return Change(
         "pool", (), told.measure, told.value, max(gains), number, plan=after, earlier=plan
     )
@@ -204,13 +205,17 @@ def _kind_of(seen: Examined, name: str) -> Literal["nominal"] | None:
 
 
 def _against_kept(seen: Examined) -> Change | None:
-    """Drop the kept column without which fewest records are unique."""
+    """Drop the kept column without which fewest records are unique.
+
+    Where that is the same for several, it is the one that has most values.
+    """
     plan, kept = seen.planned, seen.planned.kept
     shares = {
         name: seen.classes(others).unique if (others := [o for o in kept if o != name]) else 0.0
         for name in kept
     }
-    name = min(shares, key=shares.__getitem__)
+    source = seen.given.source
+    name = min(kept, key=lambda n: (shares[n], -comparable(column_of(source, n), n).n_unique()))
     attributes = {**plan.attributes, name: "identifier"}
     return Change(
         "drop",
@@ -218,7 +223,7 @@ def _against_kept(seen: Examined) -> Change | None:
         "risk.unique_kept",
         seen.classes(kept).unique,
         shares[name],
-        plan=_replaced(plan, scenarios=(), attributes=attributes),
+        plan=_replaced(seen, scenarios=(), attributes=attributes),
         earlier=plan,
     )
 
@@ -229,44 +234,54 @@ def _for_use(seen: Examined, deciding: Figure, random: np.random.Generator) -> C
     Failing that, take the one that helps most.
     """
     measure, plan, tried = deciding.measure, seen.planned, []
-    before = _worst_loss(seen.trial(plan, _TRIED_ON, random), measure)
-    for after in _more_useful(plan):
+    before = _worst_loss(losses_of(seen.trial(plan, _TRIED_ON, random)), measure)
+    for after in _more_useful(seen):
         trial = seen.trial(after, _TRIED_ON, random)
-        value = _worst_loss(trial, measure)
+        lost = losses_of(trial)
+        value = _worst_loss(lost, measure)
         if trial is None or before is None or value is None or value > _WORTHWHILE * before:
             continue
         if _share_linked(trial, EVERYTHING) > LOW_LINKAGE:
             continue
         names = tuple(n for n in type(plan).model_fields if getattr(plan, n) != getattr(after, n))
         change = Change("settings", names, measure, before, value, plan=after, earlier=plan)
-        if how_useful(losses_of(trial)).grade != "poor":
+        if how_useful(lost).grade != "poor":
             return change
         tried.append((value, change))
-    return min(tried, key=lambda pair: pair[0])[1] if tried else Change("explore")
+    return min(tried, key=lambda pair: pair[0])[1] if tried else _exploring(plan)
 
 
-def _more_useful(plan: Plan) -> Iterator[Plan]:
+def _exploring(plan: Plan) -> Change | None:
+    """Propose to compare other plans, which explore does by the errors of numbers."""
+    numbers = any(not attribute.is_category for attribute in plan.confidential.values())
+    return Change("explore") if numbers else None
+
+
+def _more_useful(seen: Examined) -> Iterator[Plan]:
     """Propose plans that lose less, those first that give up least."""
+    plan = seen.planned
     candidates = [
-        _as_recommended(plan),
-        _replaced(plan, pooling="average") if plan.anonymity else None,
-        _replaced(plan, epsilon=10 * plan.epsilon),
+        _as_recommended(seen),
+        _replaced(seen, pooling="average") if plan.anonymity else None,
+        _replaced(seen, epsilon=10 * plan.epsilon),
     ]
     yield from (after for after in candidates if after is not None and after != plan)
 
 
-def _as_recommended(plan: Plan) -> Plan | None:
+def _as_recommended(seen: Examined) -> Plan | None:
     """Mask as recommended, and pool as before."""
     masking = {name: value for name, value in RECOMMENDED.items()
                if name not in ("anonymity", "pooling")}  # fmt: skip
-    return _replaced(plan, **masking)
+    return _replaced(seen, **masking)
 
 
-def _replaced(plan: Plan, **changes: Any) -> Plan | None:  # noqa: ANN401 - settings of a plan
+def _replaced(seen: Examined, **changes: Any) -> Plan | None:  # noqa: ANN401 - settings of a plan
+    """Change the plan; None if there is no such plan, or the table does not take it."""
     try:
-        return plan.replace(**changes)
+        after = seen.planned.replace(**changes)
     except PlanError:
         return None
+    return after if seen.fits(after) else None
 
 
 def _share_linked(trial: Examined, scenario: Scenario) -> float:
@@ -281,25 +296,29 @@ def _cost(seen: Examined, after: Examined) -> tuple[str, float, float] | None:
     That is how far numbers move or, if rows belong to nobody then, how far relations change.
     """
     for measure in _RELATIONS if after.planned.exchanged else ("utility.il1s",):
-        before, then = (_worst_loss(each, measure) for each in (seen, after))
+        before, then = (_worst_loss(losses_of(each), measure) for each in (seen, after))
         if seen.whole and before is not None and then is not None:
             return measure, before, then
     return None
 
 
-def losses_of(seen: Examined) -> list[Figure]:
+def loss_items(seen: Examined, asked: Asked) -> Items:
     """Measure what was lost by what usefulness is graded on."""
     by_rows = () if seen.planned.exchanged else (move_figures,)
-    return [
-        figure
-        for compute in (
-            *by_rows, estimate_figures, correlation_figures, share_figures, association_figures,
-        )
-        for figure in figures_in(compute(seen, Asked()))
-        if MEASURES[figure.measure].limits
-    ]  # fmt: skip
+    for compute in (
+        use_figures, *by_rows, estimate_figures, correlation_figures, share_figures,
+        association_figures,
+    ):  # fmt: skip
+        for item in compute(seen, asked):
+            if isinstance(item, NotComputed) or MEASURES[item.measure].limits:
+                yield item
 
 
-def _worst_loss(seen: Examined | None, measure: str) -> float | None:
-    figure = None if seen is None else worst(losses_of(seen), measure)
+def losses_of(seen: Examined | None) -> list[Figure]:
+    """Return the figures that were lost; none of what could not be tried."""
+    return [] if seen is None else figures_in(loss_items(seen, Asked()))
+
+
+def _worst_loss(figures: Sequence[Figure], measure: str) -> float | None:
+    figure = worst(figures, measure)
     return None if figure is None else abs(figure.value)

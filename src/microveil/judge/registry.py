@@ -13,9 +13,12 @@ _ROWS: tuple[Measure, ...] = (
 )
 
 MEASURES = {
-    row.id: row for topic in ("utility", "risk", "learning") for row in _ROWS if row.topic == topic
+    row.id: row
+    for topic in ("uses", "utility", "risk", "learning")
+    for row in _ROWS
+    if row.topic == topic
 }
-"""Every measure and attack by its id: of use, then of risk, attacks first, then of learning."""
+"""Every measure and attack by its id: of uses, then of what is left, of risk, and of learning."""
 
 ABOUT: dict[About, str] = {
     "table": "the whole table",
@@ -25,6 +28,7 @@ ABOUT: dict[About, str] = {
     "class": 'a class, given as "target = class"',
     "scenario": "the whole table, or a scenario, given by its name",
     "rule": "a rule, as the plan has it",
+    "use": 'a use and a group, given as "mean income by region: North"',
 }
 """What figures are about, and how that is given to `Evaluation.value`."""
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from microveil.attacks.attack_rows import ATTACKS
+from microveil.attacks.attack_rows import ATTACKS, GAINS
 from microveil.attacks.known import EVERYTHING, scenarios_of
 from microveil.attacks.questions import question_items
 from microveil.compare.asked import Asked
@@ -14,10 +14,11 @@ from microveil.compare.figures import Figure, NotComputed, figures_in
 from microveil.errors import DataError, RiskError
 from microveil.judge.change import Change
 from microveil.judge.grades import Graded, grade_of, how_risky, how_useful, passes, worst_linkage
-from microveil.judge.next_step import losses_of, next_step
+from microveil.judge.next_step import loss_items, next_step
 from microveil.measures.cluster_widths import crowd_figures, without_noise_figures
 from microveil.measures.consistency import stratum_figures, unit_figures
 from microveil.measures.uniqueness import kept_figures
+from microveil.measures.use_figures import USES
 from microveil.plan.scenarios import Scenario
 from microveil.release.certificate import Certificate
 from microveil.release.release import Release
@@ -44,7 +45,7 @@ class Verdict(Shown):
     change
         The one change that would help most; None if nothing needs one.
     not_computed
-        Which of the three questions have no answer, and why.
+        Which of the three questions have no answer, which uses no figure, and why.
     linked_by
         Pseudonyms, which link the records of a person.
     shifted
@@ -152,6 +153,11 @@ def verdict(
 def _judged(
     seen: Examined, release: Release, asked: Asked, scenarios: tuple[Scenario, ...]
 ) -> Verdict:
+    if release.certificate.synthetic is not None:
+        raise DataError(
+            "synthetic rows are those of no record, so that there is nobody to look for; their "
+            "certificate bounds what any attacker learns, and evaluate measures their usefulness"
+        )
     if not seen.paired:
         raise DataError(
             "it is not known which record is whose, so nobody can be looked for; give the release "
@@ -167,10 +173,16 @@ def _judged(
             item = attack.on_release(seen, EVERYTHING, asked)
             found += [] if item is None else figures_in([item])
     answers = list(question_items(seen, asked.seed))
-    figures = [*losses_of(seen), *_measured(seen, asked), *found, *figures_in(answers)]
-    missing = tuple(item for item in answers if isinstance(item, NotComputed))
+    lost = list(loss_items(seen, asked))
+    figures = [*figures_in(lost), *_measured(seen, asked), *found, *figures_in(answers)]
+    missing = tuple(
+        item
+        for item in (*lost, *answers)
+        if isinstance(item, NotComputed) and not {*item.measures}.isdisjoint({*USES, *GAINS})
+    )
     change = next_step(seen, figures, scenarios, seed=asked.seed)
-    names = seen.planned.names("pseudonym"), seen.planned.names("shifted")
+    linked = seen.planned.names("pseudonym") if release.joined is None else ()
+    names = linked, seen.planned.names("shifted")
     return Verdict(seen.records, seen.drawn, tuple(figures), change, *names, release.rules, missing)
 
 

@@ -23,6 +23,7 @@ from microveil.measures.relations import association_figures, correlation_figure
 from microveil.measures.rules_kept import rule_figures
 from microveil.measures.uniqueness import class_figures, combination_figures, kept_figures
 from microveil.measures.univariate import estimate_figures
+from microveil.measures.use_figures import use_figures
 
 
 @dataclass(frozen=True)
@@ -68,6 +69,21 @@ _RELATION = (0.1, 0.3)
 _SHARE = (0.05, 0.2)
 
 FAMILIES = (
+    _family(
+        use_figures,
+        Measure(
+            "use.estimate", "estimates",
+            "Change of what is estimated, counted or regressed, as a share of it; of twenty times "
+            "the reach of its 95% confidence interval where that is more.",
+            "uses", "use", limits=(0.05, 0.2),
+        ),
+        Measure(
+            "use.model", "models",
+            "What a model loses in AUC or R² on original records, if it is trained on the release.",
+            "uses", "use", limits=(0.02, 0.1),
+        ),
+        of_records=False,
+    ),
     _family(
         move_figures,
         Measure(

@@ -12,6 +12,7 @@ from microveil.plan.parts import did_you_mean
 from microveil.plan.plan import Plan, parse_settings, read_plan_text
 from microveil.plan.roles import Bound
 from microveil.plan.scenarios import Scenario
+from microveil.plan.uses import Use
 
 
 def plan_for_columns(
@@ -62,6 +63,12 @@ def with_scenario(plan: Plan, known: Iterable[str], people: float) -> Plan:
     if scenario == Scenario() or scenario in plan.scenarios:
         return plan
     return plan.replace(scenarios=(*plan.scenarios, scenario))
+
+
+def with_uses(plan: Plan, texts: Iterable[str]) -> Plan:
+    """Add what a release will be used for, in the text form of uses."""
+    new = [use for use in map(Use.parse, texts) if use not in plan.uses]
+    return plan.replace(uses=(*plan.uses, *new)) if new else plan
 
 
 def override(

@@ -17,6 +17,7 @@ from microveil.plan.problems import located, plan_from
 from microveil.plan.rules import check_rules, parse
 from microveil.plan.scenarios import check_scenarios
 from microveil.plan.settings import EMPTY, PUBLISHED, Given, takes
+from microveil.plan.synthetic_checks import check_synthetic
 from microveil.plan.toml import as_toml, inline, texts
 from microveil.plan.units import check_units_and_strata
 from microveil.plan.uses import check_uses
@@ -79,7 +80,7 @@ class Plan(Shown, PlanFields):
     def _check(self) -> Self:
         roles = {name: attribute.role for name, attribute in self.attributes.items()}
         problems = Problems()
-        for check in (check_settings, check_units_and_strata, check_rules):
+        for check in (check_settings, check_synthetic, check_units_and_strata, check_rules):
             with problems:
                 check(self)
         with problems:
@@ -94,6 +95,8 @@ class Plan(Shown, PlanFields):
     @property
     def verbatim(self) -> tuple[str, ...]:
         """Names of the attributes whose values are text, whatever they look like."""
+        if self.release == "synthetic":  # so that no record decides on the type of a column
+            return tuple(self.confidential)
         text = [n for n, a in self.confidential.items() if a.has_text_categories]
         compared = {name for rule in self.rules for name in parse(rule).names}
         kept = [name for name in self.names("kept") if name not in compared]
@@ -139,9 +142,16 @@ class Plan(Shown, PlanFields):
         (25, 'identifier')
         """
         from microveil.plan.propose.proposal import propose_plan
+        from microveil.plan.user_table import opened
 
-        _require_table(table)
-        return cls.from_toml(propose_plan(table, "a table"))
+        try:
+            frame = opened(table)
+        except TypeError:
+            raise DataError(
+                "expected a Polars or pandas DataFrame or a PyArrow Table, found "
+                f"{type(table).__name__}; for a file, read it first, or run microveil plan FILE"
+            ) from None
+        return cls.from_toml(propose_plan(frame.to_native(), "a table"))
 
     def diff(self, other: "Plan") -> str:
         """Say what is different in another plan, a line for each setting.
@@ -216,16 +226,6 @@ class Plan(Shown, PlanFields):
             raise FileError(f"plan {path}: cannot be written: {error.strerror}") from None
         finally:
             temporary.unlink(missing_ok=True)
-
-
-def _require_table(table: object) -> None:
-    import narwhals as nw
-
-    if not isinstance(nw.from_native(table, eager_only=True, pass_through=True), nw.DataFrame):
-        raise DataError(
-            "expected a Polars or pandas DataFrame or a PyArrow Table, found "
-            f"{type(table).__name__}; for a file, read it first, or run microveil plan FILE"
-        )
 
 
 def read_plan_text(path: str | Path) -> str:

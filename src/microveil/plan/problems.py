@@ -124,7 +124,9 @@ def _without(settings: dict[str, Any], problems: Collection[MicroveilError]) -> 
     left = {**_NEEDED, **settings}
     attributes = left["attributes"] if isinstance(left.get("attributes"), Mapping) else {}
     for problem in problems:
-        if problem.attribute is not None:
+        if problem.attribute is not None and _is_plans(problem, settings):
+            left.pop(problem.setting or "", None)
+        elif problem.attribute is not None:
             own = _attribute_without(attributes.get(problem.attribute), problem.setting)
             attributes = {**attributes, problem.attribute: own}
         elif problem.setting in settings and problem.setting not in ("attributes", *_NEEDED):
@@ -133,6 +135,14 @@ def _without(settings: dict[str, Any], problems: Collection[MicroveilError]) -> 
             left |= _NEEDED
             left = {n: value for n, value in left.items() if n not in _ABOUT_ATTRIBUTES}
     return {**left, "attributes": attributes} if attributes else left
+
+
+def _is_plans(problem: MicroveilError, settings: Mapping[str, Any]) -> bool:
+    """Whether a problem of an attribute comes of a setting of the plan, not of its own."""
+    return problem.setting in settings and problem.setting not in (
+        *_NEEDED,
+        *_settings_of(settings, problem.attribute),
+    )
 
 
 def _attribute_without(attribute: object, setting: str | None) -> object:

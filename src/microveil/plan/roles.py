@@ -15,7 +15,7 @@ from microveil.core.choices import MethodName
 from microveil.core.methods import METHODS
 from microveil.errors import PlanError, Problems
 from microveil.plan.parts import PlanPart
-from microveil.plan.settings import UNSET, Given, K, Setting
+from microveil.plan.settings import EMPTY, UNSET, Given, K, Setting
 from microveil.plan.taxonomy import Tree, groups_at, leaf_paths, read_taxonomy
 
 if TYPE_CHECKING:
@@ -25,6 +25,7 @@ _PART_OF_EXPRESSION = re.compile(r"""\w+|"(?:[^"]|"")*"|'(?:[^']|'')*'|[^\w\s]""
 _MOST_PARTS_OF_EXPRESSION = 500  # Polars takes minutes for some thousands, or ends the process
 
 _MOST_DAYS = 36_500
+_MOST_ATOMS = 20
 Bound = float | datetime | date | time
 _Categories = tuple[StrictBool | StrictInt | StrictStr, ...] | None
 _Merged = Mapping[str, tuple[StrictBool | StrictInt | StrictStr, ...]]
@@ -110,6 +111,14 @@ class Confidential(PlanPart):
         help="Time step to which masked dates and times are rounded, by default a day for dates "
         "and a second for times",
     )] = None  # fmt: skip
+    log_scale: Annotated[bool, Setting(
+        help="Whether a synthetic release counts small numbers in finer steps than large ones",
+        more="For amounts with a long tail, such as incomes and turnovers.",
+    )] = False  # fmt: skip
+    atoms: Annotated[Given[tuple[float, ...], Sequence[float]], Setting(
+        help="Numbers that a synthetic release counts by themselves, such as a frequent 0",
+        more="At most 20, from lower to upper.",
+    )] = EMPTY  # fmt: skip
     sampling_weight: Annotated[bool, Setting(
         help="Whether this is the sampling weight, published masked",
         more="`evaluate` weighs estimates of the release by its masked values. They stay "
@@ -225,6 +234,7 @@ class Confidential(PlanPart):
             self._check_categories,
             self._check_merge,
             self._check_sampling_weight,
+            self._check_atoms,
         ):
             with problems:
                 check()
@@ -306,10 +316,11 @@ class Confidential(PlanPart):
         problems = Problems()
         for name in (
             "top", "bottom", "lower", "upper", "decimals", "resolution", "time_step", "trim",
-            "round_to",
+            "round_to", "atoms", "log_scale",
         ):  # fmt: skip
+            value = getattr(self, name)
             with problems:
-                if getattr(self, name) is not None:
+                if value is not None and value is not False and value != ():
                     raise PlanError(
                         f"{name} is for numbers, but kind is {self.kind}; remove it", setting=name
                     )
@@ -369,6 +380,24 @@ class Confidential(PlanPart):
                 "a masked sampling weight must stay positive, so its lower must be above 0; "
                 "declare the smallest weight there could be, or remove lower",
                 setting="lower",
+            )
+
+    def _check_atoms(self) -> None:
+        lower, upper = self.lower, self.upper
+        numbers = isinstance(lower, int | float) and isinstance(upper, int | float)
+        wrong = not numbers or any(not lower <= one <= upper for one in self.atoms)  # type: ignore[operator]
+        if self.atoms and (
+            wrong or len(set(self.atoms)) < len(self.atoms) or len(self.atoms) > _MOST_ATOMS
+        ):
+            raise PlanError(
+                f"atoms must be at most {_MOST_ATOMS} different numbers from lower to upper; "
+                "correct them",
+                setting="atoms",
+            )
+        if self.log_scale and not numbers:
+            raise PlanError(
+                "log_scale is for numbers with lower and upper; declare both, or remove it",
+                setting="log_scale",
             )
 
     def _check_list(self, categories: tuple[Category, ...]) -> None:

@@ -34,6 +34,7 @@ from microveil.core.choices import (
     Partition,
     Pooling,
     Post,
+    ReleaseKind,
 )
 
 if TYPE_CHECKING:
@@ -128,7 +129,7 @@ def declared_in(owner: type) -> list[Declared]:
     Examples
     --------
     >>> [declared.name for declared in declared_in(PlanSettings)][:3]
-    ['epsilon', 'method', 'guarantee']
+    ['epsilon', 'release', 'delta']
     """
     return [
         Declared(name, _without_none(get_args(annotation)[0]), found)
@@ -194,6 +195,33 @@ class PlanSettings:
         label="ε, the privacy budget of a person: smaller protects more",
         steps=(0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 1.0, 1.5, 2.0, 3.0, 5.0, 7.0, 10.0),
     )]  # fmt: skip
+    release: Annotated[ReleaseKind, Setting(
+        help="What is released: the table with its values masked, or synthetic rows",
+        more="With ``\"synthetic\"``, rows are drawn from a model of noisy counts and belong to "
+        "nobody. The whole file is then differentially private, with ``epsilon`` and ``delta``; "
+        "settings of clusters, noise and pooling have no effect. Kinds, domains and categories "
+        "must be declared, and nothing may be kept.",
+        flag=True,
+    )] = "masked"  # fmt: skip
+    delta: Annotated[float, Setting(
+        help="Probability with which a synthetic release may tell more than epsilon says, 0 for "
+        "never",
+        more="It must be far below 1 divided by the number of records. With 0, which is pure "
+        "differential privacy, tables of some thousand records become much less useful.",
+        flag=True,
+    )] = 1e-5  # fmt: skip
+    predicts: Annotated[str | None, Setting(
+        help="Attribute of categories that a synthetic release is to predict",
+        more="Where records are few for ``epsilon``, each of its categories then has a model of "
+        "its own, which costs no budget.",
+        flag=True,
+    )] = None  # fmt: skip
+    expected_records: Annotated[int | None, Setting(
+        help="Approximate number of records of a synthetic release, known without the data",
+        more="If it is too small for ``epsilon``, or too large for ``delta``, the plan is refused "
+        "or warned of before any budget is spent.",
+        flag=True,
+    )] = None  # fmt: skip
     method: Annotated[MethodName, Setting(
         help="Method that masks values; DP and DP-UM need declared domains",
         flag=True,

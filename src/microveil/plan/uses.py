@@ -17,17 +17,19 @@ from microveil.errors import PlanError, Problems
 from microveil.plan.parts import PlanPart, did_you_mean
 from microveil.plan.roles import Confidential
 from microveil.plan.settings import EMPTY, Given, Names, Setting
+from microveil.plan.toml import inline
 from microveil.plan.use_text import settings_of_text
 
 UseKind = Literal["mean", "total", "share", "quantile", "table", "regression", "predict"]
 
-Wanted = Literal["numbers", "groups", "anything"]
+Wanted = Literal["numbers", "groups", "numbers or groups", "anything"]
 
 _ESTIMATES = ("mean", "total", "share", "quantile")
 _HELD: Mapping[str, Wanted] = {
     "mean": "numbers", "total": "numbers", "quantile": "numbers", "share": "groups",
+    "regression": "numbers or groups", "predict": "anything",
 }  # fmt: skip
-"""What the attribute holds that a use is of; any other use takes numbers and groups."""
+"""What the attributes hold that a use is of and predicts from; only models take dates too."""
 
 _NO_BANDS: Mapping[str, float] = MappingProxyType({})
 _Names = Annotated[
@@ -181,6 +183,8 @@ class Use(PlanPart):
     def to_settings(self) -> dict[str, Any]:
         """Return it as a table of TOML: the first key is what is computed."""
         settings = self.model_dump(exclude_defaults=True, exclude={"kind", "of", "predictors"})
+        if self.bands:
+            settings["bands"] = inline(self.bands)
         if self.kind == "table":
             return {"table": list(settings.pop("by")), **settings}
         if self.kind == "regression":
@@ -279,18 +283,18 @@ def check_uses(uses: Sequence[Use], attributes: Mapping[str, Any]) -> None:
     """
     problems = Problems()
     for use in uses:
-        for name, wanted in _wanted(use):
+        for name, wanted in wanted_by(use):
             with problems:
                 _check_column(use, name, wanted, attributes)
     problems.raise_found()
 
 
-def _wanted(use: Use) -> Iterator[tuple[str, Wanted]]:
+def wanted_by(use: Use) -> Iterator[tuple[str, Wanted]]:
     """Say what each attribute of a use must hold."""
     if use.of is not None:
-        yield use.of, _HELD.get(use.kind, "anything")
+        yield use.of, _HELD[use.kind]
     yield from ((name, "numbers" if name in use.bands else "groups") for name in use.by)
-    yield from ((name, "anything") for name in use.predictors)
+    yield from ((name, _HELD[use.kind]) for name in use.predictors)
 
 
 def _check_column(use: Use, name: str, wanted: Wanted, attributes: Mapping[str, Any]) -> None:
@@ -306,8 +310,12 @@ def _check_column(use: Use, name: str, wanted: Wanted, attributes: Mapping[str, 
         check_holds(use, name, wanted, categories=attribute.is_category)
 
 
-def check_holds(use: Use, name: str, wanted: Wanted, *, categories: bool) -> None:
-    """Refuse a mean of categories, and groups of numbers without bands."""
+def check_holds(use: Use, name: str, wanted: Wanted, *, categories: bool, times: str = "") -> None:
+    """Refuse a mean of categories, groups of numbers without bands, and times but in models."""
+    if times and wanted != "anything":
+        raise refused_use(
+            use, f"{name!r} holds {times}, which only a model can take; name numbers or categories"
+        )
     if wanted == "numbers" and categories:
         instead = f"group by it without bands, or take the share of {quoted_name(name)}"
         raise refused_use(use, f"{name!r} holds categories; {instead}")

@@ -24,7 +24,7 @@ def warn_of_small_shares(resolved: ResolvedPlan, table: OpenTable) -> None:
     errors = _expected_errors(resolved, table)
     off = (
         f": the expected error of a masked value is about {np.median(list(errors.values())):,.2g} "
-        f"standard deviations ({', '.join(errors)})"
+        f"times its standard deviation ({', '.join(errors)})"
         if errors
         else ""
     )

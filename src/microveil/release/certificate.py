@@ -31,12 +31,14 @@ from microveil.core.attribute import (
 )
 from microveil.core.choices import GuaranteeName, MethodName, Missing, Partition, Pooling, Post
 from microveil.core.pooling import Pool
+from microveil.core.synthesis.mechanism import PaidFor
 from microveil.engines.base import Pooled
 from microveil.errors import FileError
 from microveil.formats import check_regular
 from microveil.plan.plan import Plan
 from microveil.plan.roles import Bound
 from microveil.release.guarantees import (
+    Condition,
     Level,
     can_be_without_noise,
     level_1_bound,
@@ -52,6 +54,7 @@ Randomness = Literal["operating system", "seeded"]
 RowOrder = Literal["random", "as in the original"]
 ExposureKind = Literal[
     "record-count", "kept-values", "strata-of-clusters", "records-of-units", "records-of-persons",
+    "threads-of-persons",
     "intervals-of-dates", "missing-values", "missing-per-joint-cluster", "records-left-out",
     "shared-values", "values-of-joint-clusters", "exact-values", "exact-values-but-trimmed",
     "exact-categories", "values-by-chance", "labels", "missing-codes", "missing-codes-moved",
@@ -198,9 +201,53 @@ class LedgerState(_Entry):
     releases_before: int
     epsilon_before: Annotated[float, Field(description="spent by earlier releases, per person")]
     epsilon_after: Annotated[float, Field(description="spent with this release, per person")]
+    delta_after: Annotated[
+        float, Field(description="with this release, probability of telling more than epsilon")
+    ] = 0.0
     attributes_before: Annotated[
         dict[str, float],
         Field(description="spent by earlier releases on attributes of the same names"),
+    ]
+
+
+class SyntheticAttribute(_Entry):
+    """An attribute of synthetic rows, as the plan declares it."""
+
+    name: str
+    kind: AttributeKind
+    lower: Annotated[float | str | None, Field(description="null for categories")]
+    upper: Annotated[float | str | None, Field(description="null for categories")]
+    step: Annotated[
+        float | None,
+        Field(
+            description="of dates in days, of times in microseconds, how far values are apart; "
+            "null for categories"
+        ),
+    ]
+    categories: Annotated[int | None, Field(description="how many are declared; null for numbers")]
+    log_scale: bool
+    atoms: Many[float]
+
+
+class BudgetPart(_Entry):
+    """What a part of the budget was spent on."""
+
+    purpose: PaidFor
+    share: Annotated[float, Field(description="of epsilon where delta is 0, otherwise of rho")]
+
+
+class SyntheticRelease(_Entry):
+    """How synthetic rows were made, and what that cost."""
+
+    delta: Annotated[float, Field(description="0: pure differential privacy")]
+    rho: Annotated[
+        float | None,
+        Field(description="of zero-concentrated differential privacy; null where delta is 0"),
+    ]
+    spent: Many[BudgetPart]
+    attributes: Many[SyntheticAttribute]
+    predicts: Annotated[
+        str | None, Field(description="the attribute each of whose values may have its own model")
     ]
 
 
@@ -238,6 +285,9 @@ class Certificate(Shown, _Entry):
         Field(description="dates moved by one secret number of days per person, and the most days"),
     ] = {}
     rules: Annotated[Many[str], Field(description="what masked values were changed to keep")] = ()
+    synthetic: Annotated[
+        SyntheticRelease | None, Field(description="null: every row is that of a record, masked")
+    ] = None
     levels: tuple[Level, Level, Level]
     not_protected: Many[Exposure]
     notes: Many[Note]
@@ -245,7 +295,30 @@ class Certificate(Shown, _Entry):
     ledger: Annotated[
         LedgerState | None, Field(description="null: no ledger was kept, or the release is seeded")
     ] = None
+    lasting: Annotated[
+        int | None,
+        Field(
+            description="earlier releases of the same people with joint clusters and pseudonyms "
+            "that last; null: they are of this release alone"
+        ),
+    ] = None
     file: ProtectedFile | None = None
+
+    def with_lasting_clusters(self, before: int) -> "Certificate":
+        """Return the certificate of a release with joint clusters that last."""
+        replaced = ("persons-linked", "units-linked", "kept-can-identify")
+        *others, released = self.levels
+        left = tuple(one for one in released.conditions if one.kind not in replaced)
+        last = Condition(kind="threads-last", attributes=self.pseudonyms)
+        released = released.model_copy(update={"conditions": (*left, last)})
+        exposed = tuple(
+            one.model_copy(update={"kind": "threads-of-persons"})
+            if one.kind == "records-of-persons"
+            else one
+            for one in self.not_protected
+        )
+        changes = {"levels": (*others, released), "not_protected": exposed, "lasting": before}
+        return self.model_copy(update=changes)
 
     def arranged(self, row_order: RowOrder, **changes: object) -> "Certificate":
         """Return the certificate of the same release with its rows in this order."""
@@ -308,7 +381,7 @@ class Certificate(Shown, _Entry):
             raise FileError(f"certificate {path}: cannot be read: {error.strerror}") from None
         except ValidationError:
             raise FileError(
-                f"certificate {path}: not a certificate that {_software()} can read; use the "
+                f"certificate {path}: not a certificate that {software()} can read; use the "
                 "version that wrote it, or protect the table again"
             ) from None
 
@@ -320,7 +393,7 @@ def certify(
     plan = resolved.plan
     attributes = tuple(_entry(settings, plan) for settings in resolved.attributes)
     return Certificate(
-        software=_software(),
+        software=software(),
         created=datetime.now(UTC).isoformat(timespec="seconds"),
         randomness="seeded" if seeded else "operating system",
         records=records,
@@ -347,7 +420,8 @@ def certify(
     )
 
 
-def _software() -> str:
+def software() -> str:
+    """Name this version of the software."""
     return f"microveil {version('microveil')}"
 
 
@@ -377,10 +451,10 @@ def _entry(settings: AttributeSettings, plan: Plan) -> MaskedAttribute:
         "post": settings.post,
         "per_unit": settings.per_unit,
         "epsilon": settings.epsilon,
-        "lower": _plain(declared.lower),
-        "upper": _plain(declared.upper),
-        "top": _plain(declared.top),
-        "bottom": _plain(declared.bottom),
+        "lower": plain_end(declared.lower),
+        "upper": plain_end(declared.upper),
+        "top": plain_end(declared.top),
+        "bottom": plain_end(declared.bottom),
         "round_to": declared.round_to,
         "level": declared.level,
         "domain": settings.domain_source,
@@ -404,7 +478,8 @@ def _entry(settings: AttributeSettings, plan: Plan) -> MaskedAttribute:
     )
 
 
-def _plain(bound: Bound | None) -> float | str | None:
+def plain_end(bound: Bound | None) -> float | str | None:
+    """Return an end of a domain as JSON can hold it."""
     return bound.isoformat() if isinstance(bound, date | time) else bound
 
 

@@ -13,6 +13,7 @@ from microveil.plan.problems import located, not_said, plan_and_problems
 from microveil.release.budget_shares import warn_of_small_shares
 from microveil.release.protect import require_plan
 from microveil.release.resolve import resolve
+from microveil.release.synthesise import resolve_synthetic
 from microveil.types import UserTable
 
 
@@ -61,7 +62,8 @@ def plan_with(settings: Mapping[str, Any], data: UserTable | None) -> Plan:
     if plan is not None and not found:
         return plan
     problems = Problems()
-    if plan is not None and data is not None:
+    wanted = plan is not None and plan.release == settings.get("release", plan.release)
+    if plan is not None and data is not None and wanted:  # and not what is left of another release
         with problems, noted():
             fit(plan, data)
     raise all_of([*found, *not_said(problems.found, found, settings)])
@@ -71,7 +73,10 @@ def fit(plan: Plan, data: UserTable) -> None:
     """Raise everything in which a plan does not fit a table."""
     table = _open(plan, data)
     try:
-        warn_of_small_shares(resolve(plan, table), table)
+        if plan.release == "synthetic":
+            resolve_synthetic(plan, table)
+        else:
+            warn_of_small_shares(resolve(plan, table), table)
     finally:
         table.discard()
 

@@ -14,6 +14,7 @@ from microveil.core.choices import MethodName
 from microveil.errors import PrivacyWarning, noted, require, warn
 from microveil.plan.plan import Plan
 from microveil.plan.rules import parse
+from microveil.plan.synthetic_checks import require_masked
 from microveil.release.protect import protect
 
 try:
@@ -104,6 +105,7 @@ class ProtectedEstimator(MetaEstimatorMixin, BaseEstimator):
             check_consistent_length(X, y)
         frame = _named(checked)
         self.plan_ = self._plan_for(frame.columns)
+        require_masked(self.plan_, "ProtectedEstimator")
         with noted() as notes:
             release = protect(frame.to_native(), self.plan_, keep_order=True, seed=self._seed())
         self.certificate_ = release.certificate

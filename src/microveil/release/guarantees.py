@@ -24,7 +24,9 @@ ConditionKind = Literal[
     # what the released table shows, and what its theorem assumes
     "no-clusters", "shared-values-visible", "category-visible", "rows-in-random-order",
     "kept-can-identify", "shifted-can-identify", "masked-can-identify", "persons-linked",
-    "units-linked", "groups-apart",
+    "units-linked", "threads-last", "groups-apart",
+    # of synthetic rows
+    "synthetic-rows",
 ]  # fmt: skip
 
 
@@ -49,6 +51,9 @@ class Level(BaseModel):
     enforced: Annotated[bool, Field(description="whether epsilon was enforced at this level")]
     epsilon: Annotated[float | None, Field(description="bound on the loss; null: no bound")]
     conditions: Many[Condition]
+    delta: Annotated[
+        float, Field(description="probability with which a synthetic release may lose more")
+    ] = 0.0
 
     def about(self, kind: ConditionKind) -> tuple[str, ...]:
         """Return the attributes that a condition is about; none if it is not made."""

@@ -32,14 +32,17 @@ class Key:
     secret: bytes = field(repr=False)
     path: Path | None = None
 
-    def pseudonym(self, text: str) -> str:
-        """Return the pseudonym of a value, which begins with a letter and so is never a number."""
-        digest = self._digest("pseudonym", text)[:_BYTES]
+    def pseudonym(self, text: str, thread: str = "") -> str:
+        """Return the pseudonym of a value, which begins with a letter and so is never a number.
+
+        In another `thread` it is another.
+        """
+        digest = self.digest(f"pseudonym {thread}".rstrip(), text)[:_BYTES]
         return f"p{b32encode(digest).decode().rstrip('=').lower()}"
 
     def shift(self, text: str, days: int) -> int:
         """Return the days by which a person's dates move, from -days to days, all as likely."""
-        number = int.from_bytes(self._digest(f"shift {days}", text))
+        number = int.from_bytes(self.digest(f"shift {days}", text))
         return number % (2 * days + 1) - days
 
     def check_apart(self, protected: object) -> None:
@@ -51,7 +54,8 @@ class Key:
                 "with it; keep it in another directory, or write the release elsewhere"
             )
 
-    def _digest(self, use: str, text: str) -> bytes:
+    def digest(self, use: str, text: str) -> bytes:
+        """Return 32 bytes of a text that nobody can make without the key, others for each use."""
         return hmac.digest(self.secret, f"{use}\0{text}".encode(), sha256)
 
     @classmethod

@@ -17,7 +17,8 @@ from microveil.plan.plan import Plan
 NoteKind = Literal[
     "domain-from-data", "categories-from-data", "grid-from-data", "type-from-data",
     "shared-clusters", "exact-categories", "exact-weights", "settings-from-data", "rules-kept",
-    "clusters-from-data",
+    "clusters-from-data", "delta-too-large", "too-few-records",
+    "synthetic-rules",
 ]  # fmt: skip
 
 Item = TypeVar("Item")
@@ -52,8 +53,17 @@ _TEXTS: dict[NoteKind, str] = {
     "nothing else. This is post-processing, so every statement about epsilon and pooling still "
     "holds. A record can still break a rule if no masked values within the domains keep it",
     "clusters-from-data": "the data decided where clusters begin and end",
+    "delta-too-large": "delta is above 1/(10 · records), so that with this probability the release "
+    "may tell everything about a person; declare a smaller delta",
+    "synthetic-rules": "rows that broke a rule were changed as little as needed to keep it, each "
+    "by itself, which costs no budget. A row can still break a rule if no values within the "
+    "domains keep it",
+    "too-few-records": "there are so few records for epsilon that the release is mostly noise; use "
+    "a larger epsilon, fewer attributes, or more records",
 }
-_NOT_WARNED: tuple[NoteKind, ...] = ("settings-from-data", "rules-kept", "clusters-from-data")
+NOT_WARNED: tuple[NoteKind, ...] = ("settings-from-data", "rules-kept", "clusters-from-data")
+"""Notes that nobody is warned of."""
+
 _MOST_NAMED = 8
 
 
@@ -101,7 +111,7 @@ def message_of(note: Note, most: int | None = None) -> str:
 def warn_of(notes: Sequence[Note]) -> None:
     """Warn of what weakens the guarantee, once for all attributes of which it is so."""
     for note in notes:
-        if note.kind not in _NOT_WARNED:
+        if note.kind not in NOT_WARNED:
             warn(message_of(note, _MOST_NAMED), PrivacyWarning)
 
 

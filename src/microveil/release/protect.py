@@ -1,6 +1,8 @@
 """The straight line: resolve → prepare → mask attributes → pool → keep rules → finish."""
 
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -8,29 +10,35 @@ import polars as pl
 
 from microveil.engines.base import MaskingEngine, OpenTable, Pooled, Shift
 from microveil.engines.memory import memory_table
-from microveil.errors import DataError, FileWarning, PlanError, warn
+from microveil.engines.refusals import no_lasting_clusters
+from microveil.errors import DataError, FileWarning, PlanError, PrivacyWarning, noted, warn
 from microveil.formats import load_table
 from microveil.plan.plan import Plan
+from microveil.release.assumptions import assumptions_of
 from microveil.release.budget_shares import warn_of_small_shares
 from microveil.release.certificate import certify
 from microveil.release.choose_k import resolve_and_choose
 from microveil.release.detail import Detail
+from microveil.release.histories import shown_classes
 from microveil.release.key import Key, key_of
 from microveil.release.ledger import reserved
-from microveil.release.release import Release
+from microveil.release.persistent import Joining, joining
+from microveil.release.release import Release, check_order
 from microveil.release.resolve import ResolvedPlan
 from microveil.release.rule_outcomes import as_table, outcomes_of
 from microveil.release.store import LocalStore, Store
+from microveil.release.synthesise_here import synthesise_in_memory
 from microveil.types import Progress, UserTable
 
 
 def protect(
     data: UserTable,
-    plan: Plan,
+    plan: Plan | None = None,
     *,
     keep_order: bool = False,
     ledger: str | Path | None = None,
     key: str | Path | None = None,
+    joint: str | Path | None = None,
     seed: int | None = None,
     progress: Progress | None = None,
 ) -> Release:
@@ -50,7 +58,10 @@ def protect(
         path of a file, or a `Source` that says how to read one. A pandas index is dropped, with a
         warning unless it only numbers the rows.
     plan
-        What to do with each attribute.
+        What to do with each attribute. Without one, `Plan.propose` proposes it; `Release.assumed`
+        lists what it takes for granted and `Release.plan` is there to edit. In a notebook such a
+        release judges itself when it is first shown, which takes seconds, and for that it knows the
+        table that came in.
     keep_order
         Leave the rows of `Release.data` in the order of a table in memory, instead of a random one.
         It tells who is who, and the certificate says so. What `Release.write` writes is in random
@@ -62,9 +73,13 @@ def protect(
     key
         The file with the key of pseudonyms, which a plan with pseudonyms needs; `microveil key`
         makes one. Keep it apart from releases.
+    joint
+        The file of joint clusters of these people, which `microveil joint` begins: persons keep
+        joint clusters and pseudonyms from release to release where that does not give them away.
+        Once `protect` returns the release is entered.
     seed
         For experiments only: repeatable noise. The certificate then says 'not for publication',
-        and nothing is entered into a ledger.
+        and nothing is entered into a ledger or a file of joint clusters.
     progress
         Called after every attribute and every group that is pooled.
 
@@ -77,21 +92,69 @@ def protect(
     >>> len(release.data), release.certificate.attributes[0].epsilon
     (30, 1.0)
     """
+    if plan is None:
+        if key is not None or joint is not None:
+            raise PlanError("key and joint go with a plan; Plan.propose(table) proposes one")
+        return _protect_as_proposed(
+            data, keep_order=keep_order, ledger=ledger, seed=seed, progress=progress
+        )
     require_plan(plan)
-    secret = key_of(plan, key, seed)
-    with reserved(plan, ledger, seed) as spending:
-        release = _protect(data, plan, secret, seed, progress).entered(spending)
+    check_order(plan, keep_order=keep_order)
+    secret, on_spark = key_of(plan, key, seed), type(data).__module__.startswith("pyspark.")
+    with (
+        reserved(plan, ledger, seed, here=not on_spark) as spending,
+        joining(plan, joint, secret, seed, keep_order=keep_order) as joined,
+    ):
+        release = _protect(data, plan, secret, joined, seed, progress).entered(spending)
     return release if keep_order else release.shuffled()
 
 
-def _protect(
-    data: UserTable, plan: Plan, key: Key, seed: int | None, progress: Progress | None
+def _protect_as_proposed(
+    data: UserTable,
+    *,
+    keep_order: bool,
+    ledger: str | Path | None,
+    seed: int | None,
+    progress: Progress | None,
 ) -> Release:
+    """Propose a plan and protect by it; one warning says that there is something to read."""
+    from microveil.plan.propose.proposal import propose
+
+    if type(data).__module__.startswith("pyspark."):
+        raise PlanError("a table on Spark needs a plan; propose one from a sample: Plan.propose")
+    read = load_table(data)
+    proposed = propose(read.data, "a table", read.meta.described)
+    plan = Plan.from_toml(proposed.toml)
+    with noted() as notes:
+        release = protect(
+            data, plan, keep_order=keep_order, ledger=ledger, seed=seed, progress=progress
+        )
+    assumed = assumptions_of(plan)
+    warn(
+        f"no plan was given, so microveil assumed {len(assumed)} things: print(release) lists "
+        "them; to change them, edit the plan that Plan.propose(table) returns",
+        PrivacyWarning,
+    )
+    return replace(release, assumed=assumed, warned=tuple(notes), original=read.data)
+
+
+def _protect(
+    data: UserTable, plan: Plan, key: Key, joined: Joining | None, seed: int | None,
+    progress: Progress | None,
+) -> Release:  # fmt: skip
     """Walk the line on the engine that suits the table."""
     if type(data).__module__.startswith("pyspark."):
+        if joined is not None:
+            raise no_lasting_clusters()
         from microveil.engines.spark.spark_engine import SparkTable
         from microveil.release.spark_store import SparkStore
 
+        if plan.release == "synthetic":
+            raise PlanError(
+                'release = "synthetic" does not run on Spark yet; write the table as a Parquet '
+                "file, and protect that: files larger than memory need little of it",
+                setting="release",
+            )
         if plan.na:
             raise PlanError("na applies to files; set these values to null in Spark", setting="na")
         spark = SparkStore(data.sparkSession)
@@ -100,8 +163,11 @@ def _protect(
         return run_plan(plan, opened, spark, seed=seed, progress=progress, key=key)
     _tell_of_index(data)
     read = load_table(data, **plan.reading)
+    if plan.release == "synthetic":
+        return synthesise_in_memory(read.data, plan, read.meta, seed, progress)
     opened = memory_table(read.data, inferred=read.meta.inferred, codes=read.meta.codes)
-    return run_plan(plan, opened, LocalStore(read.meta), seed=seed, progress=progress, key=key)
+    store = LocalStore(read.meta)
+    return run_plan(plan, opened, store, seed=seed, progress=progress, key=key, joined=joined)
 
 
 def _tell_of_index(data: UserTable) -> None:
@@ -136,12 +202,15 @@ def run_plan(
     seed: int | None,
     progress: Progress | None,
     key: Key | None = None,
+    joined: Joining | None = None,
 ) -> Release:
     """Walk the line on a table; what was stored on the way goes if it fails."""
     try:
         resolved = resolve_and_choose(plan, table)
         warn_of_small_shares(resolved, table)
-        return run_resolved(resolved, table, store, seed=seed, progress=progress, key=key)
+        return run_resolved(
+            resolved, table, store, seed=seed, progress=progress, key=key, joined=joined
+        )
     except BaseException:
         table.discard()
         raise
@@ -155,6 +224,7 @@ def run_resolved(
     seed: int | None,
     progress: Progress | None = None,
     key: Key | None = None,
+    joined: Joining | None = None,
 ) -> Release:
     """Mask the table that the plan was resolved against.
 
@@ -163,13 +233,22 @@ def run_resolved(
     plan, key = resolved.plan, key or Key.throwaway()
     table = table.prepared(resolved.preparation)
     engine = table.engine()
-    _hide_people(engine, plan, key)
+    if joined is None:
+        _hide_people(engine, plan, key, key.pseudonym)
+    else:
+        engine.last(joined.lasting, resolved.pools[0])
     losses = _mask(engine, resolved, seed, progress)
     pooled = _pool(engine, resolved, seed, progress)
+    if joined is not None:
+        _hide_people(engine, plan, key, joined.pseudonym)
     rules = outcomes_of(resolved, table, *engine.keep_rules(resolved.rules, resolved.systems))
     derived = {name: plan.derived[name] for name in plan.derivation_order}
     rows = engine.finish(resolved.columns, derived)
     certificate = certify(resolved, pooled, records=table.records, seeded=seed is not None)
+    if joined is not None:
+        certificate = certificate.with_lasting_clusters(joined.before)
+    joint = {names: label for one in pooled for names, label in one.joint.items()}
+    unit = pooled[0].unit if pooled else None
     return Release(
         rows=rows,
         certificate=certificate.arranged(rows.row_order),
@@ -178,7 +257,7 @@ def run_resolved(
             losses,
             rows.positions,
             plan,
-            joint={names: label for one in pooled for names, label in one.joint.items()},
+            joint=joint,
             rules=as_table(rules) if rules else None,
         ),
         rules=rules,
@@ -186,17 +265,21 @@ def run_resolved(
         store=store,
         seed=seed,
         key=key,
+        joined=joined,
+        classes=partial(shown_classes, rows, joint, unit, plan),
     )
 
 
-def _hide_people(engine: MaskingEngine, plan: Plan, key: Key) -> None:
+def _hide_people(
+    engine: MaskingEngine, plan: Plan, key: Key, pseudonym: Callable[[str], str]
+) -> None:
     """Put pseudonyms in the place of identifiers, and move dates with their people."""
     people = plan.names("pseudonym")
     shifts = {
         name: Shift(people[0], partial(key.shift, days=attribute.days))
         for name, attribute in plan.shifted.items()
     }
-    for name, most in engine.hide(dict.fromkeys(people, key.pseudonym), shifts).items():
+    for name, most in engine.hide(dict.fromkeys(people, pseudonym), shifts).items():
         if len(people) == 1 and plan.unit is None and most > plan.records_per_person:
             raise DataError(
                 f"epsilon protects a whole person, who has up to {most:,} records by these "

@@ -19,9 +19,11 @@ from microveil.machine import available_memory
 from microveil.plan.plan import Plan
 from microveil.release.key import key_of
 from microveil.release.ledger import reserved
+from microveil.release.persistent import joining
 from microveil.release.protect import require_plan, run_plan
-from microveil.release.release import Release, Written
+from microveil.release.release import Release, Written, check_detail, check_order
 from microveil.release.store import LocalStore
+from microveil.release.synthesise_here import synthesise_in_files
 from microveil.types import Progress
 
 COLUMNWISE = (".parquet", ".csv")
@@ -76,6 +78,7 @@ def protect_file(
     escape_formulas: bool = False,
     ledger: str | Path | None = None,
     key: str | Path | None = None,
+    joint: str | Path | None = None,
     seed: int | None = None,
     progress: Progress | None = None,
     look: InspectRelease | None = None,
@@ -88,7 +91,7 @@ def protect_file(
 
     Parameters
     ----------
-    source, plan, ledger, key, seed, progress
+    source, plan, ledger, key, joint, seed, progress
         As for `protect`.
     output, detail, keep_order, overwrite, escape_formulas
         As for `Release.write`; the output is Parquet or CSV as well.
@@ -97,6 +100,8 @@ def protect_file(
         lazy and are gone afterwards.
     """
     require_plan(plan)
+    check_order(plan, keep_order=keep_order)
+    check_detail(plan, detail=detail)
     check_threads()
     source = source if isinstance(source, Source) else Source(source)
     store = LocalStore(TableMeta(source.path))
@@ -112,13 +117,20 @@ def protect_file(
     source = replace(source, na=source.na or plan.na, dates=source.dates or plan.dates)
     with (
         reserved(plan, ledger, seed) as spending,
+        joining(plan, joint, secret, seed, keep_order=keep_order) as joined,
         scratch_directory(places.protected) as scratch,
     ):
         files, meta = _columns(source, Path(source.location), plan.verbatim, scratch)
         shuffle = None if keep_order else open_words(seed, "row order")
         workspace = Workspace(scratch, shuffle, described=detail or look is not None)
         table = columnwise_table(files, workspace, inferred=meta.inferred)
-        release = run_plan(plan, table, LocalStore(meta), seed=seed, progress=progress, key=secret)
+        if plan.release == "synthetic":
+            release = synthesise_in_files(table, plan, source.path, scratch, seed, progress)
+        else:
+            release = run_plan(
+                plan, table, LocalStore(meta),
+                seed=seed, progress=progress, key=secret, joined=joined,
+            )  # fmt: skip
         release = release.entered(spending)
         if look is not None:
             look(_side_by_side(files), release)

@@ -1,25 +1,32 @@
 """A release: the protected table, its public certificate, and the private detail kept apart."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
 
 from microveil.engines.base import Released
-from microveil.errors import FileError
+from microveil.errors import FileError, PlanError
 from microveil.formats import FORMATS, Domain, TableMeta, check_escaped, sha256_of
 from microveil.plan.plan import Plan
 from microveil.plan.roles import Bound
+from microveil.release.assumptions import Assumption
 from microveil.release.certificate import Certificate, Exposure, ExposureKind, ProtectedFile
 from microveil.release.detail import Detail
+from microveil.release.histories import ShownClasses
 from microveil.release.key import Key
 from microveil.release.ledger import Spending
+from microveil.release.persistent import Joining, LastingRelease
 from microveil.release.rule_outcomes import RuleOutcome
 from microveil.release.store import Places, Store, places_of
 from microveil.shown import Shown
 from microveil.types import Integers, UserTable
+
+
+def _unknown() -> None:
+    """Nothing is known of its classes."""
 
 
 @dataclass(frozen=True)
@@ -28,6 +35,7 @@ class Written(Places):
 
     certified: Certificate = field(repr=False)
     rules: tuple[RuleOutcome, ...] = field(default=(), repr=False)
+    threads: tuple[LastingRelease, ...] = field(default=(), repr=False)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -48,6 +56,10 @@ class Release(Shown):
         What was done.
     rules
         Private: what became of each rule of the plan.
+    assumed
+        What was taken for granted, where no plan was given.
+    warned
+        What was warned of meanwhile, where no plan was given.
     """
 
     rows: Released = field(repr=False)
@@ -58,7 +70,16 @@ class Release(Shown):
     seed: int | None = field(default=None, repr=False)
     spending: Spending | None = field(default=None, repr=False)
     key: Key | None = field(default=None, repr=False)
+    joined: Joining | None = field(default=None, repr=False)
+    classes: Callable[[], ShownClasses | None] = field(default=_unknown, repr=False)
     rules: tuple[RuleOutcome, ...] = field(default=(), repr=False)
+    assumed: tuple[Assumption, ...] = field(default=(), repr=False)
+    warned: tuple[str, ...] = field(default=(), repr=False)
+    original: UserTable | None = field(default=None, repr=False)
+
+    def __getstate__(self) -> dict[str, object]:
+        """Leave the original at home when a release is pickled or copied."""
+        return {**self.__dict__, "original": None}
 
     @property
     def data(self) -> UserTable:
@@ -69,7 +90,8 @@ class Release(Shown):
         """Return the same release with what its ledger says on its certificate."""
         if spending is None:
             return self
-        return replace(self, certificate=spending.settle(self.certificate), spending=spending)
+        certificate = spending.settle(self.certificate, self.classes())
+        return replace(self, certificate=certificate, spending=spending)
 
     def shuffled(self) -> "Release":
         """Return the same release with its rows in random order."""
@@ -108,6 +130,8 @@ class Release(Shown):
         escape_formulas
             Put an apostrophe in front of text in a CSV file that a spreadsheet takes for a formula.
         """
+        check_detail(self.plan, detail=detail)
+        check_order(self.plan, keep_order=keep_order)
         places = self.store.places(path, detail=detail)
         self.store.check(places, overwrite=overwrite)
         if escape_formulas:
@@ -118,6 +142,8 @@ class Release(Shown):
         """Write to places that were checked before the work began."""
         if self.key is not None:
             self.key.check_apart(places.protected)
+        if keep_order and self.joined is not None:
+            raise PlanError("--joint needs rows in random order; leave --keep-order out")
         table, positions = self.rows.arranged(keep_order=keep_order, seed=self.seed)
         meta = replace(self.meta_of(positions), escape_formulas=escape_formulas)
         with self.store.moved_into_place(places.all) as temporary:
@@ -132,7 +158,10 @@ class Release(Shown):
             self.store.write_text(certificate.to_json(), public)
             if self.spending is not None:
                 self.spending.record(file)
-        return Written(places.protected, places.certificate, places.detail, certificate, self.rules)
+        threads = () if self.joined is None else (self.joined.release,)
+        return Written(
+            places.protected, places.certificate, places.detail, certificate, self.rules, threads
+        )
 
     def meta_of(self, positions: Integers | UserTable) -> TableMeta:
         """Say what a file of the released columns holds besides the values of these records."""
@@ -185,6 +214,26 @@ class Release(Shown):
             "missing-codes-moved": masked - averaged,
             "missing-codes-averaged": averaged,
         }
+
+
+def check_detail(plan: Plan, *, detail: bool) -> None:
+    """Refuse a private detail of rows that belong to nobody."""
+    if detail and plan.release == "synthetic":
+        raise PlanError(
+            "a synthetic release has no private detail, because its rows are those of no record; "
+            "leave out detail (--detail)",
+            setting="release",
+        )
+
+
+def check_order(plan: Plan, *, keep_order: bool) -> None:
+    """Refuse to keep the order of records in rows that are those of none."""
+    if keep_order and plan.release == "synthetic":
+        raise PlanError(
+            "synthetic rows are those of no record, so that there is no order to keep; leave out "
+            "keep_order (--keep-order)",
+            setting="release",
+        )
 
 
 def _exposed(kind: ExposureKind, names: Sequence[str]) -> tuple[Exposure, ...]:

@@ -30,6 +30,7 @@ from microveil.release.resolve_numbers import (
     resolve_numbers,
 )
 from microveil.release.resolve_rules import resolve_rules, typed
+from microveil.release.resolve_uses import check_uses_of
 from microveil.release.resolve_weight import check_sampling_weight
 from microveil.release.unit_checks import check_anonymity, check_clusters, check_table_units
 
@@ -75,7 +76,7 @@ def resolve(plan: Plan, table: OpenTable) -> ResolvedPlan:
     """
     problems = Problems()
     with problems:
-        _check_columns(plan, table)
+        check_columns(plan, table)
     with problems:
         _check_records(table)
     if table.records < 2:
@@ -84,6 +85,8 @@ def resolve(plan: Plan, table: OpenTable) -> ResolvedPlan:
     _check_people(plan, table, problems)
     with problems:
         check_sampling_weight(plan, table.prepared(coded))
+    with problems:
+        check_uses_of(plan.uses, table.columns, plan)
     preparation = _laid_out(plan, table, coded)
     table = table.prepared(preparation)
     if preparation.complete:
@@ -194,7 +197,8 @@ def _pool(plan: Plan, group: Group, by_name: Mapping[str, AttributeSettings]) ->
     )
 
 
-def _check_columns(plan: Plan, table: OpenTable) -> None:
+def check_columns(plan: Plan, table: OpenTable) -> None:
+    """Refuse a plan that does not name the columns of a table."""
     if not table.columns:
         raise DataError("the table has no columns")
     problems = Problems()

@@ -80,7 +80,13 @@ def resolve_rules(
     DataError, PlanError
         If columns cannot be compared, or if no values within the domains keep a rule.
     """
-    movable = {a.name: _movable(a, columns[a.name]) for a in attributes}
+    return systems_of(plan, {a.name: _movable(a, columns[a.name]) for a in attributes}, columns)
+
+
+def systems_of(
+    plan: Plan, movable: Mapping[str, Movable], columns: Mapping[str, Column]
+) -> tuple[System, ...]:
+    """Return the rules that share columns together, given what may be moved, as `resolve_rules`."""
     problems, rules = Problems(), list[Rule]()
     for text in plan.rules:
         with problems:

@@ -10,7 +10,6 @@ from rich.table import Table
 from rich.text import Text
 
 from microveil.release.certificate import Certificate
-from microveil.release.release import Release
 from microveil.show.screens import MOST_BARS, ResultScreen
 from microveil.show.words.certificate_words import (
     ATTRIBUTE_COLUMNS,
@@ -46,17 +45,10 @@ def show_certificate(certificate: Certificate) -> RenderableType:
 
 def certificate_screen(certificate: Certificate) -> ResultScreen:
     """Summarise a certificate; its whole is every sentence of it."""
-    return _screen(certificate, _TITLE)
+    return summary_screen(certificate, _TITLE)
 
 
-def release_screen(release: Release) -> ResultScreen:
-    """Summarise what was released."""
-    library = type(release.data).__module__.partition(".")[0]
-    title = f"Release: a {library} table of {len(release.data.columns):,} columns"
-    return _screen(release.certificate, title)
-
-
-def _screen(certificate: Certificate, title: str) -> ResultScreen:
+def summary_screen(certificate: Certificate, title: str) -> ResultScreen:
     """Summarise what was masked and what ε covers."""
     seeded = [SEEDED] if is_seeded(certificate) else []
     roles = {
@@ -83,6 +75,11 @@ def _chart(certificate: Certificate) -> "alt.LayerChart":
     """Draw each attribute's share of ε, and its bound when re-clustered where all have one."""
     from microveil.show.charts.overviews import amounts, spans
 
+    if certificate.synthetic is not None:
+        spent = certificate.synthetic.spent
+        said = "What the budget was spent on"
+        purposes, parts = [str(part.purpose) for part in spent], [part.share for part in spent]
+        return amounts(purposes, parts, title="share of the budget", description=said)
     shown = certificate.attributes[:MOST_BARS]
     names, shares = [a.name for a in shown], [a.epsilon for a in shown]
     bounds = [a.level_2_bound for a in shown if a.level_2_bound is not None]

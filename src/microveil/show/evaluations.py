@@ -1,6 +1,7 @@
 """What people see of an evaluation at a glance: two grades, the worst figures, a chart."""
 
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from itertools import groupby
 from typing import TYPE_CHECKING
 
@@ -20,6 +21,7 @@ from microveil.show.screens import MOST_BARS, ResultScreen
 from microveil.show.words.grading import notes_on, risk_card, usefulness_card
 from microveil.show.words.numbers import percent
 from microveil.show.words.readings import label_of, label_of_missing, reading
+from microveil.show.words.use_words import UseRow, by_use
 
 if TYPE_CHECKING:
     import altair as alt
@@ -60,7 +62,10 @@ def evaluation_screen(evaluation: Evaluation) -> ResultScreen:
 
 
 def _chart(evaluation: Evaluation) -> "Callable[[], alt.LayerChart] | None":
-    """Draw what was lost of each attribute, those that lost most first."""
+    """Draw the first use, or what was lost of each attribute, those that lost most first."""
+    use, rows = next(by_use(evaluation.figures), ("", []))
+    if rows:
+        return partial(_use, use, rows)
     measure = next((m for m in _DRAWN if any(f.measure == m for f in evaluation.figures)), None)
     if measure is None:
         return None
@@ -75,6 +80,12 @@ def _chart(evaluation: Evaluation) -> "Callable[[], alt.LayerChart] | None":
         return amounts(names, values, title=title, description=f"{title} by attribute")
 
     return draw
+
+
+def _use(use: str, rows: list[UseRow]) -> "alt.LayerChart":
+    from microveil.show.charts.use_chart import use_chart
+
+    return use_chart(use, rows)
 
 
 def _laid_out(evaluation: Evaluation) -> RenderableType:
@@ -106,6 +117,9 @@ def _table(part: Topic, figures: list[Figure]) -> Table:
     return table
 
 
+_NOT_TRIED = "not tried: another found too many"
+
+
 def scenario_rows(figures: Iterable[Figure]) -> list[list[str]]:
     """Say what each attack found by scenario, under a row of names; the worst comes first.
 
@@ -123,7 +137,7 @@ def scenario_rows(figures: Iterable[Figure]) -> list[list[str]]:
         *(
             [
                 label or "knows all masked attributes",
-                *(percent(each[measure].value) for measure in LINKAGE),
+                *(percent(each[m].value) if m in each else _NOT_TRIED for m in LINKAGE),
             ]
             for label, each in rows
         ),
@@ -140,8 +154,11 @@ def _scenarios(rows: list[list[str]]) -> Table:
 
 
 def figures_to_show(part: Topic, figures: Iterable[Figure]) -> Iterator[tuple[Figure, str]]:
-    """Choose the worst figure of each measure, and say of how many; of learning, show all."""
-    for name, group in groupby(figures, lambda f: f.measure):
+    """Choose the worst figure of each measure, and say of how many; of learning, show all.
+
+    Of uses that of each, whichever group it is.
+    """
+    for (name, _), group in groupby(figures, lambda f: (f.measure, f.facts.get("use"))):
         measure, of_measure = MEASURES[name], list(group)
         if part == "learning" or len(of_measure) == 1:
             yield from ((figure, "") for figure in of_measure)

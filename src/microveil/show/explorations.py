@@ -117,6 +117,8 @@ def _also_measured(exploration: Exploration) -> dict[str, Callable[[Measured], s
         also["unchanged"] = lambda measured: _briefly(measured.unchanged or 0.0)
     if any(measured.f_measure is not None for measured in found):
         also["F-measure"] = lambda measured: f"{measured.f_measure:.3f}"
+    if any(measured.use_loss is not None for measured in found):
+        also["uses"] = lambda measured: _briefly(measured.use_loss or 0.0)
     return also
 
 

@@ -4,7 +4,7 @@ Names go into HTML escaped, and into charts as data. Importing this does not imp
 """
 
 import textwrap
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from html import escape
 from io import StringIO
@@ -23,7 +23,7 @@ _LINES = 25
 _MOST_LINES_OF_TEXT = 10
 _WIDEST_CELL = 40
 _MOST_ROWS = 15
-_SIDE_BY_SIDE = "display:flex;flex-wrap:wrap;gap:8px 24px;align-items:flex-start;margin-top:8px"
+SIDE_BY_SIDE = "display:flex;flex-wrap:wrap;gap:8px 24px;align-items:flex-start;margin-top:8px"
 _TABLE = "border-collapse:collapse;font-size:inherit;margin:0"
 _CELL = "text-align:left;padding:1px 12px 1px 0;vertical-align:top"
 MOST_BARS = 12
@@ -52,6 +52,12 @@ class ResultScreen:
         Draws the chart as a file of its own; by default as `drawn` does.
     sections
         All its sentences, by section, where it is written as a file.
+    folded
+        Lists that a notebook folds away behind a heading.
+    unfolded
+        The one that it does not.
+    panels
+        Makes further pieces of HTML for a notebook.
     """
 
     title: str
@@ -62,6 +68,9 @@ class ResultScreen:
     laid_out: Callable[[], RenderableType] | None = None
     picture: "Callable[[], alt.TopLevelMixin] | None" = None
     sections: dict[str, list[str]] = field(default_factory=dict)
+    folded: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    unfolded: str = ""
+    panels: Callable[[], Sequence[str]] | None = None
 
     @property
     def whole(self) -> RenderableType:
@@ -125,22 +134,28 @@ class ResultScreen:
         >>> "&lt;b&gt;" in ResultScreen("Two people", head=("name",), rows=[("<b>",)]).html
         True
         """
-        told = "".join(f"<div>{escape(line)}</div>" for line in self.lines)
+        folded = [self._folded(heading, items) for heading, items in self.folded.items()]
+        said = {line for items in self.folded.values() for line in items}
+        told = "".join(f"<div>{escape(line)}</div>" for line in self.lines if line not in said)
+        panels = list(self.panels()) if self.panels else []
         parts = [part for part in (self._html_table(), self._picture()) if part]
-        beside = f'<div style="{_SIDE_BY_SIDE}">{"".join(parts)}</div>' if parts else ""
-        return visible(
-            f'<div style="max-width:72em"><b>{escape(self.title)}</b>{told}{beside}</div>'
-        )
+        beside = f'<div style="{SIDE_BY_SIDE}">{"".join(parts)}</div>' if parts else ""
+        inside = "".join([*panels, told, *folded, beside])
+        return visible(f'<div style="max-width:72em"><b>{escape(self.title)}</b>{inside}</div>')
+
+    def _folded(self, heading: str, items: Sequence[str]) -> str:
+        listed = "".join(f"<li>{escape(item)}</li>" for item in items)
+        shown = " open" if heading == self.unfolded else ""
+        about = f"{escape(heading)} ({len(items):,})"
+        return f"<details{shown}><summary>{about}</summary><ul>{listed}</ul></details>"
 
     def _html_table(self) -> str:
         if not self.rows:
             return ""
-        shown = self.rows[:_MOST_ROWS]
+        shown = [tuple(map(escape, row)) for row in self.rows[:_MOST_ROWS]]
         more = len(self.rows) - len(shown)
-        head = f"<thead><tr>{_cells('th', self.head)}</tr></thead>"
-        rows = "".join(f"<tr>{_cells('td', row)}</tr>" for row in shown)
         rest = f"<div>… and {more:,} more</div>" if more else ""
-        return f'<div><table style="{_TABLE}">{head}<tbody>{rows}</tbody></table>{rest}</div>'
+        return f"<div>{html_table(tuple(map(escape, self.head)), shown)}{rest}</div>"
 
     def _picture(self) -> str:
         svg = self._svg().replace("<svg ", '<svg style="overflow:visible" ', 1)
@@ -179,5 +194,12 @@ def _cut(text: str, width: int) -> str:
     return text + " " * (width - cell_len(text))
 
 
+def html_table(head: _Row, rows: Sequence[_Row]) -> str:
+    """Lay out a table of cells that are HTML already."""
+    top = f"<thead><tr>{_cells('th', head)}</tr></thead>"
+    body = "".join(f"<tr>{_cells('td', row)}</tr>" for row in rows)
+    return f'<table style="{_TABLE}">{top}<tbody>{body}</tbody></table>'
+
+
 def _cells(tag: str, row: _Row) -> str:
-    return "".join(f'<{tag} style="{_CELL}">{escape(cell)}</{tag}>' for cell in row)
+    return "".join(f'<{tag} style="{_CELL}">{cell}</{tag}>' for cell in row)

@@ -6,9 +6,13 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from microveil.compare.reasons import why_not
+from microveil.errors import FileError
 from microveil.judge.grades import kept_point_to_people, worst
 from microveil.judge.verdict import Verdict
-from microveil.show.screens import ResultScreen
+from microveil.measures.use_figures import USES
+from microveil.show.charts.dials import Inks, dials, drawn
+from microveil.show.screens import SIDE_BY_SIDE, ResultScreen
 from microveil.show.words.grading import (
     PASS_RULE,
     answers_to_questions,
@@ -20,6 +24,7 @@ from microveil.show.words.grading import (
 )
 from microveil.show.words.numbers import percent
 from microveil.show.words.readings import how_far, read_aloud
+from microveil.show.words.use_words import by_use
 
 _TITLE = "Verdict (private: computed from the original data)"
 _LINKED = (
@@ -35,13 +40,38 @@ _MOVED = (
 
 def verdict_screen(verdict: Verdict) -> ResultScreen:
     """Say everything in a few lines."""
-    said = [f"{about}: {line}" for about, line in verdict_lines(verdict) if about != "Rule"]
-    told = {
-        about: [f"{about}: {line}"]
-        for about, line in verdict_lines(verdict)
-        if about in ("Risk", "To change")
-    }
-    return ResultScreen(_TITLE, said, laid_out=lambda: _laid_out(verdict), sections=told)
+    lines = list(verdict_lines(verdict))
+    said = [f"{about}: {line}" for about, line in lines if about != "Rule"]
+    first = ("Risk", "To change")
+    told = {about: [f"{about}: {line}"] for about, line in lines if about in first}
+    rest = [f"{about}: {line}" for about, line in lines if about not in first]
+    return ResultScreen(
+        _TITLE,
+        said,
+        laid_out=lambda: _laid_out(verdict),
+        sections=told,
+        folded={"More": rest},
+        panels=lambda: [dials_side_by_side(verdict), uses_side_by_side(verdict)],
+    )
+
+
+def dials_side_by_side(verdict: Verdict) -> str:
+    """Draw risk and usefulness for a notebook, on white, whatever its theme."""
+    drawn_ones = [drawn(dial, Inks()) for dial in dials(verdict.figures)]
+    sized = [svg.replace("<svg ", '<svg width="220" height="168" ', 1) for svg in drawn_ones]
+    return f'<div style="{SIDE_BY_SIDE};background:#fff;width:fit-content">{"".join(sized)}</div>'
+
+
+def uses_side_by_side(verdict: Verdict) -> str:
+    """Draw what the table is for, from the original and from the release, if it can be drawn."""
+    try:
+        from microveil.show.charts.render import to_svg
+        from microveil.show.charts.use_chart import use_chart
+    except FileError:  # what draws is not installed
+        return ""
+    charts = [use_chart(use, rows) for use, rows in by_use(verdict.figures)]
+    pieces = [f"<div>{to_svg(chart.properties(width=300))}</div>" for chart in charts]
+    return f'<div style="{SIDE_BY_SIDE};background:#fff">{"".join(pieces)}</div>' if pieces else ""
 
 
 def _laid_out(verdict: Verdict) -> RenderableType:
@@ -77,6 +107,9 @@ def verdict_lines(verdict: Verdict) -> Iterator[tuple[str, str]]:
     moved = [how_far(figure) for figure in verdict.figures if figure.measure == "utility.il1s"]
     rest = lost.sentences[:1] if moved else lost.sentences
     yield "Usefulness", " ".join(dict.fromkeys([f"{lost.answer}.", *moved, *rest]))
+    for item in verdict.not_computed:
+        if not {*item.measures}.isdisjoint(USES):
+            yield "Uses", f"{item.attribute}: not computed: {why_not(item)}."
     if verdict.change is not None:
         yield "To change", f"{change_in_words(verdict.change)}."
     yield "Rule", PASS_RULE

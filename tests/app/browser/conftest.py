@@ -18,6 +18,12 @@ Element = Any
 HOST = "127.0.0.1"
 SECONDS = 60.0
 T = TypeVar("T")
+COUNT_TURNS = """
+window.turns = 0;
+new MutationObserver(() => window.turns++).observe(
+  document.querySelector('[data-testid=stApp]'),
+  {attributes: true, attributeFilter: ['data-test-script-state']})
+"""
 
 
 def free_port() -> int:
@@ -67,13 +73,14 @@ class Page:
     """The page as a person sees it."""
 
     def __init__(self, driver: Element, address: str, folder: Path) -> None:
-        self.driver, self.folder = driver, folder
+        self.driver, self.folder, self.clicks = driver, folder, 0
         driver.execute_cdp_cmd(
             "Browser.setDownloadBehavior", {"behavior": "allow", "downloadPath": str(folder)}
         )
         self.resize(1280, 1000)
         driver.get(address)
         self.find("h1")
+        self.script(COUNT_TURNS)
         self.resolve()
 
     def all(self, selector: str) -> list[Element]:
@@ -89,10 +96,17 @@ class Page:
         return wait_for(f"{selector} with {text!r}", found)
 
     def resolve(self) -> None:
-        """Wait until the page has followed what was done to it."""
-        time.sleep(0.3)
+        """Wait until the page has followed what was done to it, and stays as it is."""
         idle = "[data-testid=stApp][data-test-script-state=notRunning]"
-        wait_for("the page to come to rest", lambda: self.all(idle))
+
+        def rests() -> bool:
+            for _ in range(3):
+                time.sleep(0.12)
+                if not self.all(idle):
+                    return False
+            return True
+
+        wait_for("the page to come to rest", rests)
 
     def upload(self, name: str, content: bytes) -> None:
         path = self.folder / name
@@ -102,14 +116,29 @@ class Page:
             lambda: self.driver.find_elements("css selector", "input[type=file]"),
         )
         fields[0].send_keys(str(path))
-        wait_for("the file to be read", lambda: self.errors() or len(self.all("h2")) > 1)
+        self.clicks += 1
+        wait_for("the file to be read", lambda: self.errors() or self.labels("Next"))
         self.resolve()
 
+    def labels(self, begin: str = "") -> list[str]:
+        """Return the labels of buttons that can be pressed."""
+        script = "return [...document.querySelectorAll('button:enabled')].map(b => b.innerText)"
+        return [label for label in self.script(script) if label.startswith(begin)]
+
     def button(self, label: str) -> Element:
-        return self.find("button", label)
+        """Wait for a button of this label."""
+        path = f"//button[normalize-space(.)='{label}']"
+        found = wait_for(f"button {label!r}", lambda: self.driver.find_elements("xpath", path))
+        return found[0]
 
     def press(self, label: str) -> None:
-        self.button(label).click()
+        """Press a button once, and wait until the page has begun to follow and come to rest."""
+        before, button = self.script("return window.turns"), self.button(label)
+        self.script("arguments[0].scrollIntoView({block: 'center'})", button)
+        time.sleep(0.2)  # what was beneath the pointer has moved away
+        button.click()
+        self.clicks += 1
+        wait_for("the page to follow", lambda: self.script("return window.turns") != before)
         self.resolve()
 
     def errors(self) -> list[str]:
@@ -129,18 +158,19 @@ class Page:
 
         ActionChains(self.driver, duration=20).send_keys(Keys.TAB).perform()
 
-    def downloaded(self, label: str, ending: str) -> Path:
+    def downloaded(self, label: str, pattern: str) -> Path:
         """Press a button and wait for its file."""
-        self.press(label)
-        (path,) = wait_for(ending, lambda: list(self.folder.glob(f"*-protected{ending}")))
+        self.button(label).click()
+        self.clicks += 1
+        (path,) = wait_for(pattern, lambda: list(self.folder.glob(pattern)))
         return path
 
     def resize(self, width: int, height: int) -> None:
         metrics = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False}
         self.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
 
-    def script(self, code: str) -> Any:  # noqa: ANN401 - whatever it returns
-        return self.driver.execute_script(code)
+    def script(self, code: str, *given: Element) -> Any:  # noqa: ANN401 - whatever it returns
+        return self.driver.execute_script(code, *given)
 
     def picture(self, name: str) -> None:
         """Save a picture of the whole page."""

@@ -83,7 +83,7 @@ def test_the_frontier_is_complete(learned: Exploration) -> None:
     frame = learned.to_frame()
     assert frame.columns == [
         "method", "partition", "k", "epsilon", "trim", "anonymity", "pooling", "expected",
-        "measured", "linkage", "f_measure", "unchanged",
+        "measured", "linkage", "f_measure", "unchanged", "use_loss",
     ]  # fmt: skip
     settings = ("method", "partition", "k", "trim", "anonymity", "pooling")
     for epsilon in (0.01, 10.0):

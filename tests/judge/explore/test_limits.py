@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 from rich.console import Console
 
-from microveil import Exploration, Group, Plan, explore, protect
+from microveil import Exploration, Group, Plan, Scenario, explore, protect
 from microveil.judge.explore.advice import advise
 from microveil.judge.explore.exploration import Limits, Measured, Point
 from microveil.show.words.exploration_words import recommendation_headline, recommendation_text
@@ -214,3 +214,42 @@ def test_the_command_passes_limits_on(run: Callable[[str], tuple[int, str, str]]
     assert Plan.read("plan.toml").anonymity == 20
     code, _, err = run("explore in.csv --max-linkage 5")
     assert (code, err) == (1, "error: max_linkage must be a share above 0 and up to 1, got 5\n")
+
+
+def test_with_uses_the_plan_is_recommended_that_is_best_for_them() -> None:
+    """A mean is kept by averages as well, a regression and a quantile by exchange only."""
+    table = TABLE.with_columns(d=pl.col("c") + 1)
+    roles = {**ROLES, "d": {"role": "derived", "expression": "c + 1"}}
+    plan = Plan.published(
+        epsilon=1.0, attributes=roles, uses=["a ~ b", "quantile 0.9 a"], rules=["c <= a"],
+        scenarios=[Scenario(known=["a"])], pooling="average",
+    )  # fmt: skip
+    found = explore(table, plan, epsilons=(1.0, 20.0), runs=1)
+    point, measured = recommended(found)
+    within = [
+        p.found for p in found.points
+        if p.found and p.found.linkage <= 0.1 and p.epsilon == point.epsilon
+        and (not p.pooled or p.pooling == "average")
+    ]  # fmt: skip
+    assert len(within) > 1
+    assert measured.use_loss == min(each.use_loss or 0.0 for each in within)
+    assert found.plan is not None
+    assert (found.plan.uses, found.plan.rules, found.plan.scenarios) == (
+        plan.uses, plan.rules, plan.scenarios,
+    )  # fmt: skip
+    assert found.rule == "uses"
+    assert "of what is good" in recommendation_headline(found)
+    assert "worst use" in recommendation_text(found)
+
+
+@pytest.mark.parametrize(("losses", "epsilon"), [((0.8, 0.9), 1.0), ((3, 2), 2.0)])
+def test_the_smallest_epsilon_that_is_good_for_all_uses(
+    losses: tuple[float, float], epsilon: float
+) -> None:
+    points = [
+        Point(PLAN.replace(epsilon=e), 1.0, Measured(3, e, 0.0, None, None, use_loss=loss))
+        for e, loss in zip((1.0, 2.0), losses, strict=True)
+    ]
+    found = advise(PLAN, points, Limits(), "uses")
+    assert found.best.epsilon == epsilon
+    assert found.good_enough == (losses[0] <= 1)

@@ -6,8 +6,8 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from microveil.compare.figures import Figure
-from microveil.judge.grades import Graded, grade_of
-from microveil.show.charts.dials import Inks, dials, drawn, place_of
+from microveil.judge.grades import Graded, grade_of, place_of
+from microveil.show.charts.dials import Inks, dials, drawn
 
 
 @pytest.mark.parametrize(

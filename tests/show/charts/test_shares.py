@@ -57,6 +57,28 @@ def test_every_value_is_in_a_bin_or_outside(before: list[float], after: list[flo
         assert outside <= 0.002 * (len(before) + len(after)) + 2
 
 
+@pytest.mark.parametrize("step", [0.1, 0.5, 3.0, 5.0, 250.0])
+def test_bins_follow_the_step_of_the_data(step: float) -> None:
+    """Every value there can be occurs once, so every bin but the last holds as many."""
+    values = np.round(7 + step * np.arange(437.0), 1)
+    edges = bin_edges(values, values + step / 3)
+    counts = np.histogram(values, edges)[0]
+    assert len(set(counts[1:-2].tolist())) == 1
+    assert counts[0] <= counts[1]
+    assert np.all(np.abs((edges - 7) / step % 1 - 0.5) < 1e-6)
+
+
+def test_few_steps_have_a_bin_each_and_continuous_values_equal_ones() -> None:
+    halves = np.repeat([20.0, 20.5, 21.5], 4)
+    assert bin_edges(halves, halves).tolist() == [19.75, 20.25, 20.75, 21.25, 21.75]
+    random = np.random.default_rng(3)
+    continuous = random.normal(size=500)
+    width = np.diff(bin_edges(continuous, continuous))
+    assert np.allclose(width, width[0])
+    same = np.full(3, 4.0)
+    assert bin_edges(same, same).tolist() == [3.5, 4.5]
+
+
 def test_times_have_edges_in_milliseconds() -> None:
     days = np.array([0.0, 1.0])
     shares = shares_of_numbers("a", days, days, clock="date", milliseconds=86_400_000)

@@ -112,7 +112,7 @@ def test_it_says_what_was_done_and_found(
     for words in (
         "How useful is it?", "How risky is it?", "What does ε cover?", "What was done",
         "What the guarantee covers, and what it does not", "Every attribute before and after",
-        "Correlations", "Gains over the control", "a condition that fits one row fits one person",
+        "Correlations", "Gains over the control", "Finds conditions that one person alone meets",
         "Width of clusters",
         "Learning", "Not computed", "How to repeat it",
         "NOT FOR PUBLICATION", "income = wages + other", "--seed 1", "[attributes.wages]",

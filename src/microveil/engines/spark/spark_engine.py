@@ -28,10 +28,15 @@ from microveil.core.linear_rules import KeptRule, Rule, System
 from microveil.core.mask import mask_singly, total_losses
 from microveil.core.pooling import Pool
 from microveil.core.random_words import SystemWords
-from microveil.engines.base import Pooled, Released, Shift
+from microveil.engines.base import Lasting, Pooled, Released, Shift
 from microveil.engines.beside import Beside
 from microveil.engines.detail_rows import cluster_rows, loss_row
-from microveil.engines.refusals import no_finite_result, no_pseudonym, pooled_wrongly
+from microveil.engines.refusals import (
+    no_finite_result,
+    no_lasting_clusters,
+    no_pseudonym,
+    pooled_wrongly,
+)
 from microveil.engines.spark import (
     belonging,
     derivations,
@@ -79,6 +84,10 @@ class SparkEngine:
     def threads(self) -> int:
         """How many attributes may be masked at once: a few, so that Spark need not wait for us."""
         return _AT_ONCE
+
+    def last(self, _: Lasting, __: Pool) -> None:
+        """Refuse."""
+        raise no_lasting_clusters()
 
     def pool(self, pool: Pool, seed: int | None) -> Pooled:
         """Pool masked values: records are parted into blocks, and pooled within each of them.

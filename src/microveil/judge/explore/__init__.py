@@ -19,6 +19,7 @@ from microveil.judge.explore.trials import Measurer
 from microveil.measures.expected_error import expected_of
 from microveil.measures.learning import check_number_of_classes, open_target
 from microveil.plan.plan import Plan
+from microveil.plan.synthetic_checks import require_masked
 from microveil.release.choose_k import resolve_and_choose
 from microveil.release.resolve import ResolvedPlan
 from microveil.release.store import LocalStore
@@ -48,7 +49,8 @@ def explore(
     Every point has its expected error, for which no noise is drawn. For each ε some points are also
     run, measured and attacked: clusters of the best k, noise-optimal ones, both with iDP-CBLS, and
     the better of them with masked values pooled among 5, 10 and 25 records, as many as the plan
-    says, and as many as the limits need. What comes out is a function of the data that ε does not
+    says, and as many as the limits need. Where the plan has uses and no target is given, the plan
+    is recommended that is best for them. What comes out is a function of the data that ε does not
     cover: keep it private. No run is released.
 
     Parameters
@@ -56,7 +58,7 @@ def explore(
     data
         As for `protect`.
     plan
-        Roles, domains, groups and what else is to stay; method, ε, k, partition, trim, post,
+        Roles, domains, groups, uses and what else is to stay; method, ε, k, partition, trim, post,
         anonymity and pooling are varied, also where a numeric attribute has its own. Expected error
         is that of numbers, dates and times; categories are masked along with them, in clusters of
         the k that is tried, and measured.
@@ -91,6 +93,8 @@ def explore(
     """
     if runs < 1:
         raise DataError(f"runs must be 1 or more, got {runs}")
+    if plan is not None:
+        require_masked(plan, "explore")
     if not len(epsilons):
         raise PlanError("epsilons must hold at least one budget, got none")
     loaded, name = _load(data, plan)
@@ -109,7 +113,8 @@ def explore(
     with noted():  # nothing is released; protect warns
         tried = _expect(opened, base, candidates(base, table, budgets), limits, progress)
         points = _measure(tried, measurer, progress)
-    rule: AdviceRule = "spread" if target is None else "learning"
+    used = any(point.found and point.found.use_loss is not None for point in points)
+    rule: AdviceRule = "learning" if target is not None else "uses" if used else "spread"
     return advise(base, points, limits, rule, target if isinstance(target, str) else None)
 
 

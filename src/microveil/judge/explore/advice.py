@@ -24,6 +24,7 @@ def advise(
 ) -> Exploration:
     """Recommend the smallest ε that is good enough, with the settings of least measured error.
 
+    Where the plan has uses, the settings are those with which the worst of them loses least.
     Nothing that breaks a limit is recommended. Values are pooled as in the plan given, unless only
     the other way keeps to the limits.
     """
@@ -38,12 +39,12 @@ def advise(
     as_given = [p for p in within if not p[0].pooled or p[0].plan.pooling == base.pooling]
     aside = {point.pooling for point, _ in within} - {point.pooling for point, _ in as_given}
     within, aside = (as_given, aside) if as_given else (within, set())
-    enough = _learns if rule == "learning" else _keeps_spread(measured)
+    enough = {"learning": _learns, "uses": _is_used}.get(rule) or _keeps_spread(measured)
     good_enough = [pair for pair in within if enough(*pair)]
     largest = max(point.epsilon for point, _ in within)
     smallest = min((point.epsilon for point, _ in good_enough), default=largest)
     eligible = [pair for pair in good_enough or within if pair[0].epsilon == smallest]
-    best, found = min(eligible, key=lambda pair: pair[1].mean_sse)
+    best, found = min(eligible, key=_of_uses if rule == "uses" else _of_errors)
     return Exploration(
         tuple(points),
         limits,
@@ -63,6 +64,19 @@ def _away(limits: Limits, point: Point, found: Measured) -> tuple[int, float]:
     broken = limits.broken_by(point, found).values()
     factors = (x / limit if x > limit else limit / max(1, x) for x, limit in broken)
     return len(broken), math.prod(factors)
+
+
+def _of_errors(pair: MeasuredPoint) -> float:
+    return pair[1].mean_sse
+
+
+def _of_uses(pair: MeasuredPoint) -> tuple[float, float]:
+    """Rank by the worst use, and by error what is the same for uses."""
+    return pair[1].use_loss or 0.0, pair[1].mean_sse
+
+
+def _is_used(_: Point, found: Measured) -> bool:
+    return (found.use_loss or 0.0) <= 1
 
 
 def _learns(_: Point, found: Measured) -> bool:

@@ -9,7 +9,7 @@ import narwhals as nw
 
 from microveil.core.choices import DEFAULT_METHOD, MethodName, Pooling
 from microveil.core.methods import GUARANTEES, METHODS
-from microveil.errors import DataError
+from microveil.errors import DataError, PlanError
 from microveil.judge.explore.exploration import Limits, Point
 from microveil.plan.plan import Plan
 from microveil.plan.propose.columns import Described, as_polars
@@ -22,7 +22,7 @@ _ANONYMITIES = (10, 25, 50)
 _STAYS = (
     "cap", "guarantee", "missing", "exact_from",
     "records_per_person", "unit", "within", "domain_from_data", "from_data", "attributes",
-    "na", "dates",
+    "na", "dates", "rules", "scenarios", "ledger", "uses",
 )  # fmt: skip
 
 
@@ -114,7 +114,10 @@ def pooled(base: Plan, masking: Plan, records: int, limits: Limits) -> list[Plan
     others: tuple[Pooling, ...] = ("exchange", "average")
     for pooling in (base.pooling, *others):
         for anonymity in wanted:
-            plan = masking.replace(anonymity=anonymity, pooling=pooling, groups=base.groups)
+            try:
+                plan = masking.replace(anonymity=anonymity, pooling=pooling, groups=base.groups)
+            except PlanError:  # averages that a rule ties to what is not averaged
+                continue
             groups = plan.pooled_groups
             if groups and all(groups != other.pooled_groups for other in plans):
                 plans.append(plan)

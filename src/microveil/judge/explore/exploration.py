@@ -15,8 +15,8 @@ from microveil.plan.plan import Plan
 from microveil.shown import Shown
 
 LimitName = Literal["max_linkage", "max_error", "min_anonymity"]
-AdviceRule = Literal["learning", "spread"]
-"""What makes an ε good enough: classes are still learned, or numbers keep their spread."""
+AdviceRule = Literal["learning", "uses", "spread"]
+"""What makes an ε good enough: classes are still learned, uses are good, or numbers keep spread."""
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,8 @@ class Measured:
     of records that the most successful attack links. `f_measure` and `f_original` are the mean
     F-measures over the classes of a model trained on the release and of one trained on the
     original. `unchanged` is the mean share of records that keep their category over the attributes
-    of categories, None where there are none.
+    of categories, None where there are none. `use_loss` is the worst figure of the plan's uses as a
+    multiple of what is good, None without uses.
     """
 
     attributes: int
@@ -36,6 +37,7 @@ class Measured:
     f_measure: float | None
     f_original: float | None
     unchanged: float | None = None
+    use_loss: float | None = None
 
 
 @dataclass(frozen=True)
@@ -200,14 +202,14 @@ class Exploration(Shown):
             "method": pl.String, "partition": pl.String, "k": pl.Int64, "epsilon": pl.Float64,
             "trim": pl.Float64, "anonymity": pl.Int64, "pooling": pl.String,
             "expected": pl.Float64, "measured": pl.Float64, "linkage": pl.Float64,
-            "f_measure": pl.Float64, "unchanged": pl.Float64,
+            "f_measure": pl.Float64, "unchanged": pl.Float64, "use_loss": pl.Float64,
         }  # fmt: skip
         rows = [
             (
                 p.method, p.partition, p.k, p.epsilon, p.plan.trim, p.plan.anonymity,
                 p.plan.pooling if p.pooled else None, p.expected, p.found and p.found.mean_sse,
                 p.found and p.found.linkage, p.found and p.found.f_measure,
-                p.found and p.found.unchanged,
+                p.found and p.found.unchanged, p.found and p.found.use_loss,
             )
             for p in self.points
         ]  # fmt: skip

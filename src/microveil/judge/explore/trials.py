@@ -10,14 +10,16 @@ from microveil.attacks.attack_rows import ATTACKS, LINKAGE
 from microveil.attacks.known import EVERYTHING
 from microveil.compare.asked import Asked
 from microveil.compare.examined import Examined, examine
-from microveil.compare.figures import Figure
+from microveil.compare.figures import Figure, figures_in
 from microveil.compare.pairing import Pair
 from microveil.errors import DataError
 from microveil.judge.explore.exploration import Measured
 from microveil.judge.explore.repeated import RepeatedTable
+from microveil.judge.registry import MEASURES
 from microveil.measures.category_distances import share_unchanged
 from microveil.measures.distances import mean_sse
 from microveil.measures.learning import Lesson, lesson_of, scores_of
+from microveil.measures.use_figures import use_figures
 from microveil.release.protect import run_resolved
 from microveil.release.resolve import ResolvedPlan
 from microveil.release.store import LocalStore
@@ -66,6 +68,7 @@ class Measurer:
         each = [self._one_run(resolved, self._seed + run) for run in range(self._runs)]
         learned = [run.f_measure for run in each if run.f_measure is not None]
         unchanged = [run.unchanged for run in each if run.unchanged is not None]
+        used = [run.use_loss for run in each if run.use_loss is not None]
         return Measured(
             attributes=each[0].attributes,
             mean_sse=fmean(run.mean_sse for run in each),
@@ -73,6 +76,7 @@ class Measurer:
             f_measure=fmean(learned) if learned else None,
             f_original=each[0].f_original,
             unchanged=fmean(unchanged) if unchanged else None,
+            use_loss=fmean(used) if used else None,
         )
 
     def _one_run(self, resolved: ResolvedPlan, seed: int) -> Measured:
@@ -92,6 +96,7 @@ class Measurer:
             f_measure=f_measure,
             f_original=f_original,
             unchanged=_unchanged(pair),
+            use_loss=_use_loss(seen, seed),
         )
 
     def _linked(self, seen: Examined) -> float:
@@ -136,3 +141,10 @@ def _unchanged(pair: Pair) -> float | None:
     """Mean share of records, over the attributes of categories, that keep theirs."""
     shares = [share_unchanged(codes, masked) for _, codes, masked in pair.codes() if len(codes)]
     return fmean(shares) if shares else None
+
+
+def _use_loss(seen: Examined, seed: int) -> float | None:
+    """Return the worst figure of the uses, as a multiple of what is good."""
+    figures = figures_in(use_figures(seen, Asked(seed=seed)))
+    limits = (MEASURES[figure.measure].limits or (1.0, 1.0) for figure in figures)
+    return max((f.value / good for f, (good, _) in zip(figures, limits, strict=True)), default=None)

@@ -21,6 +21,7 @@ from microveil.lab.audit.number_targets import Mechanism, NumericTarget
 from microveil.lab.audit.released import Narrowed, Pinned, narrowed, pinned
 from microveil.lab.audit.targets import AnyTarget, open_targets
 from microveil.plan.plan import Plan
+from microveil.plan.synthetic_checks import require_masked
 from microveil.release.choose_k import resolve_and_choose
 from microveil.types import Progress
 
@@ -68,6 +69,8 @@ def audit(
 
     A second attacker, who knows all records but one, sees one table of masked values.
 
+    Synthetic releases are audited by `replay`.
+
     Parameters
     ----------
     data
@@ -98,6 +101,7 @@ def audit(
     >>> outcome.broken
     False
     """
+    require_masked(plan, "audit")
     if releases is None:
         releases = min(max(runs // 25, _FEWEST_RELEASES), 400)
     if runs < _FEWEST_RUNS or releases < _FEWEST_RELEASES:

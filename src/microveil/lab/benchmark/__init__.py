@@ -81,7 +81,7 @@ def attack_beside_others(
     each = []
     for done, candidate in enumerate(compared):
         if progress:
-            progress("attacking", done, len(compared))
+            progress(candidate.name, done, len(compared))
         each.append(BenchmarkJob(opened, candidate, 0, attacks)())
     return Benchmark(pl.concat(each))
 

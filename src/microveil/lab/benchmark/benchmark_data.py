@@ -20,6 +20,7 @@ from microveil.plan.propose.columns import as_polars
 from microveil.plan.roles import Confidential
 from microveil.plan.rules import parse
 from microveil.plan.sample import people, recommended_people_plan
+from microveil.plan.synthetic_checks import require_masked
 from microveil.types import UserTable
 
 FEWEST_RECORDS = 200
@@ -71,6 +72,8 @@ def open_data(data: UserTable, plan: Plan | None = None, target: str | None = No
             return _data("Sample", people(), recommended_people_plan(), None, None)
         if word in KNOWN and not Path(word).exists():
             return _data_set(KNOWN[word])
+    if plan is not None:
+        require_masked(plan, "benchmark")
     loaded = load_table(data) if plan is None else load_table(data, **plan.reading)
     source = source_of(data)
     name = "Table" if source is None else Path(source.name).stem

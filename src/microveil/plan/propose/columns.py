@@ -31,7 +31,7 @@ from microveil.plan.propose.numbering import (
     is_surely_numbered,
     may_be_numbered,
 )
-from microveil.types import Integers, Reals, UserTable
+from microveil.types import NOT_POLARS, Integers, Reals, UserTable
 
 _FEWEST_VALUES = 3  # in a cluster
 _MOST_CATEGORIES, _RECORDS_PER_CATEGORY = 50, 3
@@ -211,7 +211,10 @@ def _is_whole(value: object) -> bool:
 
 
 def _column_of(column: "nw.Series[Any]") -> pl.Series:
-    values = column.to_polars().alias(column.name)
+    try:
+        values = column.to_polars().alias(column.name)
+    except NOT_POLARS:
+        return pl.Series(column.name, column.to_list(), dtype=pl.Object)
     listed = list(getattr(column.dtype, "categories", ()))
     if isinstance(column.dtype, nw.Enum) and all(isinstance(word, str) for word in listed):
         return values.cast(pl.String).cast(pl.Enum(listed))

@@ -168,6 +168,18 @@ _BODY = _words("""
     koerper geburts corps naissance net gross product item parcel
     height patient child mother newborn vehicle
 """)
+_KNOWN = _words("""
+    birth birthday birthdate dob born geburt geburtsdatum geburtsjahr naissance nacimiento nascita
+    age alter edad eta leeftijd alder aalder sex sexe sexo sesso gender geschlecht geslacht kon
+    kjonn race ethnic ethnicity ethnie religion konfession nationality nationalitaet nationalite
+    nacionalidad staatsangehoerigkeit citizenship citizen region regions state bundesland county
+    kreis province provincia district bezirk distrito canton kanton commune comune gemeinde
+    municipio municipality city stadt ville ciudad town country land pays pais paese marital
+    familienstand zivilstand matrimonial married occupation job beruf profession ocupacion
+    professione education educ bildung schooling children child kids kinder kind enfants hijos figli
+    hhsize hsize famsize nchild language sprache langue idioma lingua employer arbeitgeber
+    admission admitted aufnahme discharge discharged entlassung hispan
+""")
 _ABBREVIATED_WEIGHT = re.compile(
     r"\w*wgh?ts?|wt[a-z]{2,}|(p|f|hh|per|fam|ind|asec|final|sample|samp|pers)wts?"
 )
@@ -289,6 +301,18 @@ def names_a_thing(name: str) -> bool:
 def says_year(name: str) -> bool:
     """Whether a name says that its column holds years."""
     return _has(tokens(name), _YEAR)
+
+
+def says_known(name: str) -> bool:
+    """Whether a name says that others may know what its column holds of a person.
+
+    Examples
+    --------
+    >>> [says_known(name) for name in ("BirthDate", "zip_code", "geschlecht", "blood_pressure")]
+    [True, True, True, False]
+    """
+    parts = tokens(name)
+    return _has(parts, _KNOWN) or _is_place(parts) or any(_ends(part, _KNOWN) for part in parts)
 
 
 def _is_key_of_people(part: str) -> bool:

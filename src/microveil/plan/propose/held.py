@@ -201,10 +201,14 @@ def _never_above(one: Reals, other: Reals) -> bool:
 def _holds_and_could_break(
     table: pl.DataFrame, sample: Mapping[str, Reals], one: str, other: str
 ) -> bool:
-    """Whether all records keep an order that other pairings of their values would often break."""
+    """Whether all records keep an order that other pairings of their values would often break.
+
+    The least of the upper values does not count: hours are no wages, though both are often 0.
+    """
     known = ~np.isnan(sample[one]) & ~np.isnan(sample[other])
-    below = np.searchsorted(np.sort(sample[other][known]), sample[one][known], side="left")
-    share = float(below.mean()) / int(known.sum())
+    upper = np.sort(sample[other][known])
+    below = np.searchsorted(upper[upper > upper[0]], sample[one][known], side="left")
+    share = float(below.mean()) / len(upper)
     records = table.height * float(known.mean())
     if share < _LEAST_SHARE or share * records < _FEWEST_BREAKS:
         return False

@@ -3,10 +3,12 @@
 Looking at the data has a price, so every proposal that depends on it is marked as such.
 """
 
+import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib.metadata import version
 from types import MappingProxyType
+from typing import Any
 
 import polars as pl
 import tomlkit
@@ -14,6 +16,7 @@ from tomlkit.items import Table
 
 from microveil.core.choices import DEFAULT_METHOD, DateOrder
 from microveil.errors import DataError
+from microveil.plan.fields import PlanFields
 from microveil.plan.propose.columns import (
     ColumnProfile,
     Described,
@@ -22,14 +25,19 @@ from microveil.plan.propose.columns import (
     ordered_numbers,
 )
 from microveil.plan.propose.crowd import crowd_of
+from microveil.plan.propose.purposes import proposed_known, proposed_uses
 from microveil.plan.propose.rare import merging_rare
 from microveil.plan.propose.shared_keys import SharedKey
-from microveil.plan.propose.table_roles import TableRoles, propose_roles
+from microveil.plan.propose.table_roles import FOUND, TableRoles, propose_roles
 from microveil.plan.settings import RECOMMENDED, PlanSettings, declared_in
 from microveil.plan.toml import commented, inline, texts
+from microveil.plan.uses import Use, check_uses
 from microveil.types import UserTable
 
 FROM_DATA = "(from the data)"
+
+_SCENARIOS = "What an attacker could know of a person. Releases are tested against it too."
+_USES = "What the release will be used for. Usefulness is graded by it; the release is the same."
 
 _DONE = {
     "identifier": "dropped: ",
@@ -89,6 +97,9 @@ def propose(
     *,
     na: Sequence[str] = (),
     dates: DateOrder | None = None,
+    unit: str | None = FOUND,
+    known: Sequence[str] | None = None,
+    uses: Sequence[Use] | None = None,
 ) -> Proposed:
     """ColumnProfile at every column of a table, and write a plan for it.
 
@@ -100,11 +111,16 @@ def propose(
         What the file says of some columns besides their values.
     na, dates
         How the file was read, which the plan keeps.
+    unit
+        The column that says whose records they are, None if none does; by default it is found.
+    known, uses
+        What an attacker may know of a person, and what the release will be used for; by default
+        they are proposed.
     """
     described = {**ordered_numbers(table), **described}
     table, plain = as_polars(table), Described()
     looks = {c.name: ColumnProfile(c.name, c, described.get(c.name, plain)) for c in table}
-    seen = _without_rare(propose_roles(table, looks), table)
+    seen = _without_rare(propose_roles(table, looks, unit), table)
     proposals = seen.proposals
     confidential = [name for name, p in proposals.items() if p.masked]
     if not confidential:
@@ -124,10 +140,33 @@ def propose(
     attributes = tomlkit.table(is_super_table=True)
     for column, proposal in proposals.items():
         attributes.add(column, _section(proposal))
+    plan = PlanFields(**tomllib.loads(tomlkit.dumps({**document, "attributes": attributes})))
+    known = proposed_known(plan) if known is None else known
+    uses = proposed_uses(plan, table) if uses is None else uses
+    check_uses(uses, plan.attributes)
+    _add_tables(document, _SCENARIOS, "scenarios", [{"known": list(known)}] if known else [])
+    _add_tables(document, _USES, "uses", [use.to_settings() for use in uses])
     document.add("attributes", attributes)
     toml = tomlkit.dumps(document).rstrip() + "\n"
     columns = {column: (looks[column], p) for column, p in proposals.items()}
     return Proposed(toml, columns, seen.key, seen.rules)
+
+
+def _add_tables(
+    document: tomlkit.TOMLDocument, comment: str, name: str, tables: Sequence[Mapping[str, Any]]
+) -> None:
+    """Write a list of tables, the first under a comment; nothing if it is empty."""
+    if not tables:
+        return
+    written = tomlkit.aot()
+    for number, settings in enumerate(tables):
+        table = tomlkit.table()
+        if not number:
+            table.add(tomlkit.comment(comment))
+        for key, value in settings.items():
+            table.add(key, value)
+        written.append(table)
+    document.add(name, written)
 
 
 def _without_rare(seen: TableRoles, table: pl.DataFrame) -> TableRoles:

@@ -13,6 +13,8 @@ from functools import cached_property
 import numpy as np
 import polars as pl
 
+from microveil.errors import PlanError
+from microveil.plan.parts import did_you_mean
 from microveil.plan.propose.columns import ColumnProfile, Proposal, is_sampling_weight
 from microveil.plan.propose.headers import names_a_thing, says_whose, says_year
 from microveil.plan.propose.numbering import are_years, is_spread_like_amounts
@@ -81,6 +83,21 @@ def find_shared_key(
     tried = [_Tried(look, looks, proposals[look.name]) for look in possible]
     best = _best([one for one in tried if one.holds])
     return None if best is None else best.shared_key
+
+
+def chosen_key(
+    name: str, looks: Mapping[str, ColumnProfile], proposals: Mapping[str, Proposal]
+) -> SharedKey:
+    """Take a column for the one that says whose records they are, whatever it seems to be."""
+    if name not in looks:
+        raise PlanError(f"unit: no column {name!r}{did_you_mean(name, looks)}", setting="unit")
+    if looks[name].missing:
+        raise PlanError(
+            "a column that says whose records they are has no missing values; choose another",
+            attribute=name,
+            setting="unit",
+        )
+    return _Tried(looks[name], looks, proposals[name]).shared_key
 
 
 def _may_be_shared(look: ColumnProfile, proposal: Proposal) -> bool:

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -10,9 +11,12 @@ from microveil.plan.propose.columns import ColumnProfile, Proposal, as_amount, p
 from microveil.plan.propose.held import Sum, find_orders, find_sums, in_rules
 from microveil.plan.propose.numbering import LARGE, are_long, are_years, go_together
 from microveil.plan.propose.places import coarsened
-from microveil.plan.propose.shared_keys import SharedKey, find_shared_key
+from microveil.plan.propose.shared_keys import SharedKey, chosen_key, find_shared_key
 from microveil.plan.propose.weights import settle_weights
 from microveil.plan.roles import is_pattern
+
+FOUND: Any = object()
+"""Stands for the unit that is found in the table."""
 
 _FEWEST_PAIRS, _MOST_PAIRS = 20, 20_000
 
@@ -39,11 +43,13 @@ class TableRoles:
     rules: tuple[str, ...]
 
 
-def propose_roles(table: pl.DataFrame, looks: Mapping[str, ColumnProfile]) -> TableRoles:
-    """Propose a role for every column of a table."""
+def propose_roles(
+    table: pl.DataFrame, looks: Mapping[str, ColumnProfile], unit: str | None = FOUND
+) -> TableRoles:
+    """Propose a role for every column of a table, whose units are found, or said to be those."""
     proposals = _cleared(looks, {name: propose_role(look) for name, look in looks.items()})
     proposals |= coarsened(looks, proposals)
-    key = find_shared_key(looks, proposals)
+    key = _key(unit, looks, proposals)
     persons = np.arange(table.height)
     if key is not None:
         proposals[key.name] = _unit(key, proposals[key.name])
@@ -57,6 +63,14 @@ def propose_roles(table: pl.DataFrame, looks: Mapping[str, ColumnProfile]) -> Ta
     proposals |= {name: _once(p) for name, p in proposals.items() if name in same and p.masked}
     proposals |= {one.total: _derived(one) for one in sums if one.missing_alike}
     return TableRoles(proposals, key, strata, _rules(table, amounts, sums, same))
+
+
+def _key(
+    unit: str | None, looks: Mapping[str, ColumnProfile], proposals: Mapping[str, Proposal]
+) -> SharedKey | None:
+    if unit is FOUND:
+        return find_shared_key(looks, proposals)
+    return None if unit is None else chosen_key(unit, looks, proposals)
 
 
 def _derived(found: Sum) -> Proposal:

@@ -7,13 +7,11 @@ from math import cos, pi, sin
 from typing import NamedTuple
 
 from microveil.compare.figures import Figure
-from microveil.judge.grades import Grade, Graded, how_risky, how_useful
-from microveil.judge.registry import MEASURES
+from microveil.judge.grades import GRADES, Grade, how_risky, how_useful, place_of
 from microveil.show.charts.palette import BLUE, ORANGE, VERMILION
 from microveil.show.words.grading import risk_answer, usefulness_answer
 
 WIDTH, HEIGHT = 220, 168
-_GRADES: tuple[Grade, ...] = ("good", "fair", "poor")
 _X, _Y, _RADIUS, _THICK = 110.0, 118.0, 80.0, 18.0
 _GAP = 0.012
 
@@ -80,24 +78,6 @@ def dials(figures: Sequence[Figure]) -> tuple[Dial, Dial]:
     )  # fmt: skip
 
 
-def place_of(found: Graded) -> float | None:
-    """Place a grade between 0, the best, and 1 by the figure that decided on it."""
-    if found.grade == "unknown":
-        return None
-    figure = found.figures[0]
-    limits = MEASURES[figure.measure].limits
-    if limits is None:
-        return None
-    good, fair = limits
-    if found.grade == "good":
-        within = figure.counted / good if good else 0.0
-    elif found.grade == "fair":
-        within = (figure.counted - good) / (fair - good)
-    else:
-        within = 1 - fair / figure.counted
-    return (_GRADES.index(found.grade) + min(max(within, 0.0), 1.0)) / 3
-
-
 def drawn(dial: Dial, inks: Inks) -> str:
     """Draw a dial as SVG: what is said of it stands in words as well.
 
@@ -117,7 +97,7 @@ def drawn(dial: Dial, inks: Inks) -> str:
 
 def inner(dial: Dial, inks: Inks) -> str:
     """Draw what is inside a dial, to be placed in a larger picture."""
-    grades = _GRADES if dial.best_first else _GRADES[::-1]
+    grades = GRADES if dial.best_first else GRADES[::-1]
     zones = [
         _zone(number, inks.of(grade), faint=grade != dial.grade)
         for number, grade in enumerate(grades)

@@ -9,6 +9,7 @@ from typing import Literal
 
 import numpy as np
 
+from microveil.core.grid import observed_decimals
 from microveil.types import Integers, Reals
 
 Clock = Literal["date", "datetime", "time"]
@@ -16,6 +17,7 @@ Clock = Literal["date", "datetime", "time"]
 MOST_BINS = 40
 MOST_DRAWN = 20
 _TAIL = 0.001
+_MOST_DECIMALS, _LARGEST = 6, 2.0**53
 
 
 @dataclass(frozen=True)
@@ -87,10 +89,17 @@ def shares_of_numbers(
 
 
 def bin_edges(before: Reals, after: Reals) -> Reals:
-    """Cut the range of both into bins: whole numbers if there are few, else of equal width.
+    """Cut the range of both into bins, each of as many steps of the original values.
 
-    The outermost thousandth at either end stays outside, so that a few far values do not leave
-    everything else in one bin. Empty where one of them has no values.
+    A bin holds one step if these are few. Bins that are no multiple of the step would hold now one
+    value more and now one less, which looks like holes. The outermost thousandth at either end
+    stays outside, so that a few far values do not leave everything else in one bin. Empty where one
+    of them has no values.
+
+    Examples
+    --------
+    >>> bin_edges(np.array([2.0, 2.5, 4.0]), np.array([2.5, 3.5])).tolist()
+    [1.75, 2.25, 2.75, 3.25, 3.75, 4.25]
     """
     if not len(before) or not len(after):
         return np.empty(0)
@@ -98,18 +107,27 @@ def bin_edges(before: Reals, after: Reals) -> Reals:
     low, high = np.quantile(both, [_TAIL, 1 - _TAIL], method="inverted_cdf")
     if low == high:
         low, high = both.min(), both.max()
-    whole = bool(np.all(both == np.round(both)))
-    if whole and high - low < MOST_BINS:
-        return np.arange(low, high + 2) - 0.5
     if high - low <= MOST_BINS * np.spacing(max(abs(low), abs(high))):  # too close to be cut
-        margin = max(abs(low), 1.0) / 2
+        margin = 0.5 if low == np.round(low) else max(abs(low), 1.0) / 2
         return np.array([low - margin, low + margin])
     bins = int(min(MOST_BINS, max(5, np.ceil(2 * min(len(before), len(after)) ** (1 / 3)))))
-    if whole:
-        step = np.ceil((high - low + 1) / bins)
-        edges: Reals = low - 0.5 + step * np.arange(np.ceil((high - low + 1) / step) + 1)
-        return edges
-    return np.linspace(low, high, bins + 1)
+    step = _step_of(before)
+    if not step:
+        return np.linspace(low, high, bins + 1)
+    start = before[0] + step * (np.round((low - before[0]) / step) - 0.5)
+    steps = int(np.floor((high - start) / step)) + 1
+    each = 1 if steps <= MOST_BINS else int(np.ceil(steps / bins))
+    edges: Reals = start + step * each * np.arange(np.ceil(steps / each) + 1)
+    return edges
+
+
+def _step_of(values: Reals) -> float:
+    """Return the largest step that all values are whole numbers of from each other; 0 if none."""
+    decimals = observed_decimals(values)
+    if decimals > _MOST_DECIMALS or np.abs(values).max() > _LARGEST / 10**decimals:
+        return 0.0
+    whole = np.round(values * 10**decimals).astype(np.int64)
+    return int(np.gcd.reduce(whole - whole[0])) / 10.0**decimals
 
 
 def shares_of_categories(

@@ -12,6 +12,7 @@ from microveil.compare.reasons import why_not
 from microveil.formats import LoadedTable, check_output, moved_into_place, source_of
 from microveil.judge.evaluated import Evaluation
 from microveil.judge.evaluation import evaluate
+from microveil.judge.grades import worst_answer
 from microveil.judge.registry import MEASURES
 from microveil.plan.plan import Plan
 from microveil.release.certificate import Certificate
@@ -19,9 +20,11 @@ from microveil.release.detail import Detail
 from microveil.release.guarantees import rounded_up
 from microveil.release.release import Release, certificate_beside
 from microveil.show.evaluations import figures_to_show, scenario_rows
+from microveil.show.report.assessment import answered, assessed, determination
 from microveil.show.report.drawings import Drawings
 from microveil.show.report.report_words import cards, done, repeated, verdict_on
 from microveil.show.report.templating import render
+from microveil.show.words.attribute_marks import MARK_COLUMNS, mark_rows
 from microveil.show.words.certificate_words import (
     ATTRIBUTE_COLUMNS,
     NUMBER_COLUMNS,
@@ -35,7 +38,9 @@ from microveil.show.words.certificate_words import (
     scope_of,
 )
 from microveil.show.words.grading import RULES, answers_to_questions, notes_on
+from microveil.show.words.numbers import plain
 from microveil.show.words.readings import label_of, label_of_missing, reading
+from microveil.show.words.scales import scale_of
 from microveil.types import UserTable
 
 
@@ -167,6 +172,7 @@ def _page(
         "losses": _losses(pair.detail),
         "attributes_said": "Shares of records, before (blue) and after (orange)." + not_drawn,
         "distributions": distributions,
+        "uses": drawings.uses(),
         "matrices": drawings.matrices(pair),
         "overviews": drawings.overviews(pair),
         "parts_of_evaluation": [
@@ -179,9 +185,20 @@ def _page(
         "notes": notes_on(evaluation),
         "label_of": label_of,
         "reading": reading,
+        "plain": plain,
+        "scale_of": scale_of,
         "rules": RULES,
         "verdict": verdict_on(evaluation, certificate),
-        "answers": list(answers_to_questions(evaluation.figures, evaluation.not_computed)),
+        "unanswered": [
+            f"{question}: {answer}"
+            for question, answer in answers_to_questions(
+                evaluation.figures, evaluation.not_computed
+            )
+            if worst_answer(evaluation.figures, question) is None
+        ],
+        "answered": list(answered(evaluation.figures)),
+        "assessed": assessed(evaluation, certificate),
+        "determination": determination(evaluation, certificate),
         "scenarios": scenario_rows(evaluation.figures),
         "again": repeated(certificate, pair.plan, seed),
         "command": _command(certificate, pair.plan, seed, original),
@@ -204,6 +221,8 @@ def _certified(certificate: Certificate) -> dict[str, Any]:
         "remarks": remarks_of(certificate),
         "columns": [(name, _class_of(name)) for name in ATTRIBUTE_COLUMNS],
         "attributes": attribute_rows(certificate),
+        "mark_columns": [(n, "name" if n == "attribute" else "text") for n in MARK_COLUMNS],
+        "marks": mark_rows(certificate),
     }
 
 

@@ -12,8 +12,11 @@ from microveil.judge.evaluated import Evaluation
 from microveil.show.charts.distributions import bars, distribution
 from microveil.show.charts.histograms import Shares
 from microveil.show.charts.overviews import amounts, heat_map, spans
+from microveil.show.charts.use_chart import described, use_chart
 from microveil.show.shapes import BeforeAndAfter, Shape, correlation_matrices, shapes, widths
+from microveil.show.words.numbers import deviations
 from microveil.show.words.readings import label_of, reading
+from microveil.show.words.use_words import by_use, number
 
 if TYPE_CHECKING:
     import altair as alt
@@ -52,6 +55,17 @@ class Drawings:
         drawn = [self._distribution(s) for s in shapes(pair.only(pair.attributes[:MOST]))]
         left = len(pair.attributes) - MOST
         return drawn, f" The first {MOST} are drawn, {left:,} more are not." if left > 0 else ""
+
+    def uses(self) -> list[Drawing]:
+        """Draw what the release is used for, from the original and from the release."""
+        return [
+            self._add(
+                use_chart(use, rows), use, described(use, rows),
+                tuple((row.group or "all records", number(row.original), _or_none(row.released))
+                      for row in rows),
+            )
+            for use, rows in by_use(self._evaluation.figures)
+        ]  # fmt: skip
 
     def matrices(self, pair: Pair) -> list[Drawing]:
         """Draw correlations before and after, and their change."""
@@ -134,7 +148,7 @@ class Drawings:
         most = int(np.argmax(errors))
         caption = (
             f"Root mean square error of masked values. It is largest for {names[most]}: "
-            f"{errors[most]:.2g} standard deviations."
+            f"{deviations(errors[most])}."
         )
         chart = amounts(names, errors, title="standard deviations", description=caption)
         return [self._add(chart, "Error of each attribute", caption)]
@@ -147,7 +161,7 @@ class Drawings:
         caption = (
             "How closely an attacker who knows all other records learns a value. Bars show the "
             "middle 80% of records, marks the median. The smallest median is that of "
-            f"{narrowest[0]}: {narrowest[2]:.2g} standard deviations. Clusters below {NARROW} are "
+            f"{narrowest[0]}: {deviations(narrowest[2])}. Clusters below {NARROW} are "
             "narrow."
         )
         columns = (known[column].to_list() for column in known.columns)
@@ -183,6 +197,10 @@ def _strongest(names: tuple[str, ...], values: "np.typing.NDArray[np.float64]") 
     return (
         f"The strongest correlation is between {names[i]} and {names[j]}: {_signed(values[i, j])}."
     )
+
+
+def _or_none(released: float | None) -> str:
+    return "too few" if released is None else number(released)
 
 
 def _signed(number: float) -> str:

@@ -66,6 +66,14 @@ def _covered(certificate: Certificate | None) -> Card:
         "less likely"
     )
     sentences = []
+    if certificate.synthetic is not None and released.epsilon is not None:
+        chance = f", but for a probability of {released.delta:g}" if released.delta else ""
+        sentences = [
+            f"Adding or removing all records of one {'unit' if certificate.unit else 'person'} "
+            f"makes any result at most {_factor(released.epsilon)} times more or less "
+            f"likely{chance}. Rows are synthetic and belong to nobody.",
+        ]
+        return Card(question, "good", answer, tuple(sentences))
     if released.epsilon is not None:
         sentences.append(f"{likely.format(_factor(released.epsilon)).capitalize()}.")
         sentences.append("No clusters are formed. Exact statements: see below.")
@@ -99,6 +107,9 @@ def _factor(epsilon: float) -> str:
 def done(certificate: Certificate) -> list[str]:
     """Say what was done to the table."""
     sentences = []
+    if certificate.synthetic is not None:
+        names = ", ".join(one.name for one in certificate.synthetic.attributes)
+        sentences.append(f"{names}: drawn from a model that was learned from noisy counts.")
     for categories in (False, True):
         masked = [
             a for a in certificate.attributes if (a.kind in ("nominal", "ordinal")) == categories

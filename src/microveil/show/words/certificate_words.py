@@ -12,7 +12,19 @@ from microveil.release.certificate import (
     PooledGroup,
 )
 from microveil.release.guarantees import ConditionKind, Level, exactly, rounded_up
-from microveil.release.notes import message_of
+from microveil.show.words.attribute_marks import (
+    bound_mark,
+    by_attribute,
+    named,
+    names_of,
+    noted_of,
+)
+from microveil.show.words.synthetic_words import (
+    level_of_synthetic,
+    spent_on,
+    synthetic_rows_of,
+    synthetic_statement,
+)
 
 SCOPE = (
     "This certificate states what was done and what epsilon covers. It is not a clearance: whether "
@@ -34,7 +46,6 @@ ATTRIBUTE_COLUMNS = (
 NUMBER_COLUMNS = ("epsilon", "level 2 bound")
 """Those that hold numbers."""
 
-_MOST_NAMED = 3
 _NO_BOUND: dict[ConditionKind, str] = {
     "re-clustering-only": "the noise covers a record that moves from cluster to cluster (level 2), "
     "but not a record that keeps its cluster whatever value it takes",
@@ -68,6 +79,9 @@ _EXPOSED: dict[ExposureKind, str] = {
     "the same key file: the pseudonyms in {names} show it. Whose records they are is hidden from "
     "everyone who does not have the key file, and from no one who has it. How many records a "
     "person has, and where the identifier is missing, is not hidden.",
+    "threads-of-persons": "Which records belong to one pseudonym in {names}, here and in every "
+    "release made with the same joint clusters, and how many records it has. Whose records they "
+    "are is hidden from everyone who does not have the key file, and from no one who has it.",
     "intervals-of-dates": "Intervals between a person's dates, and times of day, in {names}: all "
     "dates of a person are moved by one secret number of days. Epsilon does not cover this: an "
     "attacker who knows one date of a person can work out all the others.",
@@ -110,6 +124,7 @@ def certificate_sections(certificate: Certificate) -> dict[str, list[str]]:
             for level in certificate.levels
         ],
         **remarks_of(certificate),
+        **by_attribute(certificate),
     }
 
 
@@ -119,7 +134,7 @@ def remarks_of(certificate: Certificate) -> dict[str, list[str]]:
     sections = {
         "Ledger": [ledger_statement(ledger, certificate.epsilon)] if ledger else [],
         "What is not protected": [_exposed(one, certificate) for one in certificate.not_protected],
-        "Notes": [f"{_capitalised(message_of(note))}." for note in certificate.notes],
+        "Notes": [f"{_capitalised(noted_of(note, certificate))}." for note in certificate.notes],
     }
     return {title: sentences for title, sentences in sections.items() if sentences}
 
@@ -137,11 +152,14 @@ def scope_of(certificate: Certificate) -> str:
 def level_heading(level: Level) -> str:
     """Name a level and its bound."""
     bound = "no bound" if level.epsilon is None else f"epsilon at most {rounded_up(level.epsilon)}"
+    bound += f", delta {level.delta:g}" if level.delta else ""
     return f"{level.level}. {level.name.capitalize()}: {bound}{', enforced' * level.enforced}"
 
 
 def level_statement(certificate: Certificate, level: Level) -> str:
     """State what a level covers, and on which conditions."""
+    if certificate.synthetic is not None:
+        return level_of_synthetic(certificate, certificate.synthetic, level.level)
     statements = {1: _fixed_clusters, 2: _re_clustered, 3: _as_released}
     return statements[level.level](certificate, level)
 
@@ -149,24 +167,27 @@ def level_statement(certificate: Certificate, level: Level) -> str:
 def ledger_statement(ledger: LedgerState, epsilon: float) -> str:
     """Say what earlier releases of the same people spent, and what this one adds."""
     budget, before = exactly(ledger.budget), ledger.releases_before
+    chance = f" and delta {ledger.delta_after:g}" if ledger.delta_after else ""
     elsewhere = "Releases of these people made without this ledger are not counted."
     if not before:
         return (
             "This is the first release of these people in their ledger; it spends epsilon "
-            f"{exactly(epsilon)} of a declared budget of {budget}. {elsewhere}"
+            f"{exactly(epsilon)}{chance} of a declared budget of {budget}. {elsewhere}"
         )
     return (
         f"Before this one, {before:,} release{'' if before == 1 else 's'} of these people spent "
         f"epsilon {exactly(ledger.epsilon_before)} of a declared budget of {budget}; with this one "
-        f"it is {exactly(ledger.epsilon_after)}. Where every release states a bound at a level, "
-        "the sum of these bounds holds at that level for all releases together, on the conditions "
-        "of each. If one of them has no bound there, neither has the sum. "
+        f"it is {exactly(ledger.epsilon_after)}{chance}. Where every release states a bound at a "
+        "level, the sum of these bounds holds at that level for all releases together, on the "
+        "conditions of each. If one of them has no bound there, neither has the sum. "
         f"{elsewhere}"
     )
 
 
 def attribute_rows(certificate: Certificate) -> list[tuple[str, ...]]:
     """Return a row for every masked attribute: what `ATTRIBUTE_COLUMNS` names."""
+    if certificate.synthetic is not None:
+        return synthetic_rows_of(certificate.synthetic)
     return [
         (
             a.name,
@@ -214,12 +235,12 @@ def facts_of(certificate: Certificate) -> dict[str, str]:
         "random numbers": certificate.randomness,
         "records": f"{certificate.records:,}",
         "epsilon": f"{exactly(certificate.epsilon)} per {f'unit ({unit})' if unit else 'person'}",
-        "guarantee": certificate.guarantee,
         f"records per {'unit' if unit else 'person'}": f"at most {certificate.records_per_person}",
+        **_facts_of_synthetic(certificate),
         **({"one value per unit": ", ".join(per_unit)} if unit else {}),
         **({"strata": ", ".join(certificate.within)} if certificate.within else {}),
         "missing values": certificate.missing,
-        "pooled": "; ".join(map(_pooled, certificate.groups)),
+        "pooled": "; ".join(_pooled(group, certificate) for group in certificate.groups),
         "derived": ", ".join(f"{d.name} = {d.expression}" for d in certificate.derived),
         "rules": "; ".join(certificate.rules),
         "kept, unprotected": ", ".join(certificate.kept),
@@ -235,8 +256,23 @@ def facts_of(certificate: Certificate) -> dict[str, str]:
     return {name: value or "none" for name, value in rows.items()}
 
 
+def _facts_of_synthetic(certificate: Certificate) -> dict[str, str]:
+    synthetic = certificate.synthetic
+    if synthetic is None:
+        return {"guarantee": certificate.guarantee}
+    predicts = {"predicts": synthetic.predicts} if synthetic.predicts else {}
+    return {
+        "release": "synthetic rows",
+        "delta": f"{synthetic.delta:g}",
+        "budget": spent_on(synthetic),
+        **predicts,
+    }
+
+
 def release_statement(certificate: Certificate) -> str:
     """Say in a sentence how much was masked, and what ε covers."""
+    if certificate.synthetic is not None:
+        return synthetic_statement(certificate, certificate.synthetic)
     bounds = [
         "no bound" if level.epsilon is None else f"epsilon {rounded_up(level.epsilon)}"
         for level in certificate.levels
@@ -258,7 +294,7 @@ def how_hidden(certificate: Certificate) -> str:
         return ""
     least = min(group.anonymity for group in certificate.groups)
     known = " by the attributes of one group" if len(certificate.groups) > 1 else ""
-    if set(certificate.pseudonyms) - {certificate.unit}:
+    if certificate.lasting is None and set(certificate.pseudonyms) - {certificate.unit}:
         known += ", without using the other records that pseudonyms link to it,"
     row = f"a unit of a size that {least} have" if certificate.unit else "a person's row"
     return f", but {row} is picked{known} with probability at most 1/{least}"
@@ -313,12 +349,12 @@ def _as_released(certificate: Certificate, level: Level) -> str:
         )
     shown = level.about("shared-values-visible")
     if shown:
-        sentences.append(_structure(certificate, shown))
+        sentences.append(_structure(certificate, level))
     categories = level.about("category-visible")
     if categories:
         sentences.append(
-            f"In {_named(categories, certificate)}, a cluster between clusters of one category "
-            "reveals the category itself."
+            f"In {_at(level, 'category-visible', certificate)}, a cluster between clusters of one "
+            "category reveals the category itself."
         )
     if certificate.groups:
         sentences += [_promise(group, certificate) for group in certificate.groups]
@@ -326,24 +362,30 @@ def _as_released(certificate: Certificate, level: Level) -> str:
     return " ".join(sentences)
 
 
-def _structure(certificate: Certificate, shown: Sequence[str]) -> str:
+def _at(level: Level, kind: ConditionKind, certificate: Certificate) -> str:
+    """Name the attributes of a condition."""
+    return named(level.about(kind), bound_mark(kind, level.level), certificate)
+
+
+def _structure(certificate: Certificate, level: Level) -> str:
     """Say what individual clusters show where they are not pooled."""
+    shown = level.about("shared-values-visible")
     sizes = (a.k for a in certificate.attributes if a.name in shown and a.k is not None)
     least = min(sizes, default=1)  # of a certificate that was changed by hand
     return (
         "The released table shows which records share a masked value in "
-        f"{_named(shown, certificate)}, and noise does not hide this. An attacker who knows every "
-        "other record can tell which cluster a person is in, and so between which values of the "
-        "neighbouring clusters the true value lies, at any epsilon. At least "
-        f"{least} records share each masked value of one attribute, but combinations of attributes "
-        "may be unique: an attacker who knows original values can link rows to people by which "
-        "records share values, at any epsilon."
+        f"{_at(level, 'shared-values-visible', certificate)}, and noise does not hide this. An "
+        "attacker who knows every other record can tell which cluster a person is in, and so "
+        "between which values of the neighbouring clusters the true value lies, at any epsilon. "
+        f"At least {least} records share each masked value of one attribute, but combinations of "
+        "attributes may be unique: an attacker who knows original values can link rows to people "
+        "by which records share values, at any epsilon."
     )
 
 
 def _promise(group: PooledGroup, certificate: Certificate) -> str:
     """Say what pooling a group promises."""
-    least, names = group.anonymity, ", ".join(group.attributes)
+    least, names = group.anonymity, named(group.attributes, "", certificate)
     if group.pooling == "average":
         done = "averaged", f", so that at least {least} rows share every combination"
     else:
@@ -421,6 +463,14 @@ def _theorem(level: Level) -> list[str]:
             "everyone which units are the same in other tables made with the same key file, and "
             "an attacker who knows both tables can use them together to narrow a unit down."
         )
+    threads = level.about("threads-last")
+    if threads:
+        sentences.append(
+            f"It covers what the pseudonyms in {', '.join(threads)} link, in this and all earlier "
+            "releases made with the same joint clusters, kept columns and numbers of records "
+            "included, provided that no other table has these pseudonyms. A person may get another "
+            "pseudonym from release to release; the same pseudonym is the same person."
+        )
     if level.has("groups-apart"):
         sentences.append(
             "Each group has its own joint clusters: an attacker who knows attributes of several "
@@ -442,7 +492,7 @@ def _without_bound(certificate: Certificate, level: Level) -> str:
         "records": certificate.records_per_person,
     }
     return " ".join(
-        f"No bound for {_named(level.about(kind), certificate)}: {why.format(**facts)}."
+        f"No bound for {_at(level, kind, certificate)}: {why.format(**facts)}."
         for kind, why in _NO_BOUND.items()
         if level.about(kind)
     )
@@ -451,7 +501,7 @@ def _without_bound(certificate: Certificate, level: Level) -> str:
 def _exceptions(certificate: Certificate, level: Level) -> str:
     """Say for which attributes a bound covers less."""
     return "".join(
-        f" For {_named(level.about(kind), certificate)} {what}."
+        f" For {_at(level, kind, certificate)} {what}."
         for kind, what in _EXCEPTIONS.items()
         if level.about(kind)
     )
@@ -488,7 +538,7 @@ def _provided(level: Level) -> str:
 
 def _exposed(one: Exposure, certificate: Certificate) -> str:
     """Say what the release shows."""
-    names = ", ".join(one.attributes)
+    names = names_of(one, certificate.not_protected, certificate)
     where = f" in {names}" if certificate.groups else ""
     told = [a for a in certificate.attributes if a.name in one.attributes]
     needed = [a.exact_from for a in told if a.exact_from is not None]
@@ -505,19 +555,10 @@ def _unmoved(attributes: Sequence[MaskedAttribute]) -> str:
     return f"{math.ceil(-1000 * math.expm1(-largest / 2) + 1e-6) / 10:g}%"
 
 
-def _named(names: Sequence[str], certificate: Certificate) -> str:
-    """Name attributes, but not all of many: the table has them."""
-    if len(names) == len(certificate.attributes) > _MOST_NAMED:
-        return "all masked attributes"
-    return ", ".join(names)
-
-
-def _pooled(group: PooledGroup) -> str:
+def _pooled(group: PooledGroup, certificate: Certificate) -> str:
     units = " units" if group.of_units else ""
-    return (
-        f"{', '.join(group.attributes)} ({group.pooling} in joint clusters of at least "
-        f"{group.anonymity}{units})"
-    )
+    names = named(group.attributes, "", certificate)
+    return f"{names} ({group.pooling} in joint clusters of at least {group.anonymity}{units})"
 
 
 def _domain(attribute: MaskedAttribute) -> str:

@@ -20,3 +20,23 @@ def contents_of(dtype: pl.DataType) -> str:
         pl.Boolean: "yes/no",
     }  # fmt: skip
     return words.get(type(dtype), "text")
+
+
+ROLE_WORDS = {
+    "confidential": "masked",
+    "identifier": "dropped",
+    "kept": "kept",
+    "derived": "derived",
+    "sampling_weight": "sampling weight",
+    "pseudonym": "pseudonym",
+    "shifted": "shifted",
+}
+"""What a role does to a column."""
+
+KIND_WORDS = {
+    "integer": "whole numbers",
+    "real": "numbers",
+    "nominal": "categories",
+    "ordinal": "ordered categories",
+}
+"""What the values of a masked column are taken for."""

@@ -9,6 +9,12 @@ from microveil.plan.plan import Plan
 from microveil.release.guarantees import exactly
 from microveil.show.words.numbers import percent
 
+_RULES = {
+    "spread": f"loses at most {percent(SPREAD_LOST)} of what publishing only the mean of each "
+    "numeric attribute would lose",
+    "learning": f"gives an F-measure within {percent(LEARNING_LOSS)} of the original's",
+    "uses": "is good for every use of the plan",
+}
 _NOTHING = "No measured plan keeps to the limits"
 
 _WRITTEN = {"max_linkage": "{:.1%}", "max_error": "{:.2g}", "min_anonymity": "{:.0f}"}
@@ -63,14 +69,10 @@ def _recommendation(exploration: Exploration, point: Point) -> Iterator[str]:
 
 
 def _why(exploration: Exploration) -> str:
-    rule = (
-        f"loses at most {percent(SPREAD_LOST)} of what publishing only the mean of each numeric "
-        "attribute would lose"
-        if exploration.rule == "spread"
-        else f"gives an F-measure within {percent(LEARNING_LOSS)} of the original's"
-    )
+    rule = _RULES[exploration.rule]
     aside = " and ".join(exploration.set_aside)
-    least = "these have the smallest error" + (
+    error = "error" if exploration.rule != "uses" else "loss in their worst use"
+    least = f"these have the smallest {error}" + (
         f", leaving aside pooling by {aside}, which the plan does not ask for" if aside else ""
     )
     if exploration.good_enough:
@@ -107,6 +109,8 @@ def _figures(exploration: Exploration, found: Measured | None) -> Iterator[str]:
     if exploration.rule == "learning":
         learned = "the classes" if exploration.target is None else repr(exploration.target)
         yield f"F-measure of {learned} {found.f_measure:.2f} (original {found.f_original:.2f})"
+    if found.use_loss is not None:
+        yield f"worst use at {percent(found.use_loss)} of what is good"
     yield f"mean SSE {found.mean_sse:.2g}"
     if found.unchanged is not None:
         yield f"{percent(found.unchanged)} of categories unchanged"

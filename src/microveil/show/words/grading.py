@@ -30,7 +30,7 @@ from microveil.judge.grades import (
 )
 from microveil.judge.registry import MEASURES
 from microveil.show.words.numbers import deviations, percent, sentence
-from microveil.show.words.readings import how_far, read_aloud
+from microveil.show.words.readings import how_far, read_aloud, reading
 
 PASS_RULE = (
     f"A release passes if no attack that looks for people gains more than {percent(LOW_LINKAGE)} "
@@ -50,11 +50,14 @@ _RISK_RULE = (
     "figures of linkage we use the upper 95% limit, and no more than pooling proves."
 )
 _USEFULNESS_RULE = (
-    "Usefulness is good if numbers move by at most 0.1 standard deviations on average, no "
-    "correlation (for categories: Cramér's V) changes by more than 0.1, and at most 5% of records "
-    "would have to change category; it is fair up to 0.5, 0.3 and 20%. If values were exchanged, "
-    "so that rows belong to nobody, or it is not known which record is whose, quantiles take the "
-    "place of values: 0.25 and 1 standard deviation."
+    "Usefulness is graded by the uses in the plan: it is good if every estimate moves by at most "
+    "5% of itself or stays within its 95% interval, and no model loses more than 0.02 of its "
+    "score; it is fair up to 20% or four times the interval, and 0.1. Without uses it is good if "
+    "numbers move by at most 0.1 standard deviations on average, no correlation (for categories: "
+    "Cramér's V) changes by more than 0.1, and at most 5% of records would have to change "
+    "category; it is fair up to 0.5, 0.3 and 20%. If values were exchanged, so that rows belong to "
+    "nobody, or it is not known which record is whose, quantiles take the place of values: 0.25 "
+    "and 1 standard deviation."
 )
 RULES = (
     f"{_RISK_RULE} {_USEFULNESS_RULE} These are rules of thumb: what is good enough depends on the "
@@ -266,6 +269,8 @@ _EFFECTS = {
     "risk.linkage_of_units": "linkage of whole units",
     "risk.linkage_with_kept": "linkage with kept columns known",
     "risk.unique_kept": "rows with a unique combination of kept columns",
+    "use.estimate": "the largest change of an estimate",
+    "use.model": "what a model loses of its score",
     "utility.il1s": "the average move of a number, in standard deviations,",
     "utility.quantiles": "the largest move of a quantile, in standard deviations,",
     "utility.pearson": "the largest change of a correlation",
@@ -275,7 +280,7 @@ _EFFECTS = {
 _WRITTEN: dict[str, Callable[[float], str]] = {
     "utility.il1s": lambda value: f"{2**0.5 * value:.2g}",
     **dict.fromkeys(
-        ("utility.quantiles", "utility.pearson", "utility.cramers_v"),
+        ("utility.quantiles", "utility.pearson", "utility.cramers_v", "use.model"),
         lambda value: f"{value:.2g}",
     ),
 }
@@ -288,6 +293,8 @@ def _of_use(figure: Figure) -> str:
 
 
 _LOSSES: dict[str, Callable[[Figure], str]] = {
+    "use.estimate": lambda f: f"{f.attribute}: {reading(f)}.",
+    "use.model": lambda f: f"{f.attribute}: {reading(f)}.",
     "utility.quantiles": lambda f: (
         f"The quantile that moves most, one of {f.attribute}, moves by "
         f"{deviations(float(f'{abs(f.value):.2g}'))}."

@@ -8,6 +8,7 @@ from microveil.compare.asked import NARROW
 from microveil.compare.figures import Figure, NotComputed, Sample
 from microveil.judge.registry import MEASURES
 from microveil.show.words.numbers import deviations, listed, percent, rises_or_falls, sentence
+from microveil.show.words.use_words import estimate_in_words, model_in_words
 
 
 def reading(figure: Figure) -> str:
@@ -228,6 +229,8 @@ def _without_noise(figure: Figure) -> str:
 
 
 _READINGS: dict[str, Callable[[Figure], str]] = {
+    "use.estimate": estimate_in_words,
+    "use.model": model_in_words,
     "utility.mean_sse": _mean_sse,
     "utility.sse_sst": lambda f: (
         f"the squared error is {percent(f.value)} of the attribute's squared spread"
