@@ -234,7 +234,11 @@ def test_reproduce_without_data(run: Run) -> None:
 def test_demo(run: Run) -> None:
     code, out, _ = run("demo")
     assert code == 0
-    assert "Before and after" in out
+    story = out.split("Written to")[0]
+    assert len(story.splitlines()) <= 25  # a screenful
+    for part in ("One person's row", "of the 10 rows", "What stays", "Risk", "Usefulness"):
+        assert part in story
+    assert "The release passes." in story
     assert {path.name for path in Path("microveil-demo").iterdir()} == {
         "people.csv",
         "plan.toml",

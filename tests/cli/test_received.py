@@ -122,7 +122,7 @@ def test_control_characters_are_shown(run: Run, received: Any, tmp_path: Path) -
     (tmp_path / f"{ESCAPES[:-1]}.csv").unlink()
     code, out, _ = run(f"{command} --html page.html")
     assert code == 0
-    assert out.count(r"\u001b[2J") == 7
+    assert out.count(r"\u001b[2J") == 8
     assert "never read back" not in out
     assert not hidden(out)
     assert not hidden((tmp_path / "page.html").read_text())

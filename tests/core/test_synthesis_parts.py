@@ -120,18 +120,18 @@ def learnt(
 @pytest.mark.parametrize("predicted", [None, 1])
 def test_rows_have_the_relations_of_the_records(predicted: int | None) -> None:
     random = np.random.default_rng(3)
-    x = random.integers(0, 100, 2_000)
+    x = random.integers(0, 100, n := 4_000 if predicted is None else 300)
     number = NumberCells("x", 0, 99, 1.0)
     cells: list[AnyCells] = [number, CategoryCells("sex", 2), CategoryCells("of", 3)]
     sex = (x > 60).astype(np.uint16)
     records = CodedRecords([number.encode(x.astype(float)), sex, (x // 34).astype(np.uint16)])
-    made, budget = learnt(records, cells, 2.0, predicted)
+    made, budget = learnt(records, cells, 2.0 if predicted is None else 1.5, predicted)
     assert budget.left == 0
     assert (made.predicted is None) == (predicted is None)
-    assert abs(made.records - 2_000) < 100
+    assert abs(made.records - n) < 100
     rng = np.random.default_rng(4)
     rows = np.hstack([np.array(made.rows(part, part.records, rng)) for part in made.parts])
-    assert abs(rows[0].mean() - x.mean()) < 3
+    assert abs(rows[0].mean() - x.mean()) < 8
     assert np.corrcoef(rows[0], rows[1])[0, 1] > 0.6
     assert np.corrcoef(rows[0], rows[2])[0, 1] > 0.75
 

@@ -14,14 +14,14 @@ from microveil import FileError, FileWarning, Plan, protect, protect_file
 from microveil.formats import TableMeta, read_table, write_table
 
 Run = Callable[[str], tuple[int, str, str]]
-FORMULAS = ["=1+1", "+cmd|' /C calc'!A0", "-2+3", "@SUM(1)", "\t=1", "\r=1"]
+FORMULAS = ["=1+1", "+cmd|' /C calc'!A0", "-2+3", "@SUM(1)", "\t=1", "\r=1", "\n=1", "\uff1d1"]
 HARMLESS = ["a=b", "1-2", "", None]
 TABLE = pl.DataFrame(
     {
         "t": [*FORMULAS, *HARMLESS] * 4,
-        "x": [-1, *range(39)],
-        "y": [-0.5, *range(39)],
-        "=z": ["a", "-b"] * 20,
+        "x": [-1, *range(47)],
+        "y": [-0.5, *range(47)],
+        "=z": ["a", "-b"] * 24,
     }
 )
 PLAN = Plan(
@@ -29,8 +29,8 @@ PLAN = Plan(
     attributes={"t": "kept", "x": "confidential", "y": "confidential", "=z": "kept"},
 )
 SAID = (
-    r"begins with =, \+, -, @, tab or return for a formula: 24 in column 't', "
-    r"20 in column '=z', the name '=z'; .*--escape-formulas"
+    r"begins with =, \+, -, @, tab or return for a formula: 32 in column 't', "
+    r"24 in column '=z', the name '=z'; .*--escape-formulas"
 )
 
 
@@ -90,9 +90,11 @@ def test_every_way_to_write_a_release(run: Run, tmp_path: Path) -> None:
     for name in ("one", "two", "three"):
         written = read_table(f"{name}.csv")
         texts = [*written.columns, *written["t"].drop_nulls(), *written["'=z"]]
-        assert not any(text.startswith(("=", "+", "-", "@", "\t", "\r")) for text in texts)
+        assert not any(
+            text.startswith(("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d")) for text in texts
+        )
     _, _, err = run("protect in.parquet --plan plan.toml -o four.csv")
-    assert "24 in column 't'" in " ".join(err.split())
+    assert "32 in column 't'" in " ".join(err.split())
     code, _, err = run("protect in.parquet --plan plan.toml -o five.xlsx --escape-formulas")
     assert code == 1
     assert "--escape-formulas) is for CSV files; remove it" in " ".join(err.split())

@@ -21,7 +21,7 @@ LONG = "a" * 300
 
 
 @pytest.mark.parametrize("ending", [".csv", ".xlsx"])
-@pytest.mark.parametrize("name", ["0", "1.5", "nan", " ", ""])
+@pytest.mark.parametrize("name", ["0", "1.5", "nan", " ", "", "\ufeffa"])
 @pytest.mark.parametrize("like", [pl.DataFrame, pl.DataFrame.lazy, pl.DataFrame.to_arrow])
 def test_names_that_are_values_are_not_written(
     like: Callable[[pl.DataFrame], Any], name: str, ending: str, tmp_path: Path
@@ -31,6 +31,12 @@ def test_names_that_are_values_are_not_written(
         pytest.skip("a lazy table is not written to a workbook")
     with pytest.raises(FileError, match="rename the column, or write Parquet"):
         write_table(like(table), tmp_path / f"out{ending}")
+
+
+@pytest.mark.parametrize("ending", [".csv", ".xlsx"])
+def test_a_name_that_ends_a_text_in_other_programs(ending: str, tmp_path: Path) -> None:
+    with pytest.raises(FileError, match="no names with NUL characters"):
+        write_table(pl.DataFrame({"x": [1, 2], "a\0b": [3, 4]}), tmp_path / f"out{ending}")
 
 
 def test_such_names_are_refused_before_the_work(run: Run) -> None:

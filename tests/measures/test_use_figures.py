@@ -1,6 +1,7 @@
 """What a release is used for, from the original and from the release: by hand and by NumPy."""
 
 import json
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -30,12 +31,13 @@ from microveil.show.words.readings import read_aloud
 
 ORIGINAL = pl.DataFrame(
     {
-        "age": [*range(20, 40)] * 2,
-        "ward": ["a"] * 30 + ["b"] * 10,
-        "bp": [100.0] * 30 + [120.0, 140.0] * 5,
-        "died": [False] * 30 + [True] * 5 + [False] * 5,
-        "site": [1] * 38 + [12] * 2,
-        "seen": pl.date_range(pl.date(2020, 1, 1), pl.date(2020, 2, 9), eager=True),
+        "age": [*range(20, 40)] * 6,
+        "ward": ["a"] * 90 + ["b"] * 30,
+        "bp": [100.0] * 90 + [120.0, 140.0] * 15,
+        "died": [False] * 90 + [True] * 15 + [False] * 15,
+        "site": [1] * 114 + [12] * 6,
+        "born": [datetime(1949, 12, 31, 23)] * 60 + [datetime(1969, 1, 1)] * 59 + [None],
+        "seen": pl.date_range(pl.date(2020, 1, 1), pl.date(2020, 4, 29), eager=True),
     }
 )
 
@@ -50,26 +52,30 @@ def test_estimates_by_hand() -> None:
     """What the release is does not matter here: each table's figures are its own."""
     released = ORIGINAL.with_columns(bp=pl.col("bp") * 1.1, ward=pl.lit("a"))
     uses = ["mean bp by ward", "total bp", "table ward, site", "share died by ward", "share ward",
-            "median age by ward", "mean bp by site", "share ward = b"]  # fmt: skip
+            "median age by ward", "mean bp by site", "share ward = b",
+            "table seen(1)", "table born(10)", "table age(10)"]  # fmt: skip
     found = evaluate(ORIGINAL, released, aligned=True, uses=uses)
     b = facts(found, "mean bp by ward", "b")
     assert (b["original"], b["released"], b["moved"], b["overlap"]) == (130.0, None, 1.0, 0.0)
-    error = np.std([120.0, 140.0] * 5, ddof=1) / np.sqrt(10)
+    error = np.std([120.0, 140.0] * 15, ddof=1) / np.sqrt(30)
     assert b["original_high"] == pytest.approx(130 + 1.959964 * error)
     total = facts(found, "total bp")
-    assert total["original"] == 4_300
-    assert total["released"] == pytest.approx(4_730)
-    assert total["moved"] == pytest.approx(0.1 * 4_300 / max(4_300, 20 * _reach(total)))
-    spread = 1.959964 * np.sqrt(40) * np.std(ORIGINAL["bp"].to_numpy(), ddof=1)
-    assert total["original_high"] == pytest.approx(4_300 + spread)
+    assert total["original"] == 12_900
+    assert total["released"] == pytest.approx(14_190)
+    assert total["moved"] == pytest.approx(0.1 * 12_900 / max(12_900, 20 * _reach(total)))
+    spread = 1.959964 * np.sqrt(120) * np.std(ORIGINAL["bp"].to_numpy(), ddof=1)
+    assert total["original_high"] == pytest.approx(12_900 + spread)
+    assert facts(found, "table seen(1)", "2020 to under 2021")["original"] == 120
+    decades = [f"{start} to under {start + 10}" for start in (1940, 1960)]
+    assert [facts(found, "table born(10)", group)["original"] for group in decades] == [60, 59]
     cell = facts(found, "table ward, site", "b, 12")
-    assert (cell["original"], cell["released"]) == (2.0, 0.0)
+    assert (cell["original"], cell["released"]) == (6.0, 0.0)
     assert facts(found, "table ward, site", "a, 12")["original"] == 0.0
     assert facts(found, "share died by ward", "b")["original"] == 0.5
     assert facts(found, "share died by ward", "a")["original"] == 0.0
     assert facts(found, "share ward", "b")["released"] == 0.0
     assert facts(found, "share ward = b")["original"] == 0.25
-    assert facts(found, "median age by ward", "b")["original"] == 34.5
+    assert facts(found, "median age by ward", "b")["original"] == 32
     groups = [f.facts["group"] for f in found.figures if f.facts.get("use") == "mean bp by site"]
     assert groups == ["1"]  # of 12 there are too few records
     by_number = [f.facts["group"] for f in found.figures if f.facts.get("use") == uses[2]]
@@ -82,7 +88,7 @@ def _reach(found: dict[str, Any]) -> float:
 
 def test_weights_multiply_records() -> None:
     """A weight of 2 is a record twice in every estimate, though not in its interval."""
-    table = ORIGINAL.select("age", "ward", "bp", "died").with_columns(w=pl.Series([1, 2] * 20))
+    table = ORIGINAL.select("age", "ward", "bp", "died").with_columns(w=pl.Series([1, 2] * 60))
     twice = pl.concat([table, table.filter(pl.col("w") == 2)])
     plan = Plan(
         epsilon=1.0,

@@ -8,6 +8,8 @@ import polars as pl
 import pytest
 
 from microveil import Confidential, Plan, protect, verdict
+from microveil.core.choices import MethodName, Partition
+from microveil.errors import noted
 from microveil.types import Integers
 
 ENOUGH = 10
@@ -141,3 +143,19 @@ def test_the_certificate_says_who_must_have_a_value_and_what_chance_does() -> No
     published = protect(few, case.plan.replace(exact_from=0)).certificate
     assert "people have it" not in "\n".join(published.reading["What is not protected"])
     assert published.attributes[0].exact_from == 0
+
+
+@pytest.mark.parametrize(
+    ("partition", "method"),
+    [("fixed", "DP-UM"), ("fixed", "iDP-CBLS"), ("noise-optimal", "iDP-CBLS"),
+     ("least-squares", "iDP-LS")],
+)  # fmt: skip
+def test_decimals_far_coarser_than_the_values(partition: Partition, method: MethodName) -> None:
+    """A rounding step may be more steps of the noise grid than 64 bits count."""
+    table = pl.DataFrame({"x": [i * 3e-11 for i in range(34)]})
+    plan = Plan.published(
+        epsilon=1e6, k=4, method=method, exact_from=10, partition=partition,
+        domain_from_data=True, attributes={"x": Confidential(decimals=0)},
+    )  # fmt: skip
+    with noted():
+        assert set(protect(table, plan, seed=1).data["x"]) == {0.0}

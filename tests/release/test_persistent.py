@@ -1,6 +1,8 @@
 """Joint clusters that last: what the file keeps, what it refuses, and which plans it goes with."""
 
 import os
+import subprocess
+import sys
 import threading
 from collections import Counter
 from collections.abc import Callable
@@ -344,6 +346,23 @@ def test_another_key_other_people_and_a_second_process(
         thread.join()
     assert "another process has been using it" in str(found[0])
     assert files[1].read_bytes() == before
+
+
+def test_a_run_that_is_killed_leaves_the_file_as_it_was_and_free(files: tuple[Path, Path]) -> None:
+    first = wave(people(range(20)), files)
+    before = files[1].read_bytes()
+    PLAN.write(files[0].with_name("plan.toml"))
+    program = (
+        "import os, sys; from microveil import Plan; from microveil.release.key import Key;"
+        "from microveil.release.persistent import joining;"
+        "held = joining(Plan.read(sys.argv[1]), sys.argv[3], Key.read(sys.argv[2]), None, "
+        "keep_order=False); held.__enter__(); os.kill(os.getpid(), 9)"
+    )
+    arguments = [str(files[0].with_name("plan.toml")), *map(str, files)]
+    ended = subprocess.run([sys.executable, "-c", program, *arguments], check=False)  # noqa: S603
+    assert ended.returncode == -9
+    assert files[1].read_bytes() == before
+    assert wave(people(range(20)), files) == first
 
 
 def _refused(files: tuple[Path, Path]) -> BaseException:

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -35,6 +36,7 @@ from microveil.engines.counted import CountedAttribute
 from microveil.engines.memory import memory_table
 from microveil.errors import DataError, FileWarning, PlanError
 from microveil.formats import load_table
+from microveil.judge.verdict import ReleaseBound
 from microveil.lab.audit.replayed import replay
 from microveil.release.certificate import Certificate
 from microveil.release.ledger import Ledger, declare
@@ -131,8 +133,13 @@ def test_release_is_of_the_kind_that_came_in() -> None:
     assert [str(t) for t in release.data.dtypes] == ["object", "Int64", "boolean"]
     with pytest.warns(match="so few records"):
         assert isinstance(protect(few.to_arrow(), plan, seed=1).data, pa.Table)
-    with pytest.raises(DataError, match="nobody to look for"):
-        verdict(few.to_pandas(), release)
+    judged = verdict(few.to_pandas(), release)
+    assert judged.passed
+    assert judged.bound is not None
+    assert judged.bound.guessed == pytest.approx(np.e / (1 + np.e))  # since delta is 0
+    assert "at most 73.1% of the time (epsilon 1)" in str(judged)
+    assert "Usefulness" in str(judged)
+    assert not replace(judged, bound=ReleaseBound(4.0, 1e-5)).passed
     evaluation = evaluate(few.to_pandas(), release)
     assert evaluation.figures
     assert any(item.reason == "not_paired" for item in evaluation.not_computed)

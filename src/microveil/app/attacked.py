@@ -35,7 +35,8 @@ def attacked(outcome: Protected) -> None:
     except MicroveilError as error:
         st.html(message("note", str(error)))
         return
-    st.altair_chart(map_of_attacks(found), width="content")
+    with st.container(key="map"):  # which scrolls by itself on a narrow screen
+        st.altair_chart(map_of_attacks(found), width="content")
     st.html(items(f"{number}. {said}" for number, said in promises(found)))
     st.html(message("note", own_plan_in_words(found)))
 

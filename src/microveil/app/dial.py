@@ -107,16 +107,15 @@ def _say_what_was_measured(
         st.caption("Nothing could be measured: the table has too few persons for these crowds.")
         return
     kept = on_frontier(tried)
-    head = ["", "usefulness", "lost", "risk", "attacks that were made"]
+    head = ["", "usefulness", "lost", "risk", "attacks", "on the dial"]
     rows = [
         [
             in_words(one.stop),
             usefulness_answer(one.usefulness),
             percent(place_of(one.usefulness) or 0.0),
             risk_answer(one.risk),
-            ("pass" if one.passed else "do not pass")
-            if one in kept
-            else "left out: another promises more and loses no more",
+            "passes" if one.passed else "does not pass",
+            "yes" if one in kept else "no: another promises more and loses no more",
         ]
         for one in tried
     ]

@@ -26,5 +26,7 @@ def step_bar(what: str) -> Iterator[Progress]:
         seconds = time.monotonic() - began
         bar.progress(done / total, text=f"{what}: {part}, {done} of {total} ({seconds:.0f} s)")
 
-    yield show
-    bar.empty()
+    try:
+        yield show
+    finally:
+        bar.empty()

@@ -53,25 +53,39 @@ def questions_step(draft: Draft) -> None:
 
 def _ask(draft: Draft, plan: Plan, question: PageQuestion) -> None:
     answered = question.ask(draft, plan)
-    if not st.button("Agree", type="primary", key=f"agree {question.text}"):
-        return
+    if draft.refused is not None:
+        st.html(message("error", in_page_words(draft.refused)))
+        draft.refused = None
+    st.button(
+        "Agree",
+        type="primary",
+        key=f"agree {question.text}",
+        on_click=_agree,
+        args=(draft, question.text, answered),
+    )
+
+
+def _agree(draft: Draft, text: str, answered: Callable[[], Plan]) -> None:
+    """Take an answer, and go on with the next question or the next step."""
     try:
         draft.take(answered())
     except MicroveilError as error:
-        st.html(message("error", in_page_words(str(error))))
+        draft.refused = str(error)
         return
-    draft.answered.add(question.text)
+    draft.answered.add(text)
     if all(each.text in draft.answered for each in ASKED):
         go_to("Protect")
-    st.rerun()
 
 
 def _answered(draft: Draft, plan: Plan, question: PageQuestion) -> None:
     left, right = st.columns([4, 1], vertical_alignment="center")
     left.text(question.answer(plan))
-    if right.button("Change", key=f"again {question.text}"):
-        draft.answered.discard(question.text)
-        st.rerun()
+    right.button(
+        "Change",
+        key=f"again {question.text}",
+        on_click=draft.answered.discard,
+        args=(question.text,),
+    )
 
 
 def _whose(draft: Draft, plan: Plan) -> Callable[[], Plan]:

@@ -87,6 +87,8 @@ class Draft:
         Path of the key file of pseudonyms, which is no part of a plan.
     opened
         Whether the drawer of expert settings was opened to show what is wrong.
+    refused
+        Why the last answer to a question was not taken, until that was said.
     """
 
     chosen: Chosen
@@ -99,6 +101,7 @@ class Draft:
     version: int = 0
     key: str | None = None
     opened: bool = False
+    refused: str | None = None
 
     def __post_init__(self) -> None:
         """Lay out the plan."""

@@ -139,7 +139,7 @@ def _everything(outcome: Protected) -> None:
     except MicroveilError as error:
         st.html(message("error", str(error)))
         return
-    for title, topic in (("Utility", "utility"), ("Risk", "risk")):
+    for title, topic in (("Uses", "uses"), ("Utility", "utility"), ("Risk", "risk")):
         st.subheader(title, anchor=False)
         st.html(readings(readings_of(found, topic)))  # type: ignore[arg-type]
     st.html(items(remarks(found)))

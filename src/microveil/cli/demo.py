@@ -6,16 +6,15 @@ from pathlib import Path
 
 from rich.console import RenderableType
 
-from microveil.cli.screens_of_commands import FirstRecords, show_before_and_after
+from microveil.cli.demo_screen import demo_screen
 from microveil.errors import FileError
 from microveil.formats import moved_into_place
 from microveil.formats.atomic import check_place
 from microveil.judge.verdict import verdict
+from microveil.plan.propose.purposes import proposed_uses
 from microveil.plan.sample import people, recommended_people_plan
 from microveil.plan.survey import survey, survey_plan
 from microveil.release.protect import protect
-from microveil.show.certificates import show_release
-from microveil.show.shapes import shapes_of_masked
 from microveil.types import Progress
 
 
@@ -42,6 +41,7 @@ def run_demo(
     before = survey() if households else people()
     plan = survey_plan() if households else recommended_people_plan(1.0)
     plan = plan if epsilon is None else plan.replace(epsilon=epsilon)
+    plan = plan.replace(uses=proposed_uses(plan, before))
     sample = "survey.csv" if households else "people.csv"
     try:
         directory.mkdir(parents=True, exist_ok=True)
@@ -67,13 +67,7 @@ def run_demo(
         "protected.detail.zip": "private: clusters and noise scales",
     }
     return [
-        FirstRecords(before.head(4), "People as collected"),
-        FirstRecords(release.data.head(4), "The same people as released"),
-        show_before_and_after(shapes_of_masked(before, release)),
-        "",
-        show_release(written.certified),
-        "",
-        found,
+        *demo_screen(before, release, found),
         "",
         f"Written to {directory}:",
         *(f"  {name:<28}{what}" for name, what in files.items()),

@@ -1,6 +1,6 @@
 """What people see in a terminal: records and columns before and after."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import polars as pl
@@ -15,8 +15,6 @@ from microveil.plan.propose.proposal import Proposed
 from microveil.release.guarantees import exactly, rounded_up
 from microveil.release.ledger import Ledger, Spent
 from microveil.release.persistent import LastingClusters
-from microveil.show.charts.text_charts import sparkline
-from microveil.show.shapes import Shape
 from microveil.show.words.column_words import ROLE_WORDS, contents_of
 
 _LONGEST_NAME = 20
@@ -194,20 +192,3 @@ def _compact(title: str) -> Table:
         title=f"{title}\n", title_justify="left", header_style="bold",
         box=None, pad_edge=False, padding=(0, 2, 0, 0),
     )  # fmt: skip
-
-
-def show_before_and_after(shapes: Iterable[Shape]) -> Table:
-    """Compare means, standard deviations and distributions of the columns that were masked."""
-    grid = _compact("Before and after")
-    grid.add_column("attribute")
-    for name in ("mean", "after", "st. dev.", "after"):
-        grid.add_column(name, justify="right")
-    grid.add_column("before", no_wrap=True)
-    grid.add_column("after", no_wrap=True)
-    for shares, rows in shapes:
-        figures = {what: list(both) for what, *both in rows}
-        cells = [
-            cell for what in ("mean", "standard deviation") for cell in figures.get(what, ["", ""])
-        ]
-        grid.add_row(escape(shares.name), *cells, sparkline(shares.before), sparkline(shares.after))
-    return grid

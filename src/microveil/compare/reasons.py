@@ -52,7 +52,7 @@ _REASONS = {
     "anything is left to gain",
     "not_in_both_tables": "not all of its columns are in both tables",
     "too_many_groups": "it has more than 200 groups; group by fewer attributes, or by wider bands",
-    "groups_too_small": "no group has 10 records or more in the original",
+    "groups_too_small": "no group has 30 records or more in the original",
     "regressed_on_two": "a regression is of numbers, or of two categories",
     "regression_undetermined": "the original does not determine its coefficients; leave out terms "
     "that follow from others",

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -82,7 +82,7 @@ class UseColumns:
     def grouped(self, name: str, width: float | None) -> Grouped:
         """Return the groups of one column: categories, whole numbers, or bands of numbers."""
         if width is not None:
-            return _bands(self.numbers(name), width)
+            return _bands(_in_years(self.numbers(name)), width)
         declared = None if self.plan is None else self.plan.confidential.get(name)
         found = compare_categories(name, *self._columns(name), declared)
         return _in_order(found, by_number=declared is None)
@@ -90,6 +90,24 @@ class UseColumns:
     def _columns(self, name: str) -> tuple[nw.Series[Any], nw.Series[Any]]:
         original, released = (column_of(table, name) for table in self.tables)
         return original, released
+
+
+def _in_years(column: Numbers) -> Numbers:
+    """Return the years of dates and times; other numbers as they are."""
+    if column.length is None:
+        return column
+    original, released = (
+        _years(values * column.length) for values in (column.original, column.released)
+    )
+    return replace(column, length=None, original=original, released=released)
+
+
+def _years(microseconds: Reals) -> Reals:
+    known = ~np.isnan(microseconds)
+    years = np.full(len(microseconds), np.nan)
+    moments = microseconds[known].astype("datetime64[us]").astype("datetime64[Y]")
+    years[known] = moments.astype(np.int64) + 1970
+    return years
 
 
 def _bands(column: Numbers, width: float) -> Grouped:

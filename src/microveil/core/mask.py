@@ -213,7 +213,7 @@ def least_scales(scales: Integers, summary: ClusterSummary, settings: NumericSet
     one; one that does not move loses nothing at any scale. So the sums over clusters that levels 1
     and 2 bound, of records and of units, only fall.
     """
-    rounding = settings.rounding_steps
+    rounding = float(settings.rounding_steps)  # which may be beyond 64 bits
     apart = np.where(scales > 0, rounding, np.maximum(summary.nearest, rounding))
     least = np.minimum(np.ceil((apart + 1.0) / settings.epsilon_per_record), 2.0**62 + 2.0**61)
     units = summary.members.sizes if isinstance(summary, UnitSummary) else summary.size

@@ -82,4 +82,4 @@ def _floors(ranked: Integers, settings: NumericSettings, unit: Integers) -> Inte
 
     if settings.partition != "noise-optimal" or settings.enough < 2:
         return np.zeros(0, np.int64)
-    return noise_floors(ranked, unit, settings.enough, settings.rounding_steps)
+    return noise_floors(ranked, unit, settings.enough, min(settings.rounding_steps, 2**62))

@@ -39,12 +39,18 @@ def check_names(where: Path | str, names: list[str | None]) -> None:
 
 
 def check_names_to_write(names: Sequence[str], where: str) -> None:
-    """Refuse names that are taken for values when the file is read."""
+    """Refuse names that are taken for something else when the file is read."""
     wrong = [name for name in names if _is_value(name)]
     if wrong:
         raise FileError(
             f"column {wrong[0]!r}: {where} files take a number, or nothing, in the first line for "
             "a value when they are read; rename the column, or write Parquet"
+        )
+    unread = [name for name in names if "\0" in name or name.startswith("\ufeff")]
+    if unread:
+        raise FileError(
+            f"column {unread[0]!r}: {where} files hold no names with NUL characters or with a byte "
+            "order mark in front; rename the column, or write Parquet"
         )
 
 

@@ -42,7 +42,7 @@ _ENCODINGS = [  # one of Latin letters only, since short text looks alike in all
 ]  # fmt: skip
 _WITH_COMMA = r"^[+-]?(\d+|\d{1,3}([.' \x{a0}\x{202f}\x{2019}]\d{3})+)(,\d+)?$"
 _WITH_POINT = r"^[+-]?\d+(\.\d+)?$"
-_FORMULA = r"^[=+\-@\t\r]"
+_FORMULA = "^[=+\\-@\t\r\n\uff1d\uff0b\uff0d\uff20]"  # the last are =, +, - and @ of full width
 _TEXT = cs.by_dtype(pl.String, pl.Categorical, pl.Enum)
 _GROUPED_BY_POINTS = r"^[+-]?\d{1,3}(\.\d{3})+$"
 

@@ -2,6 +2,8 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from math import exp
+from typing import NamedTuple
 
 import numpy as np
 
@@ -13,7 +15,15 @@ from microveil.compare.examined import Examined, examine
 from microveil.compare.figures import Figure, NotComputed, figures_in
 from microveil.errors import DataError, RiskError
 from microveil.judge.change import Change
-from microveil.judge.grades import Graded, grade_of, how_risky, how_useful, passes, worst_linkage
+from microveil.judge.grades import (
+    Grade,
+    Graded,
+    grade_of,
+    how_risky,
+    how_useful,
+    passes,
+    worst_linkage,
+)
 from microveil.judge.next_step import loss_items, next_step
 from microveil.measures.cluster_widths import crowd_figures, without_noise_figures
 from microveil.measures.consistency import stratum_figures, unit_figures
@@ -30,6 +40,26 @@ LOOKED_AT = 10_000
 """Records that are looked at one by one; of a larger table so many are drawn at random."""
 
 _BY_STRUCTURE = 1_200
+_GUESSED = (0.75, 0.96)  # ε of about 1.1 and 3.2
+
+
+class ReleaseBound(NamedTuple):
+    """What ε and δ bound of a whole release, whatever an attacker knows."""
+
+    epsilon: float
+    delta: float
+
+    @property
+    def guessed(self) -> float:
+        """How often an attacker guesses at most, of even odds, whether a person is in the table."""
+        factor = exp(-self.epsilon)
+        return (1 + self.delta * factor) / (1 + factor)
+
+    @property
+    def grade(self) -> Grade:
+        """How good the bound is."""
+        low, fair = _GUESSED
+        return "good" if self.guessed <= low else "fair" if self.guessed <= fair else "poor"
 
 
 @dataclass(frozen=True, repr=False)
@@ -52,6 +82,8 @@ class Verdict(Shown):
         Dates that moved with their people, whom no attack looked for by them.
     rules
         What became of each rule of the plan.
+    bound
+        Of synthetic rows, which are those of no record, so that there is nobody to look for.
     """
 
     records: int
@@ -62,10 +94,16 @@ class Verdict(Shown):
     shifted: tuple[str, ...] = ()
     rules: tuple[RuleOutcome, ...] = ()
     not_computed: tuple[NotComputed, ...] = ()
+    bound: ReleaseBound | None = None
 
     @property
     def passed(self) -> bool:
-        """Whether the release passes: nobody's row is found, and no attribute given away."""
+        """Whether the release passes: nobody's row is found, and no attribute given away.
+
+        Synthetic rows pass if nobody guesses right more than 96% of the time, up to ε of 3.17.
+        """
+        if self.bound is not None:
+            return self.bound.grade != "poor"
         return passes(self.figures)
 
     def raise_unless_passed(self) -> None:
@@ -88,6 +126,8 @@ class Verdict(Shown):
     @property
     def risk(self) -> Graded:
         """How risky the release is."""
+        if self.bound is not None:
+            return Graded(self.bound.grade, ())
         return how_risky(self.figures)
 
     @property
@@ -154,10 +194,7 @@ def _judged(
     seen: Examined, release: Release, asked: Asked, scenarios: tuple[Scenario, ...]
 ) -> Verdict:
     if release.certificate.synthetic is not None:
-        raise DataError(
-            "synthetic rows are those of no record, so that there is nobody to look for; their "
-            "certificate bounds what any attacker learns, and evaluate measures their usefulness"
-        )
+        return _of_synthetic(seen, release, asked)
     if not seen.paired:
         raise DataError(
             "it is not known which record is whose, so nobody can be looked for; give the release "
@@ -184,6 +221,20 @@ def _judged(
     linked = seen.planned.names("pseudonym") if release.joined is None else ()
     names = linked, seen.planned.names("shifted")
     return Verdict(seen.records, seen.drawn, tuple(figures), change, *names, release.rules, missing)
+
+
+def _of_synthetic(seen: Examined, release: Release, asked: Asked) -> Verdict:
+    """Measure what is left of the table; there is nobody to look for."""
+    level = release.certificate.levels[2]
+    bound = ReleaseBound(release.plan.epsilon, level.delta)
+    lost = list(loss_items(seen, asked))
+    missing = tuple(
+        item for item in lost if isinstance(item, NotComputed) and {*item.measures} & {*USES}
+    )
+    figures = tuple(figures_in(lost))
+    return Verdict(
+        seen.records, seen.drawn, figures, change=None, not_computed=missing, bound=bound
+    )
 
 
 def _measured(seen: Examined, asked: Asked) -> Iterator[Figure]:

@@ -19,8 +19,10 @@ from microveil.measures.regressions import linear_regression, logistic_regressio
 from microveil.plan.uses import Use
 from microveil.types import Integers, Reals
 
-FEWEST = 10
-"""Original records in a group whose mean, share or quantile is compared."""
+FEWEST = 30
+"""Original records in a group whose mean, share or quantile is compared: with fewer the interval,
+which takes estimates for normal, says little.
+"""
 
 MOST_GROUPS = 200
 MOST_TERMS = 60

@@ -22,7 +22,7 @@ from microveil.plan.use_text import settings_of_text
 
 UseKind = Literal["mean", "total", "share", "quantile", "table", "regression", "predict"]
 
-Wanted = Literal["numbers", "groups", "numbers or groups", "anything"]
+Wanted = Literal["numbers", "bands", "groups", "numbers or groups", "anything"]
 
 _ESTIMATES = ("mean", "total", "share", "quantile")
 _HELD: Mapping[str, Wanted] = {
@@ -64,7 +64,7 @@ class Use(PlanPart):
         help="Attributes to group by, each combination of their values by itself",
     )] = EMPTY  # fmt: skip
     bands: Annotated[Mapping[str, float], Setting(
-        help="Width of the bands into which numbers are grouped, by attribute",
+        help="Width of the bands into which numbers are grouped, and dates in years, by attribute",
         more="``{\"age\": 10}`` groups by 0 to 9, 10 to 19 and so on; in text ``age(10)``.",
     )] = {}  # fmt: skip
     category: Annotated[str | None, Setting(
@@ -293,7 +293,7 @@ def wanted_by(use: Use) -> Iterator[tuple[str, Wanted]]:
     """Say what each attribute of a use must hold."""
     if use.of is not None:
         yield use.of, _HELD[use.kind]
-    yield from ((name, "numbers" if name in use.bands else "groups") for name in use.by)
+    yield from ((name, "bands" if name in use.bands else "groups") for name in use.by)
     yield from ((name, _HELD[use.kind]) for name in use.predictors)
 
 
@@ -316,7 +316,7 @@ def check_holds(use: Use, name: str, wanted: Wanted, *, categories: bool, times:
         raise refused_use(
             use, f"{name!r} holds {times}, which only a model can take; name numbers or categories"
         )
-    if wanted == "numbers" and categories:
+    if wanted in ("numbers", "bands") and categories:
         instead = f"group by it without bands, or take the share of {quoted_name(name)}"
         raise refused_use(use, f"{name!r} holds categories; {instead}")
     if wanted == "groups" and not categories:

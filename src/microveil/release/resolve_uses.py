@@ -33,6 +33,7 @@ def check_uses_of(
 
 
 def _check_content(use: Use, name: str, wanted: Wanted, column: Column) -> None:
-    whole = column.kind == "integer" and wanted != "numbers"
-    times = column.type_name if column.clock else ""
+    whole = column.kind == "integer" and wanted == "groups"
+    in_years = wanted == "bands" and column.clock in ("date", "datetime")
+    times = column.type_name if column.clock and not in_years else ""
     check_holds(use, name, wanted, categories=column.kind is None or whole, times=times)

@@ -9,7 +9,7 @@ from rich.text import Text
 from microveil.compare.reasons import why_not
 from microveil.errors import FileError
 from microveil.judge.grades import kept_point_to_people, worst
-from microveil.judge.verdict import Verdict
+from microveil.judge.verdict import ReleaseBound, Verdict
 from microveil.measures.use_figures import USES
 from microveil.show.charts.dials import Inks, dials, drawn
 from microveil.show.screens import SIDE_BY_SIDE, ResultScreen
@@ -51,8 +51,13 @@ def verdict_screen(verdict: Verdict) -> ResultScreen:
         laid_out=lambda: _laid_out(verdict),
         sections=told,
         folded={"More": rest},
-        panels=lambda: [dials_side_by_side(verdict), uses_side_by_side(verdict)],
+        panels=lambda: [*_dials(verdict), uses_side_by_side(verdict)],
     )
+
+
+def _dials(verdict: Verdict) -> list[str]:
+    """Draw the dials, whose risk is that of attacks."""
+    return [] if verdict.bound is not None else [dials_side_by_side(verdict)]
 
 
 def dials_side_by_side(verdict: Verdict) -> str:
@@ -74,6 +79,24 @@ def uses_side_by_side(verdict: Verdict) -> str:
     return f'<div style="{SIDE_BY_SIDE};background:#fff">{"".join(pieces)}</div>' if pieces else ""
 
 
+def _bounded(verdict: Verdict, bound: ReleaseBound) -> str:
+    """Say what the bound on the whole release allows."""
+    passes = "passes" if verdict.passed else "does not pass, since 96% may be exceeded"
+    delta = f" and delta {bound.delta:g}" if bound.delta else ""
+    return (
+        f"{risk_answer(verdict.risk)}: {passes}. No row is that of a record. An attacker who knows "
+        f"every other record, and at even odds whether a person is in the table, guesses right at "
+        f"most {bound.guessed:.1%} of the time (epsilon {bound.epsilon:g}{delta})."
+    )
+
+
+def _what_is_left(verdict: Verdict) -> Iterator[tuple[str, str]]:
+    lost = usefulness_card(verdict.figures)
+    yield "Usefulness", " ".join(dict.fromkeys([f"{lost.answer}.", *lost.sentences]))
+    for item in verdict.not_computed:
+        yield "Not computed", why_not(item)
+
+
 def _laid_out(verdict: Verdict) -> RenderableType:
     grid = Table.grid(padding=(0, 2))
     styles = {"Risk": "green" if verdict.passed else "red", "Rule": "dim"}
@@ -84,6 +107,10 @@ def _laid_out(verdict: Verdict) -> RenderableType:
 
 def verdict_lines(verdict: Verdict) -> Iterator[tuple[str, str]]:
     """Say everything in a few lines, each with what it is about."""
+    if verdict.bound is not None:
+        yield "Risk", _bounded(verdict, verdict.bound)
+        yield from _what_is_left(verdict)
+        return
     passes = "passes" if verdict.passed else "does not pass"
     answer = f"{risk_answer(verdict.risk)}{decided_by(verdict.risk)}"
     found = read_aloud(verdict.risk.figures[0])

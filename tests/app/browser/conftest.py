@@ -16,7 +16,7 @@ Element = Any
 """Selenium's own, which is imported only where there is a browser."""
 
 HOST = "127.0.0.1"
-SECONDS = 60.0
+SECONDS = 180.0
 T = TypeVar("T")
 COUNT_TURNS = """
 window.turns = 0;
@@ -133,13 +133,26 @@ class Page:
 
     def press(self, label: str) -> None:
         """Press a button once, and wait until the page has begun to follow and come to rest."""
-        before, button = self.script("return window.turns"), self.button(label)
-        self.script("arguments[0].scrollIntoView({block: 'center'})", button)
-        time.sleep(0.2)  # what was beneath the pointer has moved away
-        button.click()
+        before = self.script("return window.turns")
+        wait_for(f"a button {label!r} that stays", lambda: self._clicked(label))
         self.clicks += 1
         wait_for("the page to follow", lambda: self.script("return window.turns") != before)
         self.resolve()
+
+    def _clicked(self, label: str) -> bool:
+        """Click a button, unless it is being replaced."""
+        from selenium.common.exceptions import (
+            ElementClickInterceptedException,
+            StaleElementReferenceException,
+        )
+
+        try:
+            button = self.button(label)
+            self.script("arguments[0].scrollIntoView({block: 'center'})", button)
+            button.click()
+        except (ElementClickInterceptedException, StaleElementReferenceException):
+            return False
+        return True
 
     def errors(self) -> list[str]:
         return [e.text for e in self.all(".microveil-error")]

@@ -27,7 +27,7 @@ def csv(table: pl.DataFrame) -> bytes:
 
 
 def test_a_hospital_s_file_to_a_passing_release_in_eight_clicks(page: Page, run: Run) -> None:
-    original = visits()
+    original = visits(1_000)
     page.upload("visits.csv", csv(original))
     page.picture("table-1280.png")
     page.press("Next: three questions")

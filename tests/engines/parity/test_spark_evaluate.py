@@ -10,6 +10,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from microveil import DataError, Plan, evaluate, protect
+from microveil.compare.figures import Sample
 from microveil.release.key import Key
 from tests.conftest import Run
 from tests.engines.parity.conftest import RunOn, run_in_memory
@@ -35,7 +36,7 @@ def test_a_release_is_evaluated_on_spark_as_in_memory(
     monkeypatch.setattr("microveil.attacks.structure._TRIAL", 200)
     TABLE.write_parquet(tmp_path / "people.parquet")
     frame = spark.read.parquet(str(tmp_path / "people.parquet")).repartition(3)
-    release: Any = protect(frame, PLAN, seed=1)
+    release: Any = protect(frame, PLAN.replace(uses=["table job", "mean y by job"]), seed=1)
     ours = evaluate(frame, release)
     data = pl.DataFrame(release.data.toArrow())
     assert (ours.records, ours.released, ours.drawn) == (1_500, 1_500, 1_000)
@@ -50,6 +51,11 @@ def test_a_release_is_evaluated_on_spark_as_in_memory(
     combinations = whole.value("risk.unique_combinations")
     assert ours.value("risk.unique_combinations") == combinations
     assert ours.value("risk.width_median", "y") > 0
+    used = [f for f in ours.figures if f.measure == "use.estimate"]
+    assert len(used) == 6
+    assert all(f.sample == Sample(1_000, 1_500) for f in used)
+    counts = [float(str(f.facts["original"])) for f in used[:3]]
+    assert sum(counts) == pytest.approx(1_500)  # scaled from those drawn
 
     release.write(tmp_path / "out.parquet", detail=True)
     code, out, err = run("evaluate people.parquet out.parquet --engine spark --report page.html")

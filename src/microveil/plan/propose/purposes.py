@@ -47,7 +47,7 @@ def proposed_uses(plan: PlanFields, table: pl.DataFrame) -> tuple[Use, ...]:
         return plan.uses
     groups = [n for n in _released(plan) if _is_group(plan, table, n)]
     numbers = [n for n in plan.confidential if _is_number(plan, table, n)]
-    known = [n for n in numbers if says_known(n)]
+    known = [n for n in plan.confidential if says_known(n) and n in (*numbers, *_dates(table))]
     amounts = [n for n in numbers if n not in known][:_MOST_AMOUNTS]
     by = sorted(groups, key=lambda n: not says_known(n))
     uses = [Use.mean(n, by=by[:1]) for n in amounts]
@@ -67,6 +67,11 @@ def _is_group(plan: PlanFields, table: pl.DataFrame, name: str) -> bool:
     if isinstance(attribute, Confidential):
         return attribute.is_category and table[name].n_unique() <= _MOST_GROUPS
     return table[name].dtype == pl.String and table[name].n_unique() <= _MOST_GROUPS
+
+
+def _dates(table: pl.DataFrame) -> list[str]:
+    """Return the columns of dates, whose bands are of years."""
+    return [c.name for c in table if c.dtype == pl.Date or c.dtype == pl.Datetime]
 
 
 def _is_number(plan: PlanFields, table: pl.DataFrame, name: str) -> bool:

@@ -24,6 +24,7 @@ from microveil.show.report.assessment import answered, assessed, determination
 from microveil.show.report.drawings import Drawings
 from microveil.show.report.report_words import cards, done, repeated, verdict_on
 from microveil.show.report.templating import render
+from microveil.show.report.variable_labels import VariableLabels, labels_of
 from microveil.show.words.attribute_marks import MARK_COLUMNS, mark_rows
 from microveil.show.words.certificate_words import (
     ATTRIBUTE_COLUMNS,
@@ -99,7 +100,8 @@ def report(
         )
     certificate = certificate or _certificate_of(release)
     seed = release.seed if isinstance(release, Release) else None
-    return _page(evaluation, certificate, seed, _name_of(original))
+    labels = labels_of(original, release, evaluation.attributes)
+    return _page(evaluation, certificate, seed, _name_of(original), labels)
 
 
 def write_report(
@@ -159,9 +161,13 @@ def _write(path: str | Path, make: Callable[[], str], *, overwrite: bool, mode: 
 
 
 def _page(
-    evaluation: Evaluation, certificate: Certificate | None, seed: int | None, original: str
+    evaluation: Evaluation,
+    certificate: Certificate | None,
+    seed: int | None,
+    original: str,
+    labels: VariableLabels,
 ) -> str:
-    pair, drawings = evaluation.pair, Drawings(evaluation)
+    pair, drawings = evaluation.pair, Drawings(evaluation, labels)
     distributions, not_drawn = drawings.distributions(pair)
     context = {
         "title": original,
@@ -184,6 +190,8 @@ def _page(
                          for missing in evaluation.not_computed],
         "notes": notes_on(evaluation),
         "label_of": label_of,
+        "told": labels.name,
+        "codebook": labels.codebook,
         "reading": reading,
         "plain": plain,
         "scale_of": scale_of,

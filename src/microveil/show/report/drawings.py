@@ -1,6 +1,6 @@
 """The charts of a report, each with a caption and a text alternative."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -13,6 +13,7 @@ from microveil.show.charts.distributions import bars, distribution
 from microveil.show.charts.histograms import Shares
 from microveil.show.charts.overviews import amounts, heat_map, spans
 from microveil.show.charts.use_chart import described, use_chart
+from microveil.show.report.variable_labels import VariableLabels
 from microveil.show.shapes import BeforeAndAfter, Shape, correlation_matrices, shapes, widths
 from microveil.show.words.numbers import deviations
 from microveil.show.words.readings import label_of, reading
@@ -46,9 +47,9 @@ class Drawing:
 class Drawings:
     """Collects charts as a page needs them."""
 
-    def __init__(self, evaluation: Evaluation) -> None:
+    def __init__(self, evaluation: Evaluation, labels: VariableLabels) -> None:
         self.charts: list[alt.LayerChart] = []
-        self._evaluation = evaluation
+        self._evaluation, self._labels = evaluation, labels
 
     def distributions(self, pair: Pair) -> tuple[list[Drawing], str]:
         """Draw every attribute before and after; say how many were left out."""
@@ -95,7 +96,8 @@ class Drawings:
         samples = [f.sample for f in figures]
         if not figures or not all(samples):
             return []
-        names = [f"{label_of(f)}{f', {f.attribute}' if f.attribute else ''}" for f in figures]
+        about = [f", {self._labels.name(f.attribute)}" if f.attribute else "" for f in figures]
+        names = [f"{label_of(f)}{of}" for f, of in zip(figures, about, strict=True)]
         low, high = ([getattr(s, end) or 0.0 for s in samples] for end in ("low", "high"))
         caption = (
             "Share of what was left to find that attacks find of people in a release, over what "
@@ -121,13 +123,15 @@ class Drawings:
 
     def _distribution(self, shape: Shape) -> Drawing:
         shares, rows = shape
-        caption = self._caption(shares)
+        caption, title = self._caption(shares), self._labels.name(shares.name)
         if not shares.before:
-            return Drawing(None, shares.name, caption or "Nothing to draw.", rows)
-        told = f"{shares.name} before and after. {caption} " + " ".join(
+            return Drawing(None, title, caption or "Nothing to draw.", rows)
+        values = tuple(self._labels.value(shares.name, label) for label in shares.labels)
+        shares = replace(shares, labels=_apart(values, shares.labels))
+        told = f"{title} before and after. {caption} " + " ".join(
             f"{what.capitalize()}: {before} before, {after} after." for what, before, after in rows
         )
-        return self._add(distribution(shares, description=told), shares.name, caption, rows)
+        return self._add(distribution(shares, description=told), title, caption, rows)
 
     def _caption(self, shares: Shares) -> str:
         readings = [
@@ -143,7 +147,7 @@ class Drawings:
         figures = [f for f in self._evaluation.figures if f.measure == "utility.sse_sst"]
         if not figures:
             return []
-        names = [str(f.attribute) for f in figures]
+        names = [self._labels.name(str(f.attribute)) for f in figures]
         errors = [float(np.sqrt(f.value)) for f in figures]
         most = int(np.argmax(errors))
         caption = (
@@ -189,6 +193,14 @@ class Drawings:
             series=("original", "release"),
         )  # fmt: skip
         return [self._add(chart, "Learning", caption)]
+
+
+def _apart(labels: tuple[str, ...], codes: tuple[str, ...]) -> tuple[str, ...]:
+    """Keep values apart that have one label."""
+    return tuple(
+        f"{label} ({code})" if labels.count(label) > 1 else label
+        for label, code in zip(labels, codes, strict=True)
+    )
 
 
 def _strongest(names: tuple[str, ...], values: "np.typing.NDArray[np.float64]") -> str:

@@ -10,6 +10,7 @@ from microveil.judge.next_step import next_step_after
 from microveil.plan.plan import Plan
 from microveil.release.certificate import Certificate
 from microveil.release.guarantees import exactly, rounded_up
+from microveil.show.words.attribute_marks import named
 from microveil.show.words.certificate_words import how_hidden
 from microveil.show.words.grading import (
     PUBLISH,
@@ -122,8 +123,9 @@ def done(certificate: Certificate) -> list[str]:
         done = "replaced by their average" if group.pooling == "average" else "exchanged"
         of = "units" if group.of_units else "records"
         picked = "a unit of a size that as many have" if group.of_units else "a person's row"
+        names = named(group.attributes, "", certificate)
         sentences.append(
-            f"Masked values of {', '.join(group.attributes)} were {done} within joint clusters of "
+            f"Masked values of {names} were {done} within joint clusters of "
             f"{group.anonymity:,} or more {of}: an attacker who knows them picks {picked} with "
             f"probability at most 1/{group.anonymity:,}."
         )
