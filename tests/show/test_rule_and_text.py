@@ -66,7 +66,8 @@ def test_what_counts_is_on_the_side_of_the_limit_that_the_grade_says(found: list
 @given(shares, st.sampled_from(LINKAGE_LIMITS))
 def test_a_share_is_printed_on_its_side_of_a_limit(share: float, limit: float) -> None:
     figure = Figure("linkage.nearest", None, share)
-    shown = float(percent(figure.counted).removeprefix("more than ")[:-1])
+    written = percent(figure.counted).removeprefix("more than ").removeprefix("less than ")
+    shown = float(written[:-1])
     assert (shown > 100 * limit) == (figure.counted > limit)
 
 
