@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
+from pathlib import Path
 from tempfile import mkdtemp
 
 from streamlit.proto.BackMsg_pb2 import BackMsg
@@ -92,9 +93,9 @@ class Session:
 
 
 @contextmanager
-def session() -> Iterator[Session]:
-    """Open a session of the page, which is started once in a process."""
-    page = _started()
+def session(scratch: Path) -> Iterator[Session]:
+    """Open a session of the page, which is started once in a process, with a scratch folder."""
+    page = _started(scratch)
     with connect(
         f"ws://{HOST}:{page.port}/_stcore/stream",
         additional_headers={"Cookie": page.cookie, "Origin": f"http://{HOST}:{page.port}"},
@@ -105,11 +106,11 @@ def session() -> Iterator[Session]:
 
 
 @cache
-def _started() -> Page:
+def _started(scratch: Path) -> Page:
     with socket.socket() as probe:
         probe.bind((HOST, 0))
         port = int(probe.getsockname()[1])
-    parent, own = os.getpid(), {"TMPDIR": mkdtemp(), "PYTHONUNBUFFERED": "1"}
+    parent, own = os.getpid(), {"TMPDIR": mkdtemp(dir=scratch), "PYTHONUNBUFFERED": "1"}
     process = subprocess.Popen(  # noqa: S603
         [sys.executable, "-m", "microveil", "app", "--no-browser", "--port", str(port)],
         env=os.environ | own, cwd=own["TMPDIR"], preexec_fn=lambda: _end_with(parent),

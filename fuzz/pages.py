@@ -89,7 +89,7 @@ def _speak(random: Random, folder: Path) -> str:
     """Send values to controls as no browser would: no other file is read, and others are served."""
     canary = f"canary-{random.getrandbits(60):x}"
     (folder / "secret.key").write_text(canary, encoding="utf-8")
-    with session() as opened:
+    with session(folder.parent) as opened:
         try:
             said = opened.send(_rerun({}))
             said += _upload(random, opened, said, folder)
@@ -100,7 +100,7 @@ def _speak(random: Random, folder: Path) -> str:
             pass
         if any(canary.encode() in message.SerializeToString() for message in said):
             raise Broken("page", "a file was read that the owner did not name")
-    with session() as another:
+    with session(folder.parent) as another:
         kinds = {kind for _, kind in _controls(another.send(_rerun({})))}
         if "file_uploader" not in kinds or not another.page.answers:
             raise Broken("page", "the next session does not begin")

@@ -137,8 +137,9 @@ def test_release_is_of_the_kind_that_came_in() -> None:
     assert judged.passed
     assert judged.bound is not None
     assert judged.bound.guessed == pytest.approx(np.e / (1 + np.e))  # since delta is 0
-    assert "at most 73.1% of the time (epsilon 1)" in str(judged)
+    assert "at most 73.2% of the time (epsilon 1)" in str(judged)
     assert "Usefulness" in str(judged)
+    assert repr(plan).startswith("Plan: 3 of 3 attributes are drawn anew at ε = 1 per person")
     assert not replace(judged, bound=ReleaseBound(4.0, 1e-5)).passed
     evaluation = evaluate(few.to_pandas(), release)
     assert evaluation.figures

@@ -16,8 +16,9 @@ if TYPE_CHECKING:
 def plan_screen(plan: "Plan") -> ResultScreen:
     """Say what a plan does."""
     masked = len(plan.confidential)
+    done = "drawn anew" if plan.release == "synthetic" else f"masked with {plan.method}"
     title = (
-        f"Plan: {masked:,} of {len(plan.attributes):,} attributes are masked with {plan.method} at "
+        f"Plan: {masked:,} of {len(plan.attributes):,} attributes are {done} at "
         f"ε = {plan.epsilon:g} per {'person' if plan.unit is None else 'unit'}"
     )
     rows = [

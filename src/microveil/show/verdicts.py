@@ -1,6 +1,7 @@
 """The verdict in words."""
 
 from collections.abc import Iterator
+from math import ceil
 
 from rich.console import Group, RenderableType
 from rich.table import Table
@@ -83,10 +84,11 @@ def _bounded(verdict: Verdict, bound: ReleaseBound) -> str:
     """Say what the bound on the whole release allows."""
     passes = "passes" if verdict.passed else "does not pass, since 96% may be exceeded"
     delta = f" and delta {bound.delta:g}" if bound.delta else ""
+    guessed = ceil(bound.guessed * 1000) / 1000
     return (
         f"{risk_answer(verdict.risk)}: {passes}. No row is that of a record. An attacker who knows "
         f"every other record, and at even odds whether a person is in the table, guesses right at "
-        f"most {bound.guessed:.1%} of the time (epsilon {bound.epsilon:g}{delta})."
+        f"most {guessed:.1%} of the time (epsilon {bound.epsilon:g}{delta})."
     )
 
 
