@@ -140,12 +140,12 @@ def test_a_release_that_fails_is_not_for_publication(page: AppTest) -> None:
     press(page, "Protect")
     (found,) = said(page, "verdict")
     assert "does not pass" in found
-    assert "add &quot;Anonymity&quot; to 10" in found
+    assert "add &quot;Anonymity&quot; to 25" in found
     press(page, "Download all the same")
     assert PUBLISH not in [caption.value for caption in page.caption]
     go(page, "Verdict")
     press(page, "Take this change, and protect again")
-    assert "Crowd</span> 10 persons" in state(page)
+    assert "Crowd</span> 25 persons" in state(page)
     assert "protect again" in state(page)
 
 
@@ -230,9 +230,10 @@ def test_the_dial_moves_crowd_and_budget_along_what_was_measured(page: AppTest) 
     upload(page, people(250).select("age", "wages", "region"))
     go(page, "Protect")
     dial = widget(page.select_slider, "More private")
-    assert dial.value == "crowd 10, ε 1"
+    assert dial.value == "crowd 25, ε 1"
     assert dial.options == [
-        "crowd 100, ε 0.3", "crowd 50, ε 1", "crowd 10, ε 1", "crowd 10, ε 5", "crowd 5, ε 10",
+        "crowd 100, ε 0.3", "crowd 50, ε 1", "crowd 25, ε 1", "crowd 25, ε 2", "crowd 10, ε 5",
+        "crowd 5, ε 10",
     ]  # fmt: skip
     dial.set_value(dial.options[1]).run()
     assert "Crowd</span> 50 persons" in state(page)

@@ -27,7 +27,7 @@ def judged(data: pl.DataFrame, **settings: Any) -> Verdict:  # noqa: ANN401 - se
     plan = Plan.published(
         epsilon=50.0,
         k=3,
-        anonymity=10,
+        anonymity=25,
         exact_from=10,
         attributes=dict.fromkeys(NAMES, "confidential"),
         **settings,
@@ -52,7 +52,7 @@ def test_whole_tuples_that_survive_do_not_pass(monkeypatch: pytest.MonkeyPatch) 
     plan = Plan.published(
         epsilon=50.0,
         k=3,
-        anonymity=10,
+        anonymity=25,
         exact_from=10,
         attributes=dict.fromkeys(NAMES, "confidential"),
     )
@@ -77,8 +77,8 @@ def test_relations_alone_pass_however_strong_they_are() -> None:
     for noise in (1.0, 0.1):
         found = own(judged(table(noise=noise), rules=[]))
         assert found.value < 0.05  # of some 900 people; the standard error is below 0.02
-        assert found.facts["block"] == 3
-    assert float(str(found.facts["control"])) > 0.2  # relations bring values back, memory does not
+        assert found.facts["block"] == 5
+    assert float(str(found.facts["control"])) > 0.05  # relations bring values back, memory does not
     assert judged(table()).passed
 
 

@@ -65,8 +65,8 @@ def test_a_release_that_is_not_pooled_gives_attributes_away_and_fails() -> None:
     assert linked.counted > 0.5
 
 
-def test_what_crowds_of_twenty_give_away_is_on_the_screen() -> None:
-    found = judged(people(), planned(anonymity=20))
+def test_what_crowds_of_fifty_give_away_is_on_the_screen() -> None:
+    found = judged(people(), planned(anonymity=50))
     told = worst_answer(found.figures, "Inference")
     assert told is not None
     assert told.measure == "risk.joint_inference"

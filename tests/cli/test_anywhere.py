@@ -111,7 +111,7 @@ main()
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such signals")
 @pytest.mark.parametrize("how", ["SIGHUP", "SIGKILL"])
 def test_a_killed_run_leaves_nothing_or_the_next_removes_it(how: str, run: Run) -> None:
-    pl.DataFrame({"x": range(20)}).write_csv("in.csv")
+    pl.DataFrame({"x": range(30)}).write_csv("in.csv")
     with subprocess.Popen([sys.executable, "-c", INTERRUPTED], stdout=subprocess.PIPE) as process:  # noqa: S603
         assert process.stdout is not None
         assert process.stdout.readline() == b"writing\n"

@@ -81,6 +81,6 @@ def test_a_program_can_be_stopped() -> None:
     assert isinstance(error.value, MicroveilError)
     text = str(error.value)
     assert text.startswith("the release does not pass its verdict: Risk: High: does not pass")
-    assert "To change: add anonymity = 10" in text
+    assert "To change: add anonymity = 25" in text
     assert "\n" not in text
     verdict(TABLE, protect(TABLE, Plan(epsilon=1.0, attributes=ATTRIBUTES))).raise_unless_passed()

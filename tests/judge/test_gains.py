@@ -55,24 +55,24 @@ def linked(rate: float, records: int, bound: float | None = None) -> Figure:
 
 def test_a_gain_by_hand() -> None:
     assert linked(0.28, 100).counted == pytest.approx(0.273)  # 27 of 99
-    assert linked(0.109, 100).counted == pytest.approx(0.1)
-    assert grade_of(linked(0.109, 100)) == "good"
-    assert grade_of(linked(0.111, 100)) == "fair"
+    assert linked(0.0595, 100).counted == pytest.approx(0.05)
+    assert grade_of(linked(0.0594, 100)) == "good"
+    assert grade_of(linked(0.061, 100)) == "fair"
     assert linked(4 / 9, 9).counted == 0
     assert linked(5 / 9, 9).counted == pytest.approx(0.5)
     assert luck(1 / 9, 9) == pytest.approx(4 / 9)
 
 
 def test_a_gain_that_may_be_luck_does_not_count() -> None:
-    facts = {"rate": 0.5, "control": 0.3, "tried": 20}
-    gain = Figure("risk.inference", "sex", 2 / 7, facts, Sample(20, 20, 0.0, 0.6))
+    facts = {"rate": 0.44, "control": 0.3, "tried": 20}
+    gain = Figure("risk.inference", "sex", 0.2, facts, Sample(20, 20, 0.0, 0.6))
     assert grade_of(gain) == "good"
-    shown = Figure("risk.inference", "sex", 2 / 7, facts, Sample(20, 20, 0.01, 0.6))
+    shown = Figure("risk.inference", "sex", 0.2, facts, Sample(20, 20, 0.01, 0.6))
     assert grade_of(shown) == "fair"
-    others = [linked(0.05, 100)]
+    others = [linked(0.02, 100)]
     assert how_risky([*others, shown]).grade == "fair"
     assert passes([*others, shown])
-    worse = Figure("risk.inference", "sex", 0.51, facts, Sample(20, 20, 0.4, 0.6))
+    worse = Figure("risk.inference", "sex", 0.34, facts, Sample(20, 20, 0.1, 0.6))
     assert not passes([*others, worse])
     assert not passes([shown])  # without attacks nothing is known
 

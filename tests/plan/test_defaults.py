@@ -27,7 +27,7 @@ def test_the_recommended_plan_is_what_is_made_of_a_budget_and_attributes() -> No
     assert clusters_of(plan) == ("noise-optimal", 3)
     assert clusters_of(plan, "c") == clusters_of(said, "c") == ("fixed", 3)
     assert (plan.trim_of("x"), plan.post) == (0.1, "penalised-isotonic")
-    assert (plan.anonymity, plan.pooling) == (10, "exchange")
+    assert (plan.anonymity, plan.pooling) == (25, "exchange")
     table = pl.DataFrame({"x": range(100), "c": ["a", "b"] * 50, "y": range(100)})
     one, other = (protect(table, each, seed=3, keep_order=True).data for each in (plan, said))
     assert one.equals(other)
@@ -55,7 +55,7 @@ def test_what_does_not_fit_gives_way(
         assert clusters_of(plan, name) == (("noise-optimal", 3) if follows else fixed)
         assert plan.trim_of(name) == (0.1 if its == "iDP-CBLS" else 0)
     assert plan.replace(method="DP", guarantee="re-clustered").k_of("x") == 1
-    assert plan.anonymity == 10
+    assert plan.anonymity == 25
     table = pl.DataFrame({"x": range(100), "c": ["a", "b"] * 50, "y": range(100)})
     assert protect(table, plan, seed=1, keep_order=True).data.height == 100
 

@@ -368,27 +368,27 @@ def test_the_first_sampling_weight_is_the_plans_and_others_are_masked_as_amounts
 
 
 @pytest.mark.filterwarnings("ignore::microveil.PrivacyWarning")
-def test_weights_are_published_where_ten_persons_share_each_and_clusters_stay_within() -> None:
-    w = np.repeat([100.0, 50.0, 20.0], [RECORDS - 20, 10, 10])
+def test_weights_are_published_where_a_crowd_shares_each_and_clusters_stay_within() -> None:
+    w = np.repeat([100.0, 50.0, 20.0], [RECORDS - 50, 25, 25])
     table = pl.DataFrame({"pweight": w, "age": ages(), "income": money()})
     plan = Plan.propose(table)
     assert (plan.names("sampling_weight"), plan.within) == (("pweight",), ("pweight",))
     protect(table, plan)
-    nine = table.with_columns(pweight=pl.Series(np.repeat([100.0, 50.0], [RECORDS - 9, 9])))
-    assert Plan.propose(nine).confidential["pweight"].sampling_weight
+    fewer = table.with_columns(pweight=pl.Series(np.repeat([100.0, 50.0], [RECORDS - 24, 24])))
+    assert Plan.propose(fewer).confidential["pweight"].sampling_weight
 
 
 @pytest.mark.filterwarnings("ignore::microveil.PrivacyWarning")
 def test_ten_records_of_a_household_are_not_ten_persons() -> None:
     home = np.repeat(np.arange(60), 10)
     table = pl.DataFrame({
-        "hhid": home + 5_000, "pweight": np.where(home < 9, 50.0, 20.0), "age": ages(),
+        "hhid": home + 5_000, "pweight": np.where(home < 24, 50.0, 20.0), "age": ages(),
         "rooms": random.integers(1, 9, 60)[home], "income": money(),
     })  # fmt: skip
     plan = Plan.propose(table)
     assert (plan.unit, plan.within) == ("hhid", ())
     assert plan.confidential["pweight"].sampling_weight
-    enough = table.with_columns(pweight=pl.Series(np.where(home < 10, 50.0, 20.0)))
+    enough = table.with_columns(pweight=pl.Series(np.where(home < 25, 50.0, 20.0)))
     plan = Plan.propose(enough)
     assert plan.within == ("pweight",)
     protect(enough, plan)

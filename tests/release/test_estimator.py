@@ -235,7 +235,7 @@ def test_without_a_plan_nothing_is_read_from_the_data() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         model.fit(X[:, :1], y)
-    assert model.plan_ == Plan(epsilon=1.0, attributes={"x0": "confidential"})
+    assert model.plan_ == Plan(epsilon=1.0, anonymity=10, attributes={"x0": "confidential"})
 
 
 def test_one_warning_per_fit_and_a_certificate_of_it() -> None:

@@ -99,8 +99,8 @@ PLANS: dict[str, Plan] = {
         epsilon=2, guarantee="re-clustered", trim=0.1, **KEEP
     ),
     "cbls persons": Plan.published(epsilon=3, records_per_person=2, **KEEP),
-    "recommended": Plan(epsilon=3, **KEEP),
-    "recommended small": Plan(epsilon=0.2, **DROP),
+    "recommended": Plan(epsilon=3, anonymity=10, **KEEP),
+    "recommended small": Plan(epsilon=0.2, anonymity=10, **DROP),
     "auto k": Plan.published(
         epsilon=3, post="penalised-isotonic", missing="keep",
         attributes=of_own_k(**dict.fromkeys(NUMBERS, "auto"), school=10),

@@ -131,7 +131,9 @@ def test_a_panic_of_polars_is_a_defect_without_its_message(
 
     monkeypatch.setattr("microveil.release.release.Release.write_to", panic)
     named("y").write_csv("in.csv")
-    code, _, err = run("protect in.csv -o out.csv --epsilon 1 --drop x --drop 'y ' --k 3")
+    code, _, err = run(
+        "protect in.csv -o out.csv --epsilon 1 --drop x --drop 'y ' --k 3 --anonymity 0"
+    )
     assert code == 3
     assert "defect: PanicException" in err
     assert str(VALUE) not in err

@@ -357,7 +357,7 @@ def beside(table: pl.DataFrame, release: Release) -> Pair:
 def test_pooling_hides_households_also_where_a_pseudonym_tells_who_they_are() -> None:
     """Without noise to speak of, and looked for by all their members at once."""
     table, found = households(300), {}
-    for anonymity in (0, 10):
+    for anonymity in (0, 25):
         plan = PLAN.replace(
             epsilon=3000, anonymity=anonymity, exact_from=10,
             attributes={**ROLES, "home": "pseudonym"},
@@ -365,9 +365,9 @@ def test_pooling_hides_households_also_where_a_pseudonym_tells_who_they_are() ->
         release = protect(table, plan, seed=1)
         found[anonymity] = link_units(beside(table, release))
     assert found[0] is not None
-    assert found[10] is not None
+    assert found[25] is not None
     assert found[0].share > 0.5
-    assert found[10].share < 0.1
+    assert found[25].share < 0.1
     told = verdict(table, release, seed=1)
     assert told.passed
     assert "risk.linkage_of_units" in {figure.measure for figure in told.figures}
@@ -380,7 +380,7 @@ def test_what_to_do_where_units_are_found() -> None:
     with examine(table, release, random=np.random.default_rng(1)) as seen:
         change = next_step(seen, [Figure("risk.linkage_of_units", None, 0.4)], (), seed=1)
     assert change is not None
-    assert (change.kind, change.most) == ("pool", 10)
+    assert (change.kind, change.most) == ("pool", 25)
 
 
 def test_the_attack_on_units_by_hand() -> None:

@@ -23,14 +23,16 @@ shares = st.one_of(
     st.sampled_from(LINKAGE_LIMITS).flatmap(
         lambda limit: st.floats(-1e-3, 1e-3).map(lambda by: limit + by)
     ),
-    st.sampled_from([0.1, 0.2, 0.1 + 1e-12, 0.1 - 1e-12, 0.1 + 2e-10, 0.10049, 0.0999, 0.101]),
+    st.sampled_from(
+        [0.1, 0.05, 0.05 + 1e-12, 0.05 - 1e-12, 0.05 + 2e-10, 0.050049, 0.04999, 0.0501]
+    ),
 )
 
 
 @st.composite
 def figures(draw: st.DrawFn) -> Figure:
     value, facts = draw(shares), {"chance": 0.01, "known": None, "people": None}
-    bound = draw(st.none() | st.sampled_from([0.1, 1 / 3, 0.02, 1 / 10.04]))
+    bound = draw(st.none() | st.sampled_from([0.05, 1 / 3, 0.02, 1 / 20.04]))
     sample = None
     if draw(st.booleans()):
         wide = draw(st.floats(0, 0.2))
@@ -50,9 +52,9 @@ LOST = Figure("utility.il1s", "x", 0.1)
 
 
 @given(st.lists(figures(), min_size=1, max_size=4))
-@example([Figure("linkage.nearest", None, 0.1 + 1e-12, {"chance": 0.01})])
-@example([Figure("linkage.nearest", None, 0.10049, {"chance": 0.01})])
-@example([Figure("linkage.nearest", None, 0.101, {"chance": 0.01}, bound=0.1)])
+@example([Figure("linkage.nearest", None, 0.05 + 1e-12, {"chance": 0.01})])
+@example([Figure("linkage.nearest", None, 0.050049, {"chance": 0.01})])
+@example([Figure("linkage.nearest", None, 0.051, {"chance": 0.01}, bound=0.05)])
 def test_what_counts_is_on_the_side_of_the_limit_that_the_grade_says(found: list[Figure]) -> None:
     graded = how_risky(found)
     for text in said_of(found):
@@ -64,15 +66,16 @@ def test_what_counts_is_on_the_side_of_the_limit_that_the_grade_says(found: list
 @given(shares, st.sampled_from(LINKAGE_LIMITS))
 def test_a_share_is_printed_on_its_side_of_a_limit(share: float, limit: float) -> None:
     figure = Figure("linkage.nearest", None, share)
-    shown = float(percent(figure.counted).removeprefix("more than ")[:-1])
+    written = percent(figure.counted).removeprefix("more than ").removeprefix("less than ")
+    shown = float(written[:-1])
     assert (shown > 100 * limit) == (figure.counted > limit)
 
 
 @pytest.mark.parametrize(
     ("figure", "expected"),
     [
-        (Figure("linkage.nearest", None, 0.101, bound=0.1), "Low: passes. An attacker who knows"),
-        (Figure("linkage.nearest", None, 0.102), "Medium: does not pass."),
+        (Figure("linkage.nearest", None, 0.0505, bound=0.05), "Low: passes. An attacker who knows"),
+        (Figure("linkage.nearest", None, 0.0512), "Medium: does not pass."),
     ],
 )
 def test_luck_and_rounding(figure: Figure, expected: str) -> None:
@@ -81,9 +84,9 @@ def test_luck_and_rounding(figure: Figure, expected: str) -> None:
     risk, _ = said_of([figure])
     assert risk.startswith(expected)
     if figure.bound:
-        assert "10.1%" not in risk
-        assert "finds at most 10% on average, though by luck more this time" in risk
-        assert risk.endswith("What counts is a gain of 9.91% over chance; the limit is 10%.")
+        assert "5.05%" not in risk
+        assert "finds at most 5% on average, though by luck more this time" in risk
+        assert risk.endswith("What counts is a gain of 4.9% over chance; the limit is 5%.")
     else:
-        assert "finds 10.2% of the rows" in risk
-        assert risk.endswith("What counts is a gain of 10.1% over chance; the limit is 10%.")
+        assert "finds 5.12% of the rows" in risk
+        assert risk.endswith("What counts is a gain of 5.03% over chance; the limit is 5%.")

@@ -21,7 +21,8 @@ STYLE = """<style>
 .stMainBlockContainer h1 { font-size: 1.6rem; padding: 0 0 0.6rem; }
 .stMainBlockContainer h3 { font-size: 1.15rem; }
 .st-key-map { overflow-x: auto; max-width: 100%; }
-.st-key-plan { position: sticky; top: 0; z-index: 100; background: inherit; }
+div:has(> .st-key-plan) { position: sticky; top: 0; z-index: 100;
+  background: var(--st-background-color, canvas); }
 .stHtml ul.microveil-plan { list-style: none; margin: 0; padding: 0.3rem 0; display: flex;
   flex-wrap: wrap; gap: 0.25rem 0.9rem; font-size: 0.85rem; overflow-wrap: anywhere;
   border-bottom: 1px solid rgba(128, 128, 128, 0.4); }

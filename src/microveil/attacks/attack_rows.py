@@ -28,16 +28,16 @@ from microveil.compare.examined import Examined
 from microveil.compare.figures import Figure, GradeLimits, Measure, NotComputed
 from microveil.plan.scenarios import Scenario
 
-LOW_LINKAGE, MEDIUM_LINKAGE = LINKAGE_LIMITS = (0.1, 0.2)
+LOW_LINKAGE, MEDIUM_LINKAGE = LINKAGE_LIMITS = (0.05, 0.1)
 """Risk is low, and a release passes, up to the first gain over chance; then medium."""
 
-LOW_GAIN, MOST_GAIN = GAIN_LIMITS = (0.1, 0.5)
+LOW_GAIN, MOST_GAIN = GAIN_LIMITS = (0.1, 0.33)
 """Gains over a control: risk is low up to the first, and medium up to the second, where a release
 passes with a word on the attribute.
 
-One in ten is what linkage may reach as well. A crowd of ten people, whose values are known as a
-set, gives more away: of an attribute that is evenly split, a quarter of what nobody else could
-tell, and more where people of a crowd are alike. Past one half, more is given away than kept.
+A crowd of fifty people gives away up to a sixth of what nobody else could tell of an attribute that
+is evenly split; one of ten, whose values are known as a set, gives away up to a half, and more
+where people of a crowd are alike.
 """
 
 OnRelease = Callable[[Examined, Scenario, Asked], Figure | NotComputed | None]

@@ -207,7 +207,8 @@ def average_categories(
 def holds_the_same(before: NDArray[Any], after: NDArray[Any], clusters: JointClusters) -> bool:
     """Whether every joint cluster has the same values before and after, repeats counted.
 
-    Values are doubles or whole numbers of 64 bits; they are compared bit by bit, NaN included.
+    Values are doubles or whole numbers of 64 bits; their bits count, those of NaN included. Sums of
+    mixed bits are compared, which another cluster of values has by one chance in 2^64.
     """
     from microveil.core.kernels import permutations as kernels
 

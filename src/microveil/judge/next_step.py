@@ -1,6 +1,5 @@
 """The next step: the one change that would help a release most, tried before it is proposed."""
 
-import math
 from collections.abc import Iterator, Sequence
 from itertools import chain
 from typing import Any, Literal
@@ -33,7 +32,7 @@ from microveil.plan.roles import Confidential
 from microveil.plan.scenarios import Scenario
 from microveil.plan.settings import RECOMMENDED
 
-ENOUGH = math.ceil(1 / LOW_LINKAGE)
+ENOUGH: int = RECOMMENDED["anonymity"]
 """Records in a joint cluster that keep linkage low: nobody is found with more than 1 in so many."""
 
 _RELATIONS = ("utility.pearson", "utility.cramers_v")

@@ -180,7 +180,7 @@ def verdict(
     >>> plan = Plan.published(epsilon=1.0, k=3, attributes=masked)
     >>> found = verdict(people, protect(people, plan), seed=1)
     >>> found.passed, found.change.plan.anonymity
-    (False, 10)
+    (False, 25)
     """
     random = np.random.default_rng(seed)
     asked = Asked(

@@ -71,7 +71,7 @@ class Plan(Shown, PlanFields):
     ...     "total": Derived(expression="wages + other"),
     ... })
     >>> plan.method, plan.partition_of("wages"), plan.k_of("wages"), plan.anonymity
-    ('iDP-CBLS', 'noise-optimal', 3, 10)
+    ('iDP-CBLS', 'noise-optimal', 3, 25)
     >>> Plan.from_toml(plan.to_toml()) == plan
     True
     """
@@ -139,7 +139,7 @@ class Plan(Shown, PlanFields):
         >>> from microveil.plan.sample import people
         >>> plan = Plan.propose(people())
         >>> plan.anonymity, plan.attributes["person"].role
-        (10, 'identifier')
+        (25, 'identifier')
         """
         from microveil.plan.propose.proposal import propose_plan
         from microveil.plan.user_table import opened

@@ -313,7 +313,7 @@ class PlanSettings:
         label="Anonymity, records in a joint cluster: larger hides a person's row among more",
         choices={"0": "off"},
         steps=(0, 2, 3, 5, 10, 15, 20, 25, 50, 100),
-    )] = 10  # fmt: skip
+    )] = 25  # fmt: skip
     exact_from: Annotated[int, Setting(
         help="Minimum number of persons, or units, who have a value that goes out without noise",
         more="iDP publishes the mean of records that agree as it is. If fewer persons have it, it "

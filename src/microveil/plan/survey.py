@@ -77,7 +77,7 @@ def survey_plan(**settings: object) -> Plan:
     chosen: dict[str, object] = {
         "epsilon": 8.0, "method": "DP-UM", "k": 100, "post": "isotonic",
         "unit": "household_id", "records_per_person": MOST_MEMBERS, "within": ["region"],
-        "anonymity": 10,
+        "anonymity": 50,
     }  # fmt: skip
     return Plan(attributes={
         "household_id": "identifier", "person_id": "identifier",

@@ -35,6 +35,9 @@ def _has(method: str) -> Callable[["ProtectedEstimator"], bool]:
     return check
 
 
+_BY_DEFAULT: Any = {"anonymity": 10}
+
+
 class ProtectedEstimator(MetaEstimatorMixin, BaseEstimator):
     """Train an estimator on protected attributes; predict on unprotected data.
 
@@ -50,7 +53,8 @@ class ProtectedEstimator(MetaEstimatorMixin, BaseEstimator):
         What to do with each column of X; the columns of an array are named x0, x1, … Attributes
         that are not confidential, such as the target, may be missing from X. Masked categories
         reach the estimator without encoding: use a pipeline that encodes them. By default every
-        column is confidential with epsilon = 1; the noise grids of real numbers then follow the
+        column is confidential with epsilon = 1, and values are exchanged among ten records, since
+        no row is published; the noise grids of real numbers then follow the
         data, and `fit` warns about that.
     epsilon, k, method
         Override the plan's settings, so that a grid search can vary them.
@@ -189,7 +193,7 @@ class ProtectedEstimator(MetaEstimatorMixin, BaseEstimator):
         settings: dict[str, Any] = {n: value for n, value in chosen.items() if value is not None}
         if self.plan is None:
             every_column = dict.fromkeys(columns, "confidential")
-            return Plan(**{"epsilon": 1.0, "attributes": every_column, **settings})
+            return Plan(**_BY_DEFAULT, **{"epsilon": 1.0, "attributes": every_column, **settings})
         used = {
             name: attribute
             for name, attribute in self.plan.attributes.items()

@@ -117,7 +117,7 @@ def _table(part: Topic, figures: list[Figure]) -> Table:
     return table
 
 
-_NOT_TRIED = "not tried: another found too many"
+_NOT_TRIED = "not tried"
 
 
 def scenario_rows(figures: Iterable[Figure]) -> list[list[str]]:

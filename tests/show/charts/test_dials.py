@@ -12,10 +12,10 @@ from microveil.show.charts.dials import Inks, dials, drawn
 
 @pytest.mark.parametrize(
     ("share", "place"),
-    [(0.0, 0.0), (0.05, 0.5 / 3), (0.1, 1 / 3), (0.15, 1.5 / 3), (0.2, 2 / 3), (0.4, 2.5 / 3)],
+    [(0.0, 0.0), (0.025, 0.5 / 3), (0.05, 1 / 3), (0.075, 1.5 / 3), (0.1, 2 / 3), (0.2, 2.5 / 3)],
 )
 def test_limits_are_thirds_of_the_way(share: float, place: float) -> None:
-    """Linkage is low up to 0.1 and medium up to 0.2; beyond, half the rest lies at twice that."""
+    """Linkage is low up to 0.05 and medium up to 0.1; beyond, half the rest lies at twice that."""
     figure = Figure("linkage.nearest", None, share)
     found = place_of(Graded(grade_of(figure), (figure,)))
     assert found is not None
@@ -40,7 +40,7 @@ def test_without_attacks_no_needle_is_drawn() -> None:
 
 
 def test_colours_are_those_asked_for_and_words_say_the_same() -> None:
-    risk, _ = dials([Figure("linkage.nearest", None, 0.15)])
+    risk, _ = dials([Figure("linkage.nearest", None, 0.075)])
     page, own = ET.fromstring(risk.svg), ET.fromstring(drawn(risk, Inks(good="#123456")))  # noqa: S314
     assert page.attrib["aria-label"] == "Risk: Medium, on a scale from low to high"
     assert any(part.get("stroke") == "var(--fair)" for part in page.iter())

@@ -41,7 +41,7 @@ def test_each_question_is_answered_by_the_attack_that_gains_most() -> None:
         ("Inference", "wages", "20% (6.25% to 25%)"),
     ]
     assert {(one.released, one.control, one.scale) for one in rows} == {
-        ("30%", "12.5%", "good to 10%, fair to 50%")
+        ("30%", "12.5%", "good to 10%, fair to 33%")
     }
 
 
@@ -62,7 +62,7 @@ def test_steps_say_what_is_known_and_leave_the_rest_to_a_person(
     assert "Masked: age, wages, children." in steps[1].known
     assert any("random numbers: seeded" in line for line in steps[3].known)
     expert = determination(evaluation, release.certificate)
-    assert expert.known[0].startswith("Method: iDP-CBLS at ε = 1, masked values pooled among 10")
+    assert expert.known[0].startswith("Method: iDP-CBLS at ε = 1, masked values pooled among 25")
     assert "it is not a determination" in expert.gaps[-1]
     unknown = assessed(evaluation, None)
     assert any("no certificate" in line for one in unknown for line in one.known)

@@ -241,14 +241,14 @@ def test_it_says_whether_the_release_passes_and_what_to_change() -> None:
     table = people(200).select("age", "wages", "region").drop_nulls()
     roles = {"age": "confidential", "wages": "confidential", "region": "identifier"}
     publish = "Publish the protected file and its certificate together"
-    for anonymity, passed in ((0, False), (10, True)):
+    for anonymity, passed in ((0, False), (25, True)):
         plan = Plan.published(
             epsilon=1.0, k=5, anonymity=anonymity, exact_from=10, attributes=roles
         )
         text = Page(report(table, protect(table, plan))).text
         assert ("The release passes." in text) == (publish in text) == passed
-        assert ("To change: add anonymity = 10: linkage" in text) != passed
-        assert "if no attack that looks for people gains more than 10% over chance" in text
+        assert ("To change: add anonymity = 25: linkage" in text) != passed
+        assert "if no attack that looks for people gains more than 5% over chance" in text
     assert publish not in Page(report(table, protect(table, plan, seed=1, keep_order=True))).text
 
 

@@ -15,9 +15,6 @@ from microveil.types import Integers, Reals
 
 _compiled = compiled()
 
-_SMALL = 48
-"""Up to so many values sorting by insertion is the quickest."""
-
 
 @_compiled
 def by_cluster(label: Integers, ends: Integers) -> Integers:
@@ -128,34 +125,25 @@ def choose_codes(
 
 
 @_compiled
-def _sort_into(found, values, rows):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
-    """Sort the values of some rows, without new arrays where these are few."""
-    if len(rows) > _SMALL:
-        found[: len(rows)] = np.sort(values[rows])
-        return
-    for i in range(len(rows)):
-        value, j = values[rows[i]], i
-        while j > 0 and found[j - 1] > value:
-            found[j] = found[j - 1]
-            j -= 1
-        found[j] = value
+def _mixed(value):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
+    """Mix the bits of a whole number, as SplitMix64 does: different ones stay different."""
+    bits = np.uint64(value)
+    bits = (bits ^ (bits >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    bits = (bits ^ (bits >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return bits ^ (bits >> np.uint64(31))
 
 
 @_compiled
 def same_multisets(
     before: NDArray[Any], after: NDArray[Any], order: Integers, ends: Integers
 ) -> bool:
-    """Whether each cluster holds the same whole numbers, repeats counted."""
-    largest, start = 0, 0
-    for end in ends:
-        largest, start = max(largest, end - start), end
-    old, new = np.empty(largest, before.dtype), np.empty(largest, after.dtype)
+    """Whether each cluster holds the same whole numbers, repeats counted, by sums of mixed bits."""
     start = 0
     for end in ends:
-        _sort_into(old, before, order[start:end])
-        _sort_into(new, after, order[start:end])
-        for i in range(end - start):
-            if old[i] != new[i]:
-                return False
+        total = np.uint64(0)
+        for row in order[start:end]:
+            total += _mixed(before[row]) - _mixed(after[row])
+        if total != np.uint64(0):
+            return False
         start = end
     return True

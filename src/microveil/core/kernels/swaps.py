@@ -28,26 +28,29 @@ def _centre(points, start, centre):  # type: ignore[no-untyped-def]  # noqa: ANN
 def _nearest(centre, near):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
     """List the clusters whose centres are nearest to that of each, the nearest first."""
     clusters, attributes = centre.shape
-    found, away = np.empty((clusters, near), np.int64), np.empty(near)
+    columns = np.ascontiguousarray(centre.T)
+    found, away, square = np.empty((clusters, near), np.int64), np.empty(near), np.empty(clusters)
     for one in range(clusters):
+        square[:] = 0.0
+        for a in range(attributes):
+            column, own = columns[a], centre[one, a]
+            for other in range(clusters):
+                apart = column[other] - own
+                square[other] += apart * apart
+        square[one] = np.inf
         count = 0
         for other in range(clusters):
-            if other == one:
-                continue
-            square = 0.0
-            for a in range(attributes):
-                square += (centre[one, a] - centre[other, a]) ** 2
             if count < near:
                 at = count
                 count += 1
-            elif square < away[near - 1]:
+            elif square[other] < away[near - 1]:
                 at = near - 1
             else:
                 continue
-            while at > 0 and away[at - 1] > square:
+            while at > 0 and away[at - 1] > square[other]:
                 away[at], found[one, at] = away[at - 1], found[one, at - 1]
                 at -= 1
-            away[at], found[one, at] = square, other
+            away[at], found[one, at] = square[other], other
     return found
 
 

@@ -87,7 +87,7 @@ def explore(
     >>> from microveil.plan.sample import people, people_plan
     >>> found = explore(people(200), people_plan(), epsilons=[0.1, 1.0], runs=1)
     >>> found.plan.partition, found.plan.epsilon, found.plan.anonymity
-    ('noise-optimal', 1.0, 10)
+    ('noise-optimal', 1.0, 25)
     >>> found.to_frame().columns[:5]
     ['method', 'partition', 'k', 'epsilon', 'trim']
     """

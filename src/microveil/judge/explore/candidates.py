@@ -18,7 +18,7 @@ from microveil.plan.roles import Confidential, Identifier
 from microveil.plan.settings import FOLLOWING
 
 _K = (3, 5, 10, 25, 50, 100, 200)
-_ANONYMITIES = (5, 10, 25)
+_ANONYMITIES = (10, 25, 50)
 _STAYS = (
     "cap", "guarantee", "missing", "exact_from",
     "records_per_person", "unit", "within", "domain_from_data", "from_data", "attributes",

@@ -24,6 +24,7 @@ from microveil.plan.propose.columns import (
     as_polars,
     ordered_numbers,
 )
+from microveil.plan.propose.crowd import crowd_of
 from microveil.plan.propose.purposes import proposed_known, proposed_uses
 from microveil.plan.propose.rare import merging_rare
 from microveil.plan.propose.shared_keys import SharedKey
@@ -37,9 +38,6 @@ FROM_DATA = "(from the data)"
 
 _SCENARIOS = "What an attacker could know of a person. Releases are tested against it too."
 _USES = "What the release will be used for. Usefulness is graded by it; the release is the same."
-
-_THOUSANDS, _CROWD_OF_THOUSANDS = 2_000, 25
-"""From so many persons a crowd of 25 is proposed: among ten, a category of two is often guessed."""
 
 _DONE = {
     "identifier": "dropped: ",
@@ -203,8 +201,7 @@ def _add_settings(
     """Write the plan's settings, each with what its declaration says of it."""
     key, marked = seen.key, _marked(seen.proposals)
     persons = key.units if key else confidential.height
-    crowd = RECOMMENDED["anonymity"] if persons < _THOUSANDS else _CROWD_OF_THOUSANDS
-    anonymity = max(2, min(crowd, persons))
+    anonymity = crowd_of(persons)
     remarks = {}
     if anonymity < RECOMMENDED["anonymity"]:
         remarks["anonymity"] = "few records"

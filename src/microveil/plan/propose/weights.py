@@ -11,6 +11,7 @@ import polars as pl
 
 from microveil.core.attribute import CROWD
 from microveil.plan.propose.columns import ColumnProfile, Proposal, as_amount, can_weigh
+from microveil.plan.propose.crowd import crowd_of
 from microveil.plan.settings import RECOMMENDED
 from microveil.types import Integers
 
@@ -77,7 +78,7 @@ def _is_shared(stratum: Integers, masked: Sequence[ColumnProfile], persons: Inte
     """Whether clusters of persons can stay within the records of equal weights."""
     if len(np.unique(np.stack([stratum, persons]), axis=1)[0]) > len(np.unique(persons)):
         return False  # some person is in two strata
-    crowd = max(CROWD, RECOMMENDED["anonymity"])
+    crowd = max(CROWD, crowd_of(len(np.unique(persons))))
     if min(_persons_in(stratum, persons)) < crowd:
         return False
     least = max(RECOMMENDED["k"], _FEWEST_IN_A_CLUSTER)
