@@ -67,17 +67,22 @@ def reader(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], p
     readers = import_module("sandbox_readers")
 
     def read(name: str) -> pl.DataFrame:
-        files = sorted(tmp_path.rglob("*.*"))
+        files = files_in(tmp_path)
         try:
             frame: pl.DataFrame = sandboxed(getattr(readers, name))(
                 Source(tmp_path / "in.sav"), ()
             ).data
         finally:
-            assert sorted(path for path in tmp_path.rglob("*.*") if path.suffix != ".pyc") == files
+            assert files_in(tmp_path) == files
         return frame
 
     sys.modules.pop("sandbox_readers")
     return read
+
+
+def files_in(folder: Path) -> list[Path]:
+    """Find all files but those of Python, which a reader that is imported leaves."""
+    return sorted(path for path in folder.rglob("*.*") if path.suffix != ".pyc")
 
 
 def refused(read: Callable[[], object], kind: type[MicroveilError] = DataError) -> str:
