@@ -270,7 +270,7 @@ def as_polars_values(column: nw.Series[Any]) -> pl.Series:
     """Return a column as Polars has it, of whatever type; values of several types as text."""
     try:
         values = polars_of(column)
-    except Exception:  # noqa: BLE001 - whatever a library makes of values of several types
+    except (Exception, pl.exceptions.PanicException):  # noqa: BLE001 - of values of several types
         values = pl.Series(
             [None if v is None else str(v) for v in column.to_list()], dtype=pl.String
         )
