@@ -248,7 +248,7 @@ class CountedAttribute:
         """Return drawn numbers, or cells of categories, as values of the released column."""
         if isinstance(self.cells, CategoryCells):
             return self._categories_of(drawn.astype(np.int64), self.cells)
-        values = pl.Series(self.name, drawn).fill_nan(None)
+        values = pl.Series(drawn).fill_nan(None)
         if self.settings.kind == "real" and self.clock is None:
             return values.round(self.decimals) if not self.settings.round_to else values
         whole = values.round().cast(pl.Int64)
@@ -262,7 +262,7 @@ class CountedAttribute:
         return moments.dt.replace_time_zone(self._zone) if self._zone else moments
 
     def _categories_of(self, cells: Integers, counted: CategoryCells) -> pl.Series:
-        listed = pl.Series(self.name, [*self.categories, None], dtype=self.dtype)
+        listed = pl.Series([*self.categories, None], dtype=self.dtype)
         return listed.gather(np.minimum(cells, counted.categories))
 
 
