@@ -28,6 +28,7 @@ MomentKind = Literal["date", "datetime", "time"]
 _STEPS: dict[TimeStep, float] = {
     "day": 86_400e6, "hour": 3_600e6, "minute": 60e6, "second": 1e6, "microsecond": 1.0,
 }  # fmt: skip
+_NARROW = 1e-100
 _FINE = 1e6
 _MOST_DECIMALS = 15
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -127,7 +128,7 @@ class CountedAttribute:
         if self.settings.decimals is not None:
             return self.settings.decimals
         width = _number(self.settings.upper) - _number(self.settings.lower)
-        return min(max(0, math.ceil(math.log10(_FINE / width))), _MOST_DECIMALS)
+        return min(max(0, math.ceil(math.log10(_FINE / max(width, _NARROW)))), _MOST_DECIMALS)
 
     @property
     def dtype(self) -> pl.DataType:
