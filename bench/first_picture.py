@@ -116,20 +116,21 @@ _SHOWN = ("age", "region", "education", "occupation", "since", "children", "hour
 def _people(story: Story, inks: Inks) -> Iterator[str]:
     """Draw the rows among which that of the person is."""
     yield _arrow(212, 218, inks)
-    size = len(story.crowd)
-    yield _text(254, 38, f"The crowd: {size} rows", inks.ink, size=20, weight=700)
+    shown, others = story.crowd[:_SHOWN_OF_CROWD], len(story.crowd) - _SHOWN_OF_CROWD
+    yield _text(254, 38, f"The crowd: {len(story.crowd)} rows", inks.ink, size=20, weight=700)
     yield _text(254, 60, "with noise, values exchanged", inks.soft)
     yield _box(254, 78, 292, 290, inks.wash, inks.good)
     ends = (288, 302, 368, 534)
     for name, x, end in zip(_COLUMNS, ends, _RIGHT, strict=True):
         yield _text(x, 102, name, inks.soft, end=end)
-    step = 252 / size
-    for number, row in enumerate(story.crowd):
-        y = 113 + step * (number + 0.6)
+    for number, row in enumerate(shown):
+        y = 128 + 25 * number
         for name, x, end in zip(_COLUMNS, ends, _RIGHT, strict=True):
             yield _text(x, y, _value(row[name]), inks.ink, end=end)
+    yield _text(302, 353, f"… and {others} others", inks.soft)
 
 
+_SHOWN_OF_CROWD = 9
 _RIGHT = (True, False, False, True)
 
 
@@ -180,7 +181,7 @@ def _relation(story: Story, inks: Inks) -> Iterator[str]:
     for x, y in after:
         yield f'<circle cx="{x:.1f}" cy="{y:.1f}" r="4.5" fill="{inks.poor}"/>'
     yield _line(left, bottom, right, inks)
-    yield _text(left, bottom + 20, "mean wages by age, 20 to 90 years", inks.soft)
+    yield _text(left, bottom + 20, "mean wages by age, 20 to 90", inks.soft)
 
 
 def _wages_by_age(frame: pl.DataFrame) -> list[float]:

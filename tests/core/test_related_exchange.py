@@ -1,7 +1,7 @@
 """Exchange that keeps relations: what rows depend on, how seldom own values meet, what it keeps."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from functools import partial
 from itertools import permutations, product
@@ -113,12 +113,11 @@ def never_rejected(draw: int, bound: int) -> int:
     return bound * (2**40 // bound) + draw
 
 
-def every_release(numbers: Reals, correlation: float, block: int, latent: int) -> Counter[bytes]:
-    """Count what is released over all draws but the normal samples, which come from one seed."""
+def every_draw(
+    numbers: Reals, model: RelationModel, block: int, latent: int, kept: Sequence[RowValues] = ()
+) -> Iterator[Reals]:
+    """Draw every release there is but for the normal samples, which come from one seed."""
     rows = len(numbers)
-    root = np.sqrt(max(0.0, 1 - correlation**2))
-    loadings = np.array([[1.0, 0.0], [correlation, root]])
-    model = RelationModel((), (None, None), np.zeros((0, 2)), loadings, None)
     clusters = collect_clusters(np.zeros(rows, dtype=np.int64))
     exchange = RelatedExchange(clusters, (Part(0, 1, model),), block)
     columns = [RowValues(column, None) for column in numbers.T]
@@ -129,14 +128,47 @@ def every_release(numbers: Reals, correlation: float, block: int, latent: int) -
         blocks.append(factorial(size))
         left -= size
     bounds = list(range(rows, 1, -1))
-    counts: Counter[bytes] = Counter()
     for shuffle in product(*map(range, bounds)):
         first = [never_rejected(*pair) for pair in zip(shuffle, bounds, strict=True)]
         for draws in product(*map(range, blocks * 2)):
             script = [never_rejected(*pair) for pair in zip(draws, blocks * 2, strict=True)]
             source = Script(first, samples, script[: len(blocks)], script[len(blocks) :])
-            counts[np.column_stack(released(exchange, columns, source)).tobytes()] += 1
-    return counts
+            yield np.column_stack(released(exchange, columns, source, kept))
+
+
+def correlated(correlation: float, slopes: Sequence[Sequence[float]] = ()) -> RelationModel:
+    root = np.sqrt(max(0.0, 1 - correlation**2))
+    loadings = np.array([[1.0, 0.0], [correlation, root]])
+    return RelationModel((), (None, None), np.array(slopes).reshape(-1, 2), loadings, None)
+
+
+def every_release(numbers: Reals, correlation: float, block: int, latent: int) -> Counter[bytes]:
+    """Count what is released over all draws but the normal samples."""
+    drawn = every_draw(numbers, correlated(correlation), block, latent)
+    return Counter(rows.tobytes() for rows in drawn)
+
+
+@pytest.mark.parametrize("kept", [(0, 0, 0, 0), (0, 0, 0, 1), (0, 0, 1, 1)])
+def test_who_knows_the_model_and_its_samples_picks_a_row_of_a_class_by_chance(
+    kept: tuple[int, ...],
+) -> None:
+    # He knows all but shuffles: everybody's values, slopes, R, even normal samples. Of all draws
+    # that show the same rows in some order he names the row that is most often the person's.
+    numbers = np.array([(1, 10), (2, 20), (3, 30), (4, 40)], dtype=np.float64)
+    stay = np.array(kept, dtype=np.float64)
+    model = correlated(0.9, [[0.5, -0.3]])
+    for person, own in enumerate(kept):
+        seen: dict[tuple[bytes, ...], Counter[bytes]] = {}
+        drawn = 0
+        for rows in every_draw(numbers, model, 2, 5, [RowValues(stay, None)]):
+            table = [row.tobytes() for row in np.column_stack([rows, stay])]
+            seen.setdefault(tuple(sorted(table)), Counter())[table[person]] += 1
+            drawn += 1
+        right = sum(
+            max(Fraction(n, table.count(row)) for row, n in mine.items())
+            for table, mine in seen.items()
+        )
+        assert Fraction(right, drawn) == Fraction(1, kept.count(own))
 
 
 @pytest.mark.parametrize("correlation", [0.0, 0.9, 1.0])

@@ -21,7 +21,14 @@ from microveil import (
 )
 from microveil.core.choices import MethodName
 from microveil.show.report.report_words import done
-from microveil.show.words.certificate_words import clusters_text, level_statement, scope_of
+from microveil.show.words.certificate_words import (
+    ATTRIBUTE_COLUMNS,
+    attribute_rows,
+    clusters_text,
+    level_heading,
+    level_statement,
+    scope_of,
+)
 
 VALUES = [15_485_863 + 7919 * i for i in range(12)]  # no digit string of these may be published
 DOMAIN = Confidential(lower=0, upper=10**9)
@@ -116,6 +123,17 @@ def test_bounds_add_up_over_attributes() -> None:
     assert [a.epsilon for a in c.attributes] == [0.25, 0.75]
     assert c.levels[0].epsilon == 1
     assert c.levels[1].epsilon == 4 * 0.25 + 0.75
+
+
+def test_last_places_of_shares_are_not_written() -> None:
+    given = certificate(attributes=dict.fromkeys("abcdefghij", DOMAIN))
+    shares = [a.epsilon for a in given.attributes]
+    assert sum(shares) == 1.0
+    assert 0.1 not in shares  # but on both sides of it
+    assert {row[ATTRIBUTE_COLUMNS.index("epsilon")] for row in attribute_rows(given)} == {"0.1"}
+    assert level_heading(certificate(epsilon=0.1).levels[0]).startswith(
+        "1. Fixed clusters: epsilon at most 0.1,"
+    )
 
 
 def test_level_1_in_words() -> None:

@@ -109,14 +109,14 @@ def can_be_without_noise(settings: AttributeSettings) -> bool:
 
 
 def rounded_up(bound: float) -> str:
-    """Write a bound with six digits, never below what it is.
+    """Write a bound with six digits, never below what `exactly` writes.
 
     Examples
     --------
-    >>> rounded_up(1 / 3), rounded_up(108.0), rounded_up(1.000000001)
-    ('0.333334', '108', '1.00001')
+    >>> rounded_up(1 / 3), rounded_up(108.0), rounded_up(1.000000001), rounded_up(0.1)
+    ('0.333334', '108', '1.00001', '0.1')
     """
-    digits = Context(prec=6, rounding=ROUND_CEILING).create_decimal_from_float(bound)
+    digits = Context(prec=6, rounding=ROUND_CEILING).create_decimal(exactly(float(bound)))
     return f"{digits.normalize():f}"
 
 

@@ -191,6 +191,7 @@ def _page(
         "notes": notes_on(evaluation),
         "label_of": label_of,
         "told": labels.name,
+        "about": labels.about,
         "codebook": labels.codebook,
         "reading": reading,
         "plain": plain,

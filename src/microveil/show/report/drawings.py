@@ -17,7 +17,7 @@ from microveil.show.report.variable_labels import VariableLabels
 from microveil.show.shapes import BeforeAndAfter, Shape, correlation_matrices, shapes, widths
 from microveil.show.words.numbers import deviations
 from microveil.show.words.readings import label_of, reading
-from microveil.show.words.use_words import by_use, number
+from microveil.show.words.use_words import UseRow, by_use, number
 
 if TYPE_CHECKING:
     import altair as alt
@@ -59,14 +59,7 @@ class Drawings:
 
     def uses(self) -> list[Drawing]:
         """Draw what the release is used for, from the original and from the release."""
-        return [
-            self._add(
-                use_chart(use, rows), use, described(use, rows),
-                tuple((row.group or "all records", number(row.original), _or_none(row.released))
-                      for row in rows),
-            )
-            for use, rows in by_use(self._evaluation.figures)
-        ]  # fmt: skip
+        return [self._use(use, rows) for use, rows in by_use(self._evaluation.figures)]
 
     def matrices(self, pair: Pair) -> list[Drawing]:
         """Draw correlations before and after, and their change."""
@@ -120,6 +113,17 @@ class Drawings:
     ) -> Drawing:
         self.charts.append(chart)
         return Drawing(len(self.charts) - 1, title, caption, rows)
+
+    def _use(self, use: str, found: list[UseRow]) -> Drawing:
+        groups = tuple(row.group for row in found)
+        labelled = _apart(tuple(self._labels.group(use, group) for group in groups), groups)
+        rows = [row._replace(group=told) for row, told in zip(found, labelled, strict=True)]
+        caption = f"{described(use, rows)}{self._labels.legend(use)}"
+        table = tuple(
+            (row.group or "all records", number(row.original), _or_none(row.released))
+            for row in rows
+        )
+        return self._add(use_chart(use, rows), use, caption, table)
 
     def _distribution(self, shape: Shape) -> Drawing:
         shares, rows = shape

@@ -4,8 +4,11 @@ from collections.abc import Mapping, Sequence
 from textwrap import shorten
 from typing import Any
 
+from microveil.compare.figures import Figure
 from microveil.formats import LoadedTable, load_table, source_of
 from microveil.formats.metadata import ColumnMeta
+from microveil.measures.use_figures import ESTIMATE
+from microveil.plan.uses import Use
 from microveil.release.release import Release
 from microveil.types import UserTable
 
@@ -39,8 +42,50 @@ class VariableLabels:
         return f"{label} ({attribute})" if label else attribute
 
     def value(self, attribute: str, code: str) -> str:
-        """Return the label of a value; the value itself where it has none."""
-        return self._values.get(attribute, {}).get(code) or code
+        """Return the label of a value; with the value where others share it."""
+        values = self._values.get(attribute, {})
+        label = values.get(code) or code
+        return f"{label} ({code})" if [*values.values()].count(label) > 1 else label
+
+    def group(self, use: str, group: str) -> str:
+        """Return a group or a term of a use with labels of its values.
+
+        Where a value holds what groups are joined with, it cannot be told whose it is, and the
+        values stay.
+
+        Examples
+        --------
+        >>> labels = VariableLabels({"db040": ColumnMeta("Region", {7: "West"})}, ["db040"])
+        >>> labels.group("table db040, age(10)", "7, 20 to under 30")
+        'West, 20 to under 30'
+        >>> labels.group("wage ~ age + db040", "db040 = 7")
+        'db040 = West'
+        """
+        asked = Use.parse(use)
+        for name in asked.predictors:
+            if group.startswith(f"{name} = "):
+                return f"{name} = {self.value(name, group.removeprefix(f'{name} = '))}"
+        names, values = list(asked.by), group.split(", ")
+        if asked.kind == "share" and asked.category is None and len(values) > len(names):
+            names.append(str(asked.of))
+        if len(names) != len(values):
+            return group
+        return ", ".join(map(self.value, names, values))
+
+    def legend(self, use: str) -> str:
+        """Say what the names in a use stand for; nothing where no label is known."""
+        asked = Use.parse(use)
+        names = [f"{n}: {self._labels[n]}" for n in asked.columns if self._labels.get(n)]
+        label = self._values.get(str(asked.of), {}).get(str(asked.category))
+        names += [f"{asked.category}: {label}"] if label else []
+        return f" {'; '.join(names)}." if names else ""
+
+    def about(self, figure: Figure) -> str:
+        """Name what a figure is about."""
+        if figure.measure != ESTIMATE or not figure.facts["group"]:
+            return self.name(figure.attribute or "")
+        use, group = str(figure.facts["use"]), str(figure.facts["group"])
+        return f"{use}: {self.group(use, group)}"
 
     @property
     def codebook(self) -> list[tuple[str, str, str]]:

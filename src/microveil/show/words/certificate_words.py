@@ -193,13 +193,26 @@ def attribute_rows(certificate: Certificate) -> list[tuple[str, ...]]:
             a.name,
             a.method,
             clusters_text(a),
-            rounded_up(a.epsilon),
+            share_text(a.epsilon),
             domain_text(a),
             _bound(a.level_2_bound),
             "possible" if a.exact_values else "none",
         )
         for a in certificate.attributes
     ]
+
+
+def share_text(share: float) -> str:
+    """Write a share of ε with six digits, rounded up.
+
+    Shares differ in their last places, so that they add up to ε exactly; these are not written.
+
+    Examples
+    --------
+    >>> share_text(0.10000000000000009), share_text(0.09999999999999987), share_text(1 / 3)
+    ('0.1', '0.1', '0.333334')
+    """
+    return rounded_up(float(f"{share:.12g}"))
 
 
 def clusters_text(attribute: MaskedAttribute) -> str:
