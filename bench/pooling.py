@@ -135,37 +135,45 @@ def time_and_memory() -> None:
 
 EFFORTS = (
     Effort(20_000, 20_000, near=0, passes=0),
+    Effort(5_000, 20_000, near=32, passes=30),
     Effort(5_000, 20_000, near=32, passes=12),
+    Effort(5_000, 20_000, near=16, passes=8),
+    Effort(5_000, 20_000, near=6, passes=3),
+    Effort(5_000, 4_000, near=32, passes=12),
     Effort(1_000, 20_000, near=16, passes=8),
+    Effort(500, 4_000, near=16, passes=8),
     Effort(500, 4_000, near=6, passes=3),
 )
 
 
-def closeness(records: int = 200_000) -> None:
+def closeness(large: int = 200_000) -> None:
     """Print the squares within joint clusters, and the time, against MDAV over the whole table."""
-    tables = {
-        "Census": standardise(load_data_set(CENSUS).attributes.to_numpy()),
-        "Wine Quality": standardise(load_data_set(WINE).attributes.to_numpy()),
-    }
-    for make in (people, independent):
+    against_mdav("Census", standardise(load_data_set(CENSUS).attributes.to_numpy()))
+    against_mdav("Wine Quality", standardise(load_data_set(WINE).attributes.to_numpy()))
+    for records in (2_000, 20_000, 60_000, large):
         for attributes in (4, 10):
-            tables[f"{make.__name__}, {records:,} × {attributes}"] = make(records, attributes)
-    for name, points in tables.items():
+            against_mdav(f"people, {records:,} × {attributes}", people(records, attributes))
+    for attributes in (4, 10):
+        against_mdav(f"independent, {large:,} × {attributes}", independent(large, attributes))
+
+
+def against_mdav(name: str, points: Reals) -> None:
+    """Print what every effort gains and costs for a table."""
+    start = time.process_time()
+    plain = relative_error(points, mdav(points, K))
+    print(f"{name}, k = {K}: MDAV has SSE/SST {plain:.3f}%, "
+          f"{time.process_time() - start:.2f} s of CPU")  # fmt: skip
+    default = effort_for(len(points), K)
+    for effort in EFFORTS:
         start = time.process_time()
-        plain = relative_error(points, mdav(points, K))
-        print(f"{name}, k = {K}: MDAV has SSE/SST {plain:.3f}%, "
-              f"{time.process_time() - start:.1f} s of CPU")  # fmt: skip
-        default = effort_for(len(points), K)
-        for effort in dict.fromkeys((default, *EFFORTS)):
-            start = time.process_time()
-            label, _ = joint_clusters(points, K, effort=effort)
-            seconds = time.process_time() - start
-            print(
-                f"  parts of {effort.part:,}, blocks of {effort.block:,}, {effort.near} near, "
-                f"{effort.passes} passes: {relative_error(points, label) / plain:.3f} of it, "
-                f"{seconds:.1f} s{' (default)' if effort == default else ''}",
-                flush=True,
-            )
+        label, _ = joint_clusters(points, K, effort=effort)
+        seconds = time.process_time() - start
+        print(
+            f"  parts of {effort.part:,}, blocks of {effort.block:,}, {effort.near} near, "
+            f"{effort.passes} passes: {relative_error(points, label) / plain:.3f} of it, "
+            f"{seconds:.2f} s{' (default)' if effort == default else ''}",
+            flush=True,
+        )
 
 
 def linked_by_joint_clusters(original: Reals, masked: Reals, k: int) -> float:

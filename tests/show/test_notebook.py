@@ -1,5 +1,6 @@
 """Two lines in a notebook: a table is protected without a plan, and the release shows itself."""
 
+import copy
 import json
 import re
 import runpy
@@ -10,7 +11,7 @@ import polars as pl
 import pytest
 
 import microveil
-from microveil import Plan, PlanError, Release, protect
+from microveil import Confidential, Plan, PlanError, Release, protect
 from microveil.plan.sample import people
 from microveil.release.assumptions import Assumption
 from microveil.show.words.assumption_words import assumption_statement
@@ -40,15 +41,19 @@ def test_a_table_without_a_plan_is_protected_by_what_is_proposed(release: Releas
         "ranges": ("age", "since", "children", "hours", "wages", "other", "weight"),
         "read-from-data": release.plan.from_data,
     }
-    assert Assumption("privacy", epsilon=1.0, people=10) in release.assumed
+    assert Assumption("privacy", epsilon=1.0, people=25) in release.assumed
     assert Assumption("one-record-each") in release.assumed
     assert release.warned
+    html = release._repr_html_()
+    assert release.plan.uses
+    for use in release.plan.uses:
+        assert f"X-axis titled '{use}'" in html
 
 
 def test_what_was_assumed_is_said_in_text(release: Release) -> None:
     said = [assumption_statement(one) for one in release.assumed]
     assert said[0] == (
-        "A privacy budget of ε = 1 for each person or unit, and each row hidden among those of 10 "
+        "A privacy budget of ε = 1 for each person or unit, and each row hidden among those of 25 "
         "or more."
     )
     assert said[0][:80] in repr(release)
@@ -76,14 +81,26 @@ def test_the_notebook_of_the_documentation_is_current_and_shows_what_it_says() -
     assert not any("seed" in source for _, source in told)
 
 
-def test_a_verdict_is_drawn(release: Release) -> None:
+def test_a_verdict_and_a_release_by_a_plan_are_drawn(release: Release) -> None:
     plan = release.plan.replace(uses=["mean wages by region"])
     with pytest.warns(microveil.PrivacyWarning):
         given = protect(TABLE, plan, seed=1)
     html = microveil.verdict(TABLE, given, seed=1)._repr_html_()
-    assert html.count('class="dial"') == 2
-    assert 'aria-label="mean wages by region' in html
     assert "<summary>More (" in html
+    assert given.assumed == ()
+    for drawn in (html, given._repr_html_()):
+        assert drawn.count('class="dial"') == 2
+        assert drawn.count('aria-label="mean wages by region, ') == 1
+    assert given._repr_html_().count(' before and after"') == 11
+
+
+def test_a_release_that_cannot_be_judged_is_drawn_all_the_same() -> None:
+    table = pl.DataFrame({"age": [40] * 30})
+    plan = Plan(epsilon=1.0, attributes={"age": Confidential(lower=0, upper=99)})
+    html = protect(table, plan, seed=1)._repr_html_()
+    assert "No verdict: no masked attribute varies" in html
+    assert html.count(' before and after"') == 1
+    assert 'class="dial"' not in html
 
 
 def test_names_are_escaped_and_the_original_stays_at_home() -> None:
@@ -93,10 +110,7 @@ def test_names_are_escaped_and_the_original_stays_at_home() -> None:
     assert release.original is not None
     assert "<b>wages" not in release._repr_html_()
     assert release.__getstate__()["original"] is None
-    with pytest.warns(microveil.PrivacyWarning, match="noise grid"):
-        given = protect(table, release.plan, seed=1)
-    assert (given.original, given.assumed) == (None, ())
-    assert 'class="dial"' not in given._repr_html_()
+    assert copy.copy(release).original is None
 
 
 def test_a_table_on_spark_needs_a_plan() -> None:

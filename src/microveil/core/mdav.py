@@ -34,27 +34,27 @@ class Effort(NamedTuple):
     passes: int
 
 
-_LARGE, _VERY_LARGE = 20_000, 400_000
+_LARGE = 400_000
 
 
 def effort_for(records: int, k: int) -> Effort:
     """Return what pays for so many records: the more there are, the less time each may take.
 
-    What it gains and costs is measured in bench/pooling.py. Large k leaves fewer clusters in a
-    block, and more records to compare between two of them.
+    What it gains and costs is measured in bench/pooling.py: more neighbours pay more where there
+    are many attributes and cost little where there are few, and swaps come to their end before
+    twelve passes. Large k leaves fewer clusters in a block, and more records to compare between
+    two of them.
 
     Examples
     --------
     >>> effort_for(5_000, 10)
-    Effort(part=5000, block=20000, near=32, passes=30)
+    Effort(part=5000, block=20000, near=32, passes=12)
     >>> effort_for(10_000_000, 10)
     Effort(part=500, block=4000, near=6, passes=3)
     """
     scale = max(1.0, k / 10)
     if records <= _LARGE:
-        part, block, near, passes = 5_000, _LARGE, 32, 30
-    elif records <= _VERY_LARGE:
-        part, block, near, passes = 5_000, _LARGE, 32, 12
+        part, block, near, passes = 5_000, 20_000, 32, 12
     else:
         part, block, near, passes = 500, 4_000, 6, 3
     return Effort(int(part * scale), int(block * scale), max(6, int(near / scale)), passes)

@@ -59,9 +59,7 @@ def protect(
         warning unless it only numbers the rows.
     plan
         What to do with each attribute. Without one, `Plan.propose` proposes it; `Release.assumed`
-        lists what it takes for granted and `Release.plan` is there to edit. In a notebook such a
-        release judges itself when it is first shown, which takes seconds, and for that it knows the
-        table that came in.
+        lists what it takes for granted and `Release.plan` is there to edit.
     keep_order
         Leave the rows of `Release.data` in the order of a table in memory, instead of a random one.
         It tells who is who, and the certificate says so. What `Release.write` writes is in random
@@ -135,7 +133,7 @@ def _protect_as_proposed(
         "them; to change them, edit the plan that Plan.propose(table) returns",
         PrivacyWarning,
     )
-    return replace(release, assumed=assumed, warned=tuple(notes), original=read.data)
+    return replace(release, assumed=assumed, warned=tuple(notes))
 
 
 def _protect(
@@ -164,10 +162,12 @@ def _protect(
     _tell_of_index(data)
     read = load_table(data, **plan.reading)
     if plan.release == "synthetic":
-        return synthesise_in_memory(read.data, plan, read.meta, seed, progress)
+        made = synthesise_in_memory(read.data, plan, read.meta, seed, progress)
+        return replace(made, original=read.data)
     opened = memory_table(read.data, inferred=read.meta.inferred, codes=read.meta.codes)
     store = LocalStore(read.meta)
-    return run_plan(plan, opened, store, seed=seed, progress=progress, key=key, joined=joined)
+    made = run_plan(plan, opened, store, seed=seed, progress=progress, key=key, joined=joined)
+    return replace(made, original=read.data)
 
 
 def _tell_of_index(data: UserTable) -> None:

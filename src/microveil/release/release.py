@@ -60,6 +60,9 @@ class Release(Shown):
         What was taken for granted, where no plan was given.
     warned
         What was warned of meanwhile, where no plan was given.
+    original
+        Private: the table that came in, as it was read, from which a notebook draws the release. It
+        is None on Spark, and in a pickled copy.
     """
 
     rows: Released = field(repr=False)

@@ -5,6 +5,7 @@ from dataclasses import replace
 from html import escape
 from weakref import WeakKeyDictionary
 
+from microveil.errors import MicroveilError
 from microveil.judge.verdict import Verdict, verdict
 from microveil.release.notes import NOT_WARNED, message_of
 from microveil.release.release import Release
@@ -13,12 +14,13 @@ from microveil.show.charts.histograms import Shares
 from microveil.show.charts.palette import AFTER, BEFORE
 from microveil.show.screens import SIDE_BY_SIDE, ResultScreen, html_table
 from microveil.show.shapes import Shape, shapes_of_masked
-from microveil.show.verdicts import dials_side_by_side, uses_side_by_side, verdict_lines
+from microveil.show.verdicts import dials_of, uses_side_by_side, verdict_lines
 from microveil.show.words.assumption_words import assumption_statement
+from microveil.types import UserTable
 
 _WIDTH, _HEIGHT = 150, 34
 _MOST_SHAPES = 24
-_JUDGED: "WeakKeyDictionary[Release, Verdict]" = WeakKeyDictionary()
+_JUDGED: "WeakKeyDictionary[Release, Verdict | str]" = WeakKeyDictionary()
 
 
 def release_screen(release: Release) -> ResultScreen:
@@ -48,11 +50,22 @@ def _panels(release: Release) -> Iterator[str]:
     if release.original is None:
         return
     if release not in _JUDGED:
-        _JUDGED[release] = verdict(release.original, release, seed=release.seed)
+        _JUDGED[release] = _judged(release.original, release)
     judged = _JUDGED[release]
-    risk = next(line for about, line in verdict_lines(judged) if about == "Risk")
-    yield f"{dials_side_by_side(judged)}<div>{escape(risk)}</div>{uses_side_by_side(judged)}"
+    if isinstance(judged, str):
+        yield f"<div>No verdict: {escape(judged)}</div>"
+    else:
+        risk = next(line for about, line in verdict_lines(judged) if about == "Risk")
+        yield "".join(dials_of(judged)) + f"<div>{escape(risk)}</div>" + uses_side_by_side(judged)
     yield drawn_shapes(shapes_of_masked(release.original, release)[:_MOST_SHAPES])
+
+
+def _judged(original: UserTable, release: Release) -> Verdict | str:
+    """Judge a release, or say why that cannot be done."""
+    try:
+        return verdict(original, release, seed=release.seed)
+    except MicroveilError as error:
+        return f"{error}."
 
 
 def drawn_shapes(shapes: list[Shape]) -> str:

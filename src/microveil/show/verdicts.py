@@ -52,11 +52,11 @@ def verdict_screen(verdict: Verdict) -> ResultScreen:
         laid_out=lambda: _laid_out(verdict),
         sections=told,
         folded={"More": rest},
-        panels=lambda: [*_dials(verdict), uses_side_by_side(verdict)],
+        panels=lambda: [*dials_of(verdict), uses_side_by_side(verdict)],
     )
 
 
-def _dials(verdict: Verdict) -> list[str]:
+def dials_of(verdict: Verdict) -> list[str]:
     """Draw the dials, whose risk is that of attacks."""
     return [] if verdict.bound is not None else [dials_side_by_side(verdict)]
 
@@ -76,8 +76,14 @@ def uses_side_by_side(verdict: Verdict) -> str:
     except FileError:  # what draws is not installed
         return ""
     charts = [use_chart(use, rows) for use, rows in by_use(verdict.figures)]
-    pieces = [f"<div>{to_svg(chart.properties(width=300))}</div>" for chart in charts]
+    drawings = [to_svg(chart.properties(width=300)) for chart in charts]
+    pieces = [f'<div style="padding:0 16px">{_uncut(svg)}</div>' for svg in drawings]
     return f'<div style="{SIDE_BY_SIDE};background:#fff">{"".join(pieces)}</div>' if pieces else ""
+
+
+def _uncut(svg: str) -> str:
+    """Let labels reach over the edge where a browser's letters are wider than those measured."""
+    return svg.replace("<svg ", '<svg style="overflow:visible" ', 1)
 
 
 def _bounded(verdict: Verdict, bound: ReleaseBound) -> str:
