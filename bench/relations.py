@@ -7,7 +7,7 @@ coefficients that stay; area under the curve of boosting trained on 70% of the r
 and tested on the others as they were; nearest linkage, and how often own values meet in a row
 beside fresh draws of a model of other people (both of the first run alone). About twenty minutes.
 As in `python -m bench.relations wine` the first word of a name chooses a table; `speed` times
-exchange alone.
+joint clusters of ten and exchange.
 """
 
 import sys
@@ -25,6 +25,8 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.metrics import roc_auc_score
 
 from microveil import Confidential, Plan, protect, verdict
+from microveil.core.joint import cluster_points
+from microveil.core.mdav import standardise
 from microveil.core.pooling import block_of, collect_clusters
 from microveil.core.random_words import SystemWords
 from microveil.core.related_exchange import RelatedExchange
@@ -221,15 +223,20 @@ def measured(table: Table, anonymity: int, *, related: bool) -> str:
 
 
 def speed() -> None:
-    """Print the processor time of exchange alone, beside that of sorting."""
+    """Print the processor time of pooling, beside that of sorting."""
     random = np.random.default_rng(1)
     for records, numbers, nominal in ((1_000_000, 10, 0), (1_000_000, 4, 8), (10_000_000, 4, 0)):
         common = random.normal(size=records)
-        columns = [RowValues(common + random.normal(size=records), None) for _ in range(numbers)]
+        drawn_numbers = [common + random.normal(size=records) for _ in range(numbers)]
+        columns = [RowValues(each, None) for each in drawn_numbers]
+        points = [standardise(np.column_stack(drawn_numbers))]
         for _ in range(nominal):
             drawn = np.round(1.5 * common + 2 * random.normal(size=records) + 5).clip(0, 9)
             columns.append(RowValues(None, drawn.astype(np.int64)))
-        clusters = collect_clusters(random.permutation(records) // 10)
+            points.append((np.eye(10) / np.sqrt(2))[drawn.astype(np.int64)])
+        together, start = np.hstack(points), time.process_time()
+        clusters = collect_clusters(cluster_points(together, 10, SystemWords())[0])
+        forming = time.process_time() - start
         read: list[Any] = [lambda one=one: one for one in columns]
         start = time.process_time()
         for _ in range(numbers):
@@ -241,8 +248,9 @@ def speed() -> None:
             pass
         drawing = time.process_time() - start
         print(
-            f"{records:,} × {numbers} numbers and {nominal} nominal: fitted in {fitting:.1f} s, "
-            f"drawn in {drawing:.1f} s; np.argsort of its numbers {sorting:.1f} s",
+            f"{records:,} × {numbers} numbers and {nominal} nominal: clusters in {forming:.1f} s, "
+            f"fitted in {fitting:.1f} s, drawn in {drawing:.1f} s; "
+            f"np.argsort of its numbers {sorting:.1f} s",
             flush=True,
         )
 
