@@ -78,3 +78,48 @@ def test_control_groups_of_version_1(tmp_path: Path) -> None:
     (root / cpu / "cpu.cfs_quota_us").write_text("-1\n")
     assert available_memory(root) > 64 * MB
     assert available_cores(root) == 8
+
+
+@pytest.mark.usefixtures("_of_eight_cores")
+def test_the_tightest_of_nested_groups_of_version_2_decides(tmp_path: Path) -> None:
+    top = "sys/fs/cgroup"
+    files = {f"{top}/memory.max": "max\n", f"{top}/cpu.max": "max 100000\n"}
+    for depth, (memory, cpu) in enumerate(
+        [("max", "50000 100000"), (f"{32 * MB}", "max 100000"), ("max", "400000 100000")], 1
+    ):  # the middle one limits memory, the outer one cores, to half of one
+        group = top + "".join(f"/{name}" for name in ("kube", "pod", "job")[:depth])
+        files |= {f"{group}/memory.max": f"{memory}\n", f"{group}/cpu.max": f"{cpu}\n"}
+        files[f"{group}/memory.current"] = f"{(4 - depth) * 8 * MB}\n"
+    root = container(tmp_path, "0::/kube/pod/job\n", files)
+    assert available_memory(root) == 16 * MB
+    assert available_cores(root) == 1
+    (root / top / "kube" / "cpu.max").write_text("max 100000\n")
+    assert available_cores(root) == 4
+    (root / top / "kube" / "pod" / "memory.max").write_text("0\n")
+    assert available_memory(root) == 0
+
+
+@pytest.mark.usefixtures("_of_eight_cores")
+def test_the_tightest_of_nested_groups_of_version_1_decides(tmp_path: Path) -> None:
+    memory, cpu = "sys/fs/cgroup/memory", "sys/fs/cgroup/cpu"
+    root = container(
+        tmp_path,
+        "9:memory:/batch/job\n8:cpu,cpuacct:/batch/job\n0::/\n",
+        {
+            f"{memory}/memory.limit_in_bytes": f"{2**63 - 4096}\n",
+            f"{memory}/batch/memory.limit_in_bytes": f"{20 * MB}\n",
+            f"{memory}/batch/memory.usage_in_bytes": f"{15 * MB}\n",
+            f"{memory}/batch/job/memory.limit_in_bytes": f"{64 * MB}\n",
+            f"{memory}/batch/job/memory.usage_in_bytes": f"{10 * MB}\n",
+            f"{cpu}/cpu.cfs_quota_us": "-1\n",
+            f"{cpu}/cpu.cfs_period_us": "100000\n",
+            f"{cpu}/batch/cpu.cfs_quota_us": "150000\n",
+            f"{cpu}/batch/cpu.cfs_period_us": "50000\n",
+            f"{cpu}/batch/job/cpu.cfs_quota_us": "-1\n",
+            f"{cpu}/batch/job/cpu.cfs_period_us": "100000\n",
+        },
+    )
+    assert available_memory(root) == 5 * MB
+    assert available_cores(root) == 3
+    (root / cpu / "batch/job/cpu.cfs_quota_us").write_text("1000\n")
+    assert available_cores(root) == 1

@@ -18,9 +18,8 @@ def available_memory(root: Path = _ROOT) -> int:
     """
     left = [int(psutil.virtual_memory().available)]
     for group in _control_groups("memory", root):
-        limit = _number(group / "memory.max") or _number(group / "memory.limit_in_bytes")
-        if limit is not None:
-            left.append(limit - _used_memory(group))
+        for limit in map(_number, (group / "memory.max", group / "memory.limit_in_bytes")):
+            left += [] if limit is None else [limit - _used_memory(group)]
     return max(0, min(left))
 
 

@@ -45,7 +45,7 @@ TABLES |= {
     f"{name} of pandas": pd.DataFrame({"s": values * (N // 2), "x": range(N)})
     for name, values in OBJECTS.items()
 }
-PLAN = Plan(epsilon=1.0, attributes={"s": "kept", "x": "confidential"})
+PLAN = Plan(epsilon=1.0, anonymity=10, attributes={"s": "kept", "x": "confidential"})
 
 
 def works_or_names_it(work: Callable[[], object]) -> None:
@@ -86,9 +86,31 @@ def test_a_plan_is_proposed_for_columns_of_any_type(name: str) -> None:
 )
 def test_names_that_no_plan_can_say(names: Any, said: str) -> None:  # noqa: ANN401
     table = pd.DataFrame([[1, 2]] * N, columns=[*names])
-    for work in (Plan.propose, lambda table: protect(table, PLAN)):
+    for work in (Plan.propose, protect, lambda table: protect(table, PLAN)):
         with pytest.raises(DataError, match=f"column names {said}"):
             work(table)
+
+
+@pytest.mark.parametrize("what", [5, None, [[1]], {"s": [1]}, pd.Series([1], name="s")])
+def test_what_is_no_table(what: Any) -> None:  # noqa: ANN401
+    for plan in (None, PLAN):
+        with pytest.raises(DataError, match="data must be a Polars or pandas DataFrame"):
+            protect(what, plan)
+
+
+def test_records_without_any_column() -> None:
+    for plan in (None, PLAN):
+        with pytest.raises(DataError, match=r"no (column|attributes|such column|records)"):
+            protect(pd.DataFrame(index=range(N)), plan)
+
+
+def test_synthetic_rows_of_numbers_of_256_bits() -> None:
+    numbers = {"role": "confidential", "kind": "integer", "lower": 0, "upper": 50}
+    plan = Plan(
+        epsilon=9.0, release="synthetic", missing="keep", attributes={"s": numbers, "x": numbers}
+    )
+    released = protect(TABLES["256 bits"], plan, seed=1).data.to_pydict()["s"]
+    assert released.count(1) > len(released) / 2  # as all were
 
 
 @pytest.mark.parametrize("name", TABLES)

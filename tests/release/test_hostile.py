@@ -63,6 +63,22 @@ def test_any_name_will_do(name: str, pooling: str, library: Any) -> None:  # noq
     verdict(library(table), release, seed=1)
 
 
+@pytest.mark.parametrize("name", ["", "^x$", "*", 'a"b'])
+def test_synthetic_rows_have_any_name(name: str, library: Any) -> None:  # noqa: ANN401
+    table = pl.DataFrame({name: ["a", "b"] * 200, "x": range(400)})
+    attributes = {name: NOMINAL, "x": Confidential(kind="integer", lower=0, upper=400)}
+    plan = Plan(epsilon=1, release="synthetic", missing="drop", attributes=attributes)
+    released = nw.from_native(protect(library(table), plan, seed=1).data, eager_only=True)
+    assert released.columns == [name, "x"]
+    assert set(released[name].to_list()) == {"a", "b"}
+
+
+@pytest.mark.parametrize("name", ["", "^x$", "*"])
+def test_plans_are_proposed_for_any_name(name: str, library: Any) -> None:  # noqa: ANN401
+    table = pl.DataFrame({name: ["a", "b"] * 20, "x": range(40)})
+    assert [*Plan.propose(library(table)).attributes] == [name, "x"]
+
+
 @pytest.mark.parametrize("name", ["^x$", "*"])
 def test_dates_and_missing_values_have_any_name(name: str, library: Any) -> None:  # noqa: ANN401
     days = pl.date_range(date(2020, 1, 1), date(2020, 1, 24), eager=True)

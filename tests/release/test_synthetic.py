@@ -3,9 +3,9 @@
 import json
 from collections.abc import Callable
 from dataclasses import replace
-from datetime import date
+from datetime import date, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -234,11 +234,35 @@ def test_everything_that_is_not_declared_is_listed_with_lines_to_paste() -> None
         ({"from_data": ["area: categories"]}, "nothing that was read from the data"),
         ({"within": ["area"]}, "no clusters"),
         ({"expected_records": 0}, "1 or more"),
+        ({"expected_records": 10**400}, "1 or more"),
+        ({"epsilon": 5e-324}, "an epsilon from 1e-09 to 1,000,000, got 4.94066e-324"),
+        ({"epsilon": 1e300}, "an epsilon from"),
     ],
 )
 def test_refuses_what_it_could_not_keep(changes: dict[str, Any], expected: str) -> None:
     with pytest.raises(PlanError, match=expected):
         PLAN.replace(**changes)
+
+
+@pytest.mark.parametrize(
+    ("kind", "lower", "upper", "expected"),
+    [
+        ("real", -1e308, 1e308, r"numbers from −1e\+300 to 1e\+300"),
+        ("real", 0, 5e-324, "one value only"),
+        ("integer", -(2**70), 0, r"numbers from −9.01e\+15 to 9.01e\+15"),
+        (None, date(2020, 1, 1), datetime(2020, 6, 1), "must both be dates"),
+    ],
+)
+def test_refuses_domains_that_nothing_can_be_drawn_from(
+    kind: Literal["real", "integer"] | None,
+    lower: float | date,
+    upper: float | date,
+    expected: str,
+) -> None:
+    age = Confidential(kind=kind, lower=lower, upper=upper)
+    with pytest.raises(PlanError, match=expected) as raised:
+        protect(table(20), PLAN.replace(attributes={**ATTRIBUTES, "age": age}))
+    assert raised.value.attribute == "age"
 
 
 def test_refuses_too_many_categories() -> None:

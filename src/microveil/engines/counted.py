@@ -28,6 +28,7 @@ MomentKind = Literal["date", "datetime", "time"]
 _STEPS: dict[TimeStep, float] = {
     "day": 86_400e6, "hour": 3_600e6, "minute": 60e6, "second": 1e6, "microsecond": 1.0,
 }  # fmt: skip
+_NARROW = 1e-100
 _FINE = 1e6
 _MOST_DECIMALS = 15
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -127,7 +128,7 @@ class CountedAttribute:
         if self.settings.decimals is not None:
             return self.settings.decimals
         width = _number(self.settings.upper) - _number(self.settings.lower)
-        return min(max(0, math.ceil(math.log10(_FINE / width))), _MOST_DECIMALS)
+        return min(max(0, math.ceil(math.log10(_FINE / max(width, _NARROW)))), _MOST_DECIMALS)
 
     @property
     def dtype(self) -> pl.DataType:
@@ -248,7 +249,7 @@ class CountedAttribute:
         """Return drawn numbers, or cells of categories, as values of the released column."""
         if isinstance(self.cells, CategoryCells):
             return self._categories_of(drawn.astype(np.int64), self.cells)
-        values = pl.Series(self.name, drawn).fill_nan(None)
+        values = pl.Series(drawn).fill_nan(None)
         if self.settings.kind == "real" and self.clock is None:
             return values.round(self.decimals) if not self.settings.round_to else values
         whole = values.round().cast(pl.Int64)
@@ -262,7 +263,7 @@ class CountedAttribute:
         return moments.dt.replace_time_zone(self._zone) if self._zone else moments
 
     def _categories_of(self, cells: Integers, counted: CategoryCells) -> pl.Series:
-        listed = pl.Series(self.name, [*self.categories, None], dtype=self.dtype)
+        listed = pl.Series([*self.categories, None], dtype=self.dtype)
         return listed.gather(np.minimum(cells, counted.categories))
 
 
@@ -270,7 +271,7 @@ def as_polars_values(column: nw.Series[Any]) -> pl.Series:
     """Return a column as Polars has it, of whatever type; values of several types as text."""
     try:
         values = polars_of(column)
-    except Exception:  # noqa: BLE001 - whatever a library makes of values of several types
+    except (Exception, pl.exceptions.PanicException):  # noqa: BLE001 - of values of several types
         values = pl.Series(
             [None if v is None else str(v) for v in column.to_list()], dtype=pl.String
         )

@@ -64,10 +64,10 @@ class RowsToDraw:
         for system in self.systems:
             numbers = {name: values[name] for name in system.names}
             values |= keep(system, numbers, reference(system))
-        frame = pl.DataFrame([one.decode(values[one.name]) for one in self.attributes])
+        frame = pl.DataFrame({one.name: one.decode(values[one.name]) for one in self.attributes})
         for name, recipe in self.derived.items():
             frame = frame.with_columns(computed(name, recipe, frame))
-        return frame.select(self.columns)
+        return frame[list(self.columns)]  # by select, some names are patterns
 
 
 def computed(name: str, recipe: Derived, rows: pl.DataFrame) -> pl.Series:
@@ -79,7 +79,7 @@ def computed(name: str, recipe: Derived, rows: pl.DataFrame) -> pl.Series:
             attribute=name,
             setting="expression",
         )
-    inputs = rows.select(pl.col(one) for one in sorted(recipe.inputs))
+    inputs = rows[sorted(recipe.inputs)]
     try:
         exact = inputs.lazy().select(recipe.parsed).collect_schema().dtypes()[0]
         found = inputs.with_columns(cs.numeric().cast(pl.Float64)).select(recipe.parsed).to_series()

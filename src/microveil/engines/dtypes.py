@@ -188,7 +188,8 @@ def with_decimals(frame: nw.DataFrame[Any]) -> nw.DataFrame[Any]:
     if not frame.implementation.is_pandas():
         return frame
     objects = [name for name, dtype in frame.schema.items() if dtype == nw.Object]
-    return frame.with_columns(*map(_as_decimals, (frame[name] for name in objects)))
+    decimals = [_as_decimals(frame[name]) for name in objects]
+    return frame.with_columns(*decimals) if decimals else frame
 
 
 def as_objects(column: nw.Series[Any]) -> nw.Series[Any]:

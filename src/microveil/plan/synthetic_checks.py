@@ -9,6 +9,10 @@ from microveil.plan.fields import PlanFields
 from microveil.plan.parts import did_you_mean
 from microveil.plan.roles import Confidential
 
+_EPSILONS = (1e-9, 1e6)
+_MOST_RECORDS = 10**12
+_MOST_WHOLE = 2**53  # no double tells larger ones apart
+_MOST_REAL = 1e300
 _MOST_CATEGORIES = 4_096
 _MOST_TO_PREDICT = 20
 _ROLES = ("confidential", "derived", "identifier")
@@ -21,7 +25,9 @@ def check_synthetic(plan: PlanFields) -> None:
         with problems:
             check(plan)
     if plan.release == "synthetic":
-        for check in (_check_declared, _check_roles, _check_nothing_from_data, _check_unused):
+        for check in (
+            _check_epsilon, _check_declared, _check_roles, _check_nothing_from_data, _check_unused
+        ):  # fmt: skip
             with problems:
                 check(plan)
         for name, attribute in plan.confidential.items():
@@ -40,6 +46,16 @@ def require_masked(plan: PlanFields, what: str) -> None:
         )
 
 
+def _check_epsilon(plan: PlanFields) -> None:
+    low, high = _EPSILONS
+    if not low <= plan.epsilon <= high:
+        raise PlanError(
+            f"a synthetic release needs an epsilon from {low:g} to {high:,.0f}, got "
+            f"{plan.epsilon:g}; 1 is usual",
+            setting="epsilon",
+        )
+
+
 def _check_delta(plan: PlanFields) -> None:
     if not 0 <= plan.delta < 1:
         raise PlanError(
@@ -49,9 +65,9 @@ def _check_delta(plan: PlanFields) -> None:
 
 
 def _check_expected(plan: PlanFields) -> None:
-    if plan.expected_records is not None and plan.expected_records < 1:
+    if plan.expected_records is not None and not 1 <= plan.expected_records <= _MOST_RECORDS:
         raise PlanError(
-            f"expected_records must be 1 or more, got {plan.expected_records}",
+            f"expected_records must be 1 or more, and {_MOST_RECORDS:,} at most",
             setting="expected_records",
         )
 
@@ -158,6 +174,7 @@ def _check_attribute(name: str, attribute: Confidential) -> None:
             attribute=name,
             setting="categories",
         )
+    _check_ends(name, attribute)
     number = attribute.lower is None or not _is_moment(attribute.lower)
     if attribute.has_domain and number and attribute.time_step is not None:
         raise PlanError(
@@ -168,4 +185,27 @@ def _check_attribute(name: str, attribute: Confidential) -> None:
             "resolution has no effect on synthetic rows; declare decimals or round_to",
             attribute=name,
             setting="resolution",
+        )
+
+
+def _check_ends(name: str, attribute: Confidential) -> None:
+    """Refuse ends of which no width can be counted, or whose values no double can hold."""
+    lower, upper = attribute.lower, attribute.upper
+    if lower is None or upper is None:
+        return
+    if not isinstance(lower, int | float) or not isinstance(upper, int | float):
+        if type(lower) is not type(upper):
+            raise PlanError(
+                "lower and upper must both be dates, or both be dates with times; write them alike",
+                attribute=name,
+                setting="upper",
+            )
+        return
+    most = _MOST_WHOLE if attribute.kind == "integer" else _MOST_REAL
+    if not -most <= lower <= upper <= most:
+        raise PlanError(
+            f"a synthetic release has numbers from −{most:,.3g} to {most:,.3g}; bring lower and "
+            "upper nearer, or count in a larger unit",
+            attribute=name,
+            setting="upper",
         )

@@ -9,7 +9,7 @@ from pathlib import Path
 import polars as pl
 
 from microveil.engines.base import MaskingEngine, OpenTable, Pooled, Shift
-from microveil.engines.memory import memory_table
+from microveil.engines.memory import memory_table, open_table
 from microveil.engines.refusals import no_lasting_clusters
 from microveil.errors import DataError, FileWarning, PlanError, PrivacyWarning, noted, warn
 from microveil.formats import load_table
@@ -121,7 +121,7 @@ def _protect_as_proposed(
     if type(data).__module__.startswith("pyspark."):
         raise PlanError("a table on Spark needs a plan; propose one from a sample: Plan.propose")
     read = load_table(data)
-    proposed = propose(read.data, "a table", read.meta.described)
+    proposed = propose(open_table(read.data).to_native(), "a table", read.meta.described)
     plan = Plan.from_toml(proposed.toml)
     with noted() as notes:
         release = protect(

@@ -121,7 +121,7 @@ def _check_type(attribute: CountedAttribute, column: Column | None) -> None:
 
 def _check_derived(plan: Plan, attributes: Sequence[CountedAttribute]) -> None:
     """Compute derived attributes of a row that has no values, which finds what is wrong."""
-    row = pl.DataFrame([pl.Series(one.name, [None], dtype=one.dtype) for one in attributes])
+    row = pl.DataFrame({one.name: pl.Series([None], dtype=one.dtype) for one in attributes})
     for name in plan.derivation_order:
         row = row.with_columns(computed(name, plan.derived[name], row))
 

@@ -13,7 +13,9 @@ from microveil.plan.sample import people, people_plan
 from microveil.show.charts.distributions import bars, histogram
 from microveil.show.charts.overviews import amounts, heat_map, spans
 from microveil.show.charts.render import to_svg
+from microveil.show.charts.use_chart import use_chart
 from microveil.show.shapes import correlation_matrices, shapes, widths
+from microveil.show.words.use_words import UseRow
 from tests.show.report.hostile import KINDS, NAMES
 
 
@@ -40,6 +42,13 @@ def test_names_are_data_under_fixed_field_names() -> None:
                     }  # fmt: skip
         assert "expr" not in json.dumps(layers)
         assert "signal" not in json.dumps(layers)
+
+
+@pytest.mark.parametrize("name", ["a\nb", "\\", '\\" + (1 / 0) + "', *NAMES])
+def test_a_use_of_any_name_is_drawn(name: str) -> None:
+    use = f'mean x by "{name}"'
+    row = UseRow(use, "", 40.0, 39.0, 41.0, 40.5, 39.4, 41.6, 0.0125)
+    assert to_svg(use_chart(use, [row])).count("<path") > 2
 
 
 def test_names_of_what_every_object_has_are_drawn_as_others_are() -> None:

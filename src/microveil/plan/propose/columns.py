@@ -193,7 +193,7 @@ def as_polars(table: UserTable) -> pl.DataFrame:
     if isinstance(table, pl.DataFrame):
         return table
     frame = nw.from_native(table, eager_only=True)
-    return pl.DataFrame([_column_of(frame[name]) for name in frame.columns])
+    return pl.DataFrame({name: _column_of(frame[name]) for name in frame.columns})
 
 
 def ordered_numbers(table: UserTable) -> dict[str, Described]:

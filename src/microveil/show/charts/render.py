@@ -16,6 +16,7 @@ __all__ = ["CONFIG", "VEGA_LITE", "to_png", "to_svg", "vl_convert"]
 CONFIG = {
     "font": "system-ui, sans-serif",
     "view": {"stroke": None},
+    "mark": {"aria": False},  # the text of every mark is an expression, with names in it
     "axis": {"labelFontSize": 11, "titleFontSize": 11, "titleFontWeight": "normal",
              "gridColor": "#e4e4e4", "domainColor": "#888888"},
     "legend": {"labelFontSize": 11},
