@@ -236,7 +236,7 @@ def test_demo(run: Run) -> None:
     assert code == 0
     story = out.split("Written to")[0]
     assert len(story.splitlines()) <= 25  # a screenful
-    for part in ("One person's row", "of the 10 rows", "What stays", "Risk", "Usefulness"):
+    for part in ("One person's row", "of the 25 rows", "What stays", "Risk", "Usefulness"):
         assert part in story
     assert "The release passes." in story
     assert {path.name for path in Path("microveil-demo").iterdir()} == {

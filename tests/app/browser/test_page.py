@@ -98,6 +98,7 @@ def test_errors_stand_beside_what_they_are_about(page: Page) -> None:
     type_into_the_first_row(page, column=2, text="1000")
     assert page.errors() == []
     choice = page.find("[data-testid=stSelectbox]", "Missing values")
+    page.script("arguments[0].scrollIntoView({block: 'center'})", choice)
     choice.find_element("css selector", "input").click()
     page.keys(*"error", ENTER)
     error = page.find(".microveil-error[data-about=missing]")

@@ -178,7 +178,7 @@ def test_people_are_looked_for_in_a_release_of_spark(spark: SparkSession) -> Non
     """A verdict on Spark is about that of memory."""
     table = TABLE.with_columns(where=pl.col("y") % 4)
     roles = {"x": "confidential", "y": "confidential", "where": "identifier"}
-    plan = Plan.published(epsilon=1, k=5, anonymity=10, attributes=roles)
+    plan = Plan.published(epsilon=1, k=5, anonymity=50, attributes=roles)
     frame = spark.createDataFrame(table.to_arrow()).repartition(2)
     ours = verdict(frame, protect(frame, plan), seed=1)
     theirs = verdict(table, protect(table, plan), seed=1)

@@ -30,6 +30,7 @@ from microveil.show.charts.points import curves
 from microveil.show.words.exploration_words import recommendation_headline, recommendation_text
 from microveil.types import Reals
 from tests.conftest import Run, without_library
+from tests.show.charts.marks import SVG, marks_in
 
 RECORDS = 120
 _RANDOM = np.random.default_rng(3)
@@ -44,7 +45,6 @@ TABLE = pl.DataFrame(
 )
 DOMAINS = {"a": Confidential(lower=0, upper=300), "b": Confidential(lower=0, upper=100)}
 PLAN = Plan.published(epsilon=5.0, attributes={"name": "identifier", "class": "kept", **DOMAINS})
-SVG = "{http://www.w3.org/2000/svg}"
 
 
 def printed(exploration: Exploration) -> str:
@@ -387,9 +387,9 @@ def test_points_without_error_are_left_out_of_the_charts() -> None:
 
 def test_the_svg_shows_every_point_and_the_recommendation(learned: Exploration) -> None:
     root = ElementTree.fromstring(learned.to_svg())  # noqa: S314 - our own
-    drawn = [e.attrib.get("aria-roledescription") for e in root.iter()]
-    assert drawn.count("line mark") == 2 + 2 * 2  # by k, and pooled both ways, for each ε
-    assert drawn.count("point") == 2 * (5 + 3) + 2 * (2 + 6) + 1  # and a ring
+    drawn = marks_in(root)
+    assert drawn.count("mark-line") == 2 + 2 * 2  # by k, and pooled both ways, for each ε
+    assert drawn.count("mark-symbol") == 2 * (5 + 3) + 2 * (2 + 6) + 1  # and a ring
     assert "limit 5%" in ["".join(text.itertext()) for text in root.iter(f"{SVG}text")]
     letters = "".join("".join(text.itertext()) for text in root.iter(f"{SVG}text"))
     recommended = (

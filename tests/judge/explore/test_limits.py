@@ -12,6 +12,7 @@ import pytest
 from rich.console import Console
 
 from microveil import Exploration, Group, Plan, Scenario, explore, protect
+from microveil.attacks.attack_rows import LOW_LINKAGE
 from microveil.judge.explore.advice import advise
 from microveil.judge.explore.exploration import Limits, Measured, Point
 from microveil.show.words.exploration_words import recommendation_headline, recommendation_text
@@ -207,11 +208,11 @@ def test_the_command_writes_no_plan_that_breaks_a_limit(
 
 def test_the_command_passes_limits_on(run: Callable[[str], tuple[int, str, str]]) -> None:
     TABLE.write_csv("in.csv")
-    limits = "--max-linkage 0.5 --min-anonymity 20 --max-error 100"
+    limits = "--max-linkage 0.5 --min-anonymity 60 --max-error 100"
     code, out, err = run(f"explore in.csv --epsilon 2 --runs 1 {limits} -o plan.toml")
     assert (code, err) == (0, "")
     assert "limit 50%" in out
-    assert Plan.read("plan.toml").anonymity == 20
+    assert Plan.read("plan.toml").anonymity == 60
     code, _, err = run("explore in.csv --max-linkage 5")
     assert (code, err) == (1, "error: max_linkage must be a share above 0 and up to 1, got 5\n")
 
@@ -228,7 +229,7 @@ def test_with_uses_the_plan_is_recommended_that_is_best_for_them() -> None:
     point, measured = recommended(found)
     within = [
         p.found for p in found.points
-        if p.found and p.found.linkage <= 0.1 and p.epsilon == point.epsilon
+        if p.found and p.found.linkage <= LOW_LINKAGE and p.epsilon == point.epsilon
         and (not p.pooled or p.pooling == "average")
     ]  # fmt: skip
     assert len(within) > 1

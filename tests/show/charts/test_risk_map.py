@@ -12,8 +12,8 @@ from microveil.show.charts import text_charts as terminal
 from microveil.show.charts.render import to_svg
 from microveil.show.charts.risk_map import draw_risk_map
 from microveil.show.charts.series import PlacedRelease
+from tests.show.charts.marks import SVG, marks_in
 
-SVG = "{http://www.w3.org/2000/svg}"
 ALONE = PlacedRelease("noise-optimal, ε = 1", "not pooled", 0.002, 1.0, "ε = 1")
 POOLED = [
     PlacedRelease(f"exchange {k}, ε = 1", "exchange", error, linkage, "ε = 1", joined=True)
@@ -32,10 +32,6 @@ def texts(root: ElementTree.Element) -> list[str]:
     return ["".join(text.itertext()) for text in root.iter(f"{SVG}text")]
 
 
-def roles(root: ElementTree.Element) -> list[str | None]:
-    return [element.attrib.get("aria-roledescription") for element in root.iter()]
-
-
 def printed(
     places: list[PlacedRelease], *, limit: float = 0.1, chosen: PlacedRelease | None = None
 ) -> list[str]:
@@ -46,8 +42,8 @@ def printed(
 
 def test_every_release_is_a_point_and_the_limit_a_line_that_says_what_it_is() -> None:
     root = svg_of(PLACES)
-    assert roles(root).count("point") == len(PLACES)
-    assert roles(root).count("rule mark container") == 1
+    assert marks_in(root).count("mark-symbol") == len(PLACES)
+    assert marks_in(root).count("mark-rule") == 1
     assert "limit 10%" in texts(root)
     assert {"ε = 1", "ε = 0.1", "not pooled", "exchange"} <= set(texts(root))  # the legends
 
@@ -59,8 +55,8 @@ def test_without_series_a_family_has_one_entry_in_the_legend() -> None:
 
 
 def test_a_line_joins_the_releases_of_one_family_and_series() -> None:
-    assert roles(svg_of(PLACES)).count("line mark") == 2
-    assert roles(svg_of([ALONE])).count("line mark") == 0
+    assert marks_in(svg_of(PLACES)).count("mark-line") == 2
+    assert marks_in(svg_of([ALONE])).count("mark-line") == 0
 
 
 def test_all_names_are_written_or_only_that_of_the_one_chosen() -> None:
@@ -69,13 +65,13 @@ def test_all_names_are_written_or_only_that_of_the_one_chosen() -> None:
     assert names <= set(texts(svg_of(PLACES, chosen=POOLED[1])))
     alone = svg_of(PLACES, chosen=POOLED[1], named=False)
     assert names & set(texts(alone)) == {POOLED[1].name}
-    assert roles(alone).count("point") == len(PLACES) + 1  # a ring
+    assert marks_in(alone).count("mark-symbol") == len(PLACES) + 1  # a ring
 
 
 @pytest.mark.parametrize("linkage", [0.0, 1.0])
 def test_one_release_at_the_ends_of_the_axis(linkage: float) -> None:
     only = PlacedRelease("only", "exchange", 0.1, linkage)
-    assert roles(svg_of([only, only], chosen=only)).count("point") == 3
+    assert marks_in(svg_of([only, only], chosen=only)).count("mark-symbol") == 3
     marked = [line for line in printed([only, only], chosen=only) if "[●]" in line]
     assert marked == [f"{linkage:6.0%} ┤ [●]●"]  # and the other one is beside it
 

@@ -93,8 +93,6 @@ def explore(
     """
     if runs < 1:
         raise DataError(f"runs must be 1 or more, got {runs}")
-    if plan is not None:
-        require_masked(plan, "explore")
     if not len(epsilons):
         raise PlanError("epsilons must hold at least one budget, got none")
     loaded, name = _load(data, plan)
@@ -174,6 +172,8 @@ def _load(data: UserTable, plan: Plan | None) -> tuple[LoadedTable, str]:
             f"plan must be a microveil.Plan, got {type(plan).__name__}; "
             "Plan.read reads one from a TOML file"
         )
+    if plan is not None:
+        require_masked(plan, "explore")
     table = load_table(data) if plan is None else load_table(data, **plan.reading)
     source = source_of(data)
     return table, "the table" if source is None else source.name

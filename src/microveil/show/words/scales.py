@@ -58,7 +58,7 @@ def scale_of(figure: Figure) -> str:
     Examples
     --------
     >>> scale_of(Figure("linkage.nearest", None, 0.03, {"chance": 0.01}))
-    'by chance 1%; good to 10%, fair to 20%'
+    'by chance 1%; good to 5%, fair to 10%'
     >>> scale_of(Figure("utility.means", "age", 0.03, {}))
     '0: as in the original; 1: a standard deviation of the original'
     """
